@@ -1,0 +1,227 @@
+/* fullrank.h - honest evaluation of link prediction in continuous-time dynamic graphs.
+ *
+ * The only public header. Chapters follow the data: errors and callbacks, options, import, stream,
+ * window, facts, synthetic streams, download. PROTOCOL numbers refer to docs/protocol.md.
+ *
+ * Conventions
+ *   - A function that can fail returns fr_status (0 = ok) and takes a last argument fr_error *err,
+ *     which may be NULL; on failure its message says where, what was found, what was expected.
+ *   - The library never prints, exits or aborts on bad input. Log, progress and cancel are
+ * callbacks.
+ *   - Handles are opaque; whoever opens one closes it. Every close and free accepts NULL.
+ *   - Handles may be read from many threads at once; opening and closing is not shared.
+ *   - Results never depend on the number of threads.
+ */
+#ifndef FULLRANK_H
+#define FULLRANK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define FR_API      __attribute__((visibility("default")))
+#define FR_MUST_USE __attribute__((warn_unused_result))
+
+/* ---- 1. Status, errors, callbacks -------------------------------------------------------------
+ */
+
+typedef enum fr_status {
+    FR_OK = 0,
+    FR_EUSAGE,  /* a setting that does not exist or is out of range */
+    FR_EINPUT,  /* the input is not what it should be */
+    FR_EFILE,   /* the file system refused: missing, not permitted, full */
+    FR_ENOMEM,  /* out of memory */
+    FR_ECANCEL, /* the cancel callback asked to stop */
+} fr_status;
+
+/* Filled on failure. `message` is one line without a final full stop or newline. */
+typedef struct fr_error {
+    fr_status code;
+    char message[1024];
+} fr_error;
+
+typedef enum fr_level { FR_NOTICE, FR_WARNING } fr_level;
+
+/* How long work talks to its caller. Any pointer may be NULL, and so may the context itself.
+ * Callbacks come from the calling thread only. */
+typedef struct fr_context {
+    void *user;
+    void (*log)(void *user, fr_level level, const char *line);
+    /* `done` of `total` units of `unit` of the named stage; total 0 = not known. */
+    void (*progress)(void *user, const char *stage, uint64_t done, uint64_t total,
+                     const char *unit);
+    bool (*cancel)(
+        void *user); /* true = stop soon, with FR_ECANCEL, leaving nothing half-written */
+    int threads;     /* 0 = all cores */
+} fr_context;
+
+typedef struct fr_version {
+    const char *version;  /* "0.1.0" */
+    const char *commit;   /* short git commit, "unknown" outside a checkout */
+    const char *compiler; /* "gcc 12.2.0" */
+    const char *features; /* features of this CPU that matter here, "sse4.2 avx avx2 fma ..." */
+} fr_version;
+
+/* Facts of the library in use. The strings live as long as the program. */
+FR_API fr_version fr_version_get(void);
+
+/* ---- 2. Options: declared once, used by --help, config files, manifests and docs ----------------
+ */
+
+typedef enum fr_option_type {
+    FR_OPTION_INT,    /* int64_t */
+    FR_OPTION_REAL,   /* double */
+    FR_OPTION_TEXT,   /* char *, owned by the settings struct, NULL when empty */
+    FR_OPTION_CHOICE, /* int: index into the '|'-separated `values` */
+    FR_OPTION_FLAG,   /* bool */
+} fr_option_type;
+
+/* One option of a settings struct. A table is an array that ends with a NULL key. */
+typedef struct fr_option {
+    const char *key; /* as typed: --train-share; '_' and '-' are equal */
+    fr_option_type type;
+    const char *standard; /* the default, as text */
+    const char *values;   /* CHOICE: "stream|strict"; others: the word shown in help, "N" */
+    double low, high;     /* INT, REAL: the closed range allowed */
+    size_t offset;        /* of the field in the settings struct */
+    const char *help;
+} fr_option;
+
+/* Fills `settings` with the defaults of `table`. Call it before anything else sees the struct. */
+FR_API FR_MUST_USE fr_status fr_options_defaults(const fr_option *table, void *settings,
+                                                 fr_error *err);
+/* Sets one option from text. An unknown key or a value out of range is FR_EUSAGE and changes
+ * nothing. */
+FR_API FR_MUST_USE fr_status fr_options_set(const fr_option *table, void *settings, const char *key,
+                                            const char *value, fr_error *err);
+/* The option with this key, NULL if there is none. */
+FR_API const fr_option *fr_options_find(const fr_option *table, const char *key);
+/* The key of `table` closest in spelling to `key`; NULL if none is close. */
+FR_API const char *fr_options_nearest(const fr_option *table, const char *key);
+/* Writes the current value of one option as text; at most `size` bytes with the final 0. */
+FR_API void fr_options_text(const fr_option *option, const void *settings, char *out, size_t size);
+/* Calls `set` for every entry of a JSON object of plain values ({"window": 1000, "order":
+ * "strict"}), values as text, and stops at the first failure; its message gets the file's name in
+ * front. */
+typedef fr_status fr_config_set(void *user, const char *key, const char *value, fr_error *err);
+FR_API FR_MUST_USE fr_status fr_config_read(const char *path, fr_config_set *set, void *user,
+                                            fr_error *err);
+/* Frees the texts of `settings`; the struct may then take defaults again. */
+FR_API void fr_options_free(const fr_option *table, void *settings);
+
+/* ---- 3. Import: an interaction file becomes a directory of columns ------------------------------
+ */
+
+/* How to read a file. `columns` overrides detection by header names:
+ * "source=user,destination=3,time=ts,features=5-176" (names or 1-based numbers; features=none). */
+typedef struct fr_import {
+    char *columns;
+    int ids;         /* FR_IDS_*: whole numbers, or any words (numbered in sorted order) */
+    bool shared_ids; /* sources and destinations are the same things: one id space */
+    bool force;      /* replace an output that exists, if this tool made it */
+} fr_import;
+enum { FR_IDS_NUMBERS, FR_IDS_WORDS };
+extern FR_API const fr_option fr_import_options[];
+
+/* Reads `input` (CSV, TSV, space separated; plain or .gz; docs/formats.md) and writes the directory
+ * `output`: source.npy destination.npy time.npy [features.npy] source_ids.npy destination_ids.npy
+ * manifest.json. The directory appears complete or not at all. Events out of order are sorted
+ * stably by time and counted in one notice. Memory stays bounded: it grows with the number of
+ * distinct ids only. O(rows), O(rows log rows) if out of order. */
+FR_API FR_MUST_USE fr_status fr_import_file(const char *input, const char *output,
+                                            const fr_import *settings, const fr_context *context,
+                                            fr_error *err);
+
+/* ---- 4. Stream: an imported set, opened by mmap ------------------------------------------------
+ */
+
+typedef struct fr_stream fr_stream;
+
+typedef struct fr_stream_facts {
+    const char *name;              /* of the file it came from, without folders */
+    int64_t events;                /* rows */
+    int64_t sources, destinations; /* distinct ids of each role */
+    int64_t feature_width;         /* float32 features per event, 0 = none */
+    double first_time, last_time;
+    bool shared_ids; /* sources and destinations are the same things (one id space) */
+} fr_stream_facts;
+
+/* Opens a directory made by fr_import_file, or imports a file to a temporary place first, which
+ * disappears with the handle. `settings` is for the latter case and may be NULL. */
+FR_API FR_MUST_USE fr_status fr_stream_open(const char *path, const fr_import *settings,
+                                            const fr_context *context, fr_stream **out,
+                                            fr_error *err);
+FR_API void fr_stream_close(fr_stream *stream);
+FR_API fr_stream_facts fr_stream_get(const fr_stream *stream);
+/* Writes the stream as CSV (.gz by name) that imports to the same columns. */
+FR_API FR_MUST_USE fr_status fr_stream_export(const fr_stream *stream, const char *output,
+                                              bool force, const fr_context *context, fr_error *err);
+
+/* ---- 5. Window: what a protocol sees of a stream (PROTOCOL 1-3) ---------------------------------
+ */
+
+typedef struct fr_window fr_window;
+
+enum { FR_ORDER_STREAM, FR_ORDER_STRICT };
+enum { FR_OOV_EXCLUDE, FR_OOV_ZERO };
+
+typedef struct fr_protocol {
+    int64_t window;     /* most recent events used; 0 = all */
+    double train_share; /* first part of the window, for training */
+    int order;          /* FR_ORDER_*: what counts as "before" an event */
+    char *catalog;      /* "fixed", "time" or a file of destination ids */
+    int oov;            /* FR_OOV_*: events whose destination is not in the catalog */
+} fr_protocol;
+extern FR_API const fr_option fr_protocol_options[];
+
+typedef struct fr_window_facts {
+    int64_t events, train, test; /* of the window */
+    int64_t first;               /* row of the stream where the window begins */
+    int64_t sources, destinations;
+    int64_t catalog_size;    /* of the catalog known before the first test event */
+    char catalog_sha256[65]; /* over its ids: ascending, little-endian int64 */
+    size_t index_bytes;      /* memory of window, catalog, history and membership index */
+} fr_window_facts;
+
+/* Cuts window and split, builds catalog, history and membership index: O(events). The stream must
+ * outlive the window. */
+FR_API FR_MUST_USE fr_status fr_window_open(const fr_stream *stream, const fr_protocol *protocol,
+                                            const fr_context *context, fr_window **out,
+                                            fr_error *err);
+FR_API void fr_window_close(fr_window *window);
+FR_API fr_window_facts fr_window_get(const fr_window *window);
+
+/* ---- 6. Facts of PROTOCOL 13 -------------------------------------------------------------------
+ */
+
+typedef struct fr_facts {
+    int64_t covered;          /* test events whose destination is in the catalog */
+    int64_t repeated, new_;   /* of the covered: pair met before, or not */
+    int64_t tied_times;       /* window events at the time of the event before them */
+    int64_t available_ranked; /* test events whose destination is in the time-available catalog */
+    double available_size;    /* its mean size over those */
+    /* Diagnostic window (PROTOCOL 8, 9): events with >= 20 other destinations in source history. */
+    int64_t diagnostic_events, diagnostic_catalog;
+    int64_t eligible, eligible_repeated;
+    double p1, q1, beta_star;                    /* NaN when there is no eligible event */
+    int64_t membership_repeated, membership_new; /* eligible for the 2x2 table */
+    /* Shape of the ranking window. */
+    double test_repeat_share;       /* repeated share of all test events, covered or not */
+    double destinations_per_source; /* distinct, mean over sources */
+    double popularity_gini;         /* of events per destination of the window, 0 = even */
+    double history_mean;            /* source events before a test event, mean */
+} fr_facts;
+
+/* Computes the facts for one window and one diagnostic window of the same stream. */
+FR_API FR_MUST_USE fr_status fr_facts_compute(const fr_window *window, const fr_window *diagnostic,
+                                              const fr_context *context, fr_facts *out,
+                                              fr_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

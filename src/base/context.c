@@ -1,0 +1,35 @@
+/* context.c - see context.h. */
+#define _GNU_SOURCE
+#include "base/context.h"
+
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+void context_log(const fr_context *context, fr_level level, const char *format, ...) {
+    if (!context || !context->log) return;
+    char line[1024];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    context->log(context->user, level, line);
+}
+
+void context_progress(const fr_context *context, const char *stage, uint64_t done, uint64_t total,
+                      const char *unit) {
+    if (context && context->progress) context->progress(context->user, stage, done, total, unit);
+}
+
+fr_status context_check(const fr_context *context, fr_error *err) {
+    if (context && context->cancel && context->cancel(context->user))
+        return fail(err, FR_ECANCEL, "interrupted");
+    return FR_OK;
+}
+
+int context_threads(const fr_context *context) {
+    if (context && context->threads > 0) return context->threads;
+    cpu_set_t set;
+    int cores = sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
+    return cores > 0 ? cores : 1;
+}

@@ -1,0 +1,71 @@
+/* file.h - files: buffered atomic writing, read-only mapping, whole directories that appear at
+ * once.
+ *
+ * A writer writes PATH.tmp-PID, and commit syncs and renames it to PATH: an interruption at any
+ * moment leaves the old file or the new one. A staging directory does the same for a set of files.
+ */
+#ifndef FR_BASE_FILE_H
+#define FR_BASE_FILE_H
+
+#include "base/status.h"
+
+#include <sys/types.h>
+
+typedef struct writer {
+    char *path, *temporary; /* final name, name while writing */
+    int fd;
+    unsigned char *buffer;
+    size_t used;
+    int64_t written; /* bytes put so far, buffered ones included */
+    bool open;
+} writer;
+
+fr_status writer_open(writer *w, const char *path, fr_error *err);
+fr_status writer_put(writer *w, const void *bytes, size_t size, fr_error *err);
+/* Overwrites bytes at the start of the file (a header whose counts are known only at the end). */
+fr_status writer_patch(writer *w, const void *bytes, size_t size, fr_error *err);
+/* Flushes, syncs, renames. After success the writer is closed. */
+fr_status writer_commit(writer *w, fr_error *err);
+/* Removes what was not committed and frees the rest; harmless after commit and on a zeroed writer.
+ */
+void writer_discard(writer *w);
+
+/* A read-only mapping of a whole file; bytes is NULL for an empty file. */
+typedef struct mapping {
+    const unsigned char *bytes;
+    size_t size;
+} mapping;
+
+fr_status mapping_open(const char *path, mapping *out, fr_error *err);
+void mapping_close(mapping *m);
+
+/* A directory under construction beside its final place. */
+typedef struct staging {
+    char *target, *place; /* place is NULL once moved or removed */
+    bool replace;         /* the target exists and may be exchanged */
+} staging;
+
+/* Decides whether an existing directory may be replaced; fills err if not. */
+typedef fr_status staging_guard(const char *path, fr_error *err);
+
+/* Refuses an existing `target` unless `force` and `guard` agree (an empty directory is fine).
+ * Missing parents are an error. */
+fr_status staging_open(staging *s, const char *target, bool force, staging_guard *guard,
+                       fr_error *err);
+/* Moves the directory to its target, exchanging it with an old one, which is then removed. */
+fr_status staging_commit(staging *s, fr_error *err);
+/* Removes the directory if it was not committed. */
+void staging_discard(staging *s);
+
+/* A fresh private directory below $TMPDIR or /tmp. *out is the caller's. */
+fr_status directory_temporary(char **out, fr_error *err);
+/* Removes a directory and everything in it; no error if it is not there. */
+void directory_remove(const char *path);
+bool directory_is(const char *path);
+
+/* folder + "/" + name, the caller's; NULL when out of memory. */
+char *path_join(const char *folder, const char *name);
+/* The part behind the last '/'. */
+const char *path_name(const char *path);
+
+#endif

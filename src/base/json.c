@@ -1,0 +1,32 @@
+/* json.c - see json.h. */
+#include "base/json.h"
+
+#include "base/file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+fr_status json_read(const char *path, json_t **out, fr_error *err) {
+    mapping file = {0};
+    TRY(mapping_open(path, &file, err));
+    json_error_t at;
+    *out = json_loadb(file.bytes ? (const char *)file.bytes : "", file.size, JSON_REJECT_DUPLICATES,
+                      &at);
+    mapping_close(&file);
+    if (*out) return FR_OK;
+    return fail(err, FR_EINPUT, "%s:%d:%d: not valid JSON: %s", path, at.line, at.column, at.text);
+}
+
+fr_status json_write(const char *path, json_t *root, fr_error *err) {
+    char *text = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
+    json_decref(root);
+    if (!text) return fail_memory(err, 0);
+    writer w = {0};
+    fr_status status = writer_open(&w, path, err);
+    if (!status) status = writer_put(&w, text, strlen(text), err);
+    if (!status) status = writer_put(&w, "\n", 1, err);
+    if (!status) status = writer_commit(&w, err);
+    writer_discard(&w);
+    free(text);
+    return status;
+}

@@ -1,0 +1,15 @@
+/* json.h - JSON files, on jansson. Values are built with jansson's own functions. */
+#ifndef FR_BASE_JSON_H
+#define FR_BASE_JSON_H
+
+#include "base/status.h"
+
+#include <jansson.h>
+
+/* Parses a file; *out is the caller's (json_decref). A syntax error names line and column. */
+fr_status json_read(const char *path, json_t **out, fr_error *err);
+/* Writes indented JSON, atomically; numbers come back with the same bits. Steals `root`, even on
+ * failure; NULL (a failed construction) is reported as out of memory. */
+fr_status json_write(const char *path, json_t *root, fr_error *err);
+
+#endif

@@ -1,0 +1,236 @@
+/* options.c - option tables (fullrank.h, chapter 2).
+ *
+ * A table row says everything about an option, so parsing, printing, range checks and help are
+ * loops over the table. Values travel as text between command line, config file and manifest.
+ */
+#include "base/options.h"
+#include "base/json.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char fold(char c) { return c == '_' ? '-' : c; }
+
+static bool same_key(const char *a, const char *b) {
+    for (; *a && fold(*a) == fold(*b); a++, b++) {
+    }
+    return fold(*a) == fold(*b);
+}
+
+const fr_option *fr_options_find(const fr_option *table, const char *key) {
+    for (; table->key; table++)
+        if (same_key(table->key, key)) return table;
+    return NULL;
+}
+
+/* Levenshtein distance; `b` is cut at 63 characters, far beyond any key. */
+static int distance(const char *a, const char *b) {
+    int row[64];
+    int width = (int)strnlen(b, 63);
+    for (int j = 0; j <= width; j++) row[j] = j;
+    for (int i = 1; *a; a++, i++) {
+        int diagonal = row[0];
+        row[0] = i;
+        for (int j = 1; j <= width; j++) {
+            int swap = diagonal + (fold(*a) != fold(b[j - 1]));
+            int step = 1 + (row[j] < row[j - 1] ? row[j] : row[j - 1]);
+            diagonal = row[j];
+            row[j] = swap < step ? swap : step;
+        }
+    }
+    return row[width];
+}
+
+const char *fr_options_nearest(const fr_option *table, const char *key) {
+    const char *best = NULL;
+    int least = 3 < (int)strlen(key) / 2 + 1 ? 3 : (int)strlen(key) / 2 + 1; /* closer than this */
+    for (; table->key; table++) {
+        int d = distance(key, table->key);
+        if (d < least || (strlen(key) > 2 && !strncmp(key, table->key, strlen(key)))) {
+            least = d;
+            best = table->key;
+        }
+    }
+    return best;
+}
+
+/* The index of `value` in "a|b|c", -1 if it is none of them. */
+static int choice_index(const char *values, const char *value) {
+    size_t length = strlen(value);
+    for (int index = 0;; index++) {
+        size_t width = strcspn(values, "|");
+        if (width == length && !strncmp(values, value, width)) return index;
+        if (!values[width]) return -1;
+        values += width + 1;
+    }
+}
+
+static fr_status bad_value(const fr_option *o, const char *value, const char *expected,
+                           fr_error *err) {
+    return fail(err, FR_EUSAGE, "option %s: found \"%s\", expected %s", o->key, value, expected);
+}
+
+static fr_status set_value(const fr_option *o, void *settings, const char *value, fr_error *err) {
+    void *field = (char *)settings + o->offset;
+    char expected[256];
+    char *end = NULL;
+    errno = 0;
+    switch (o->type) {
+    case FR_OPTION_INT: {
+        long long number = strtoll(value, &end, 10);
+        (void)snprintf(expected, sizeof expected, "a whole number from %.0f to %.0f", o->low,
+                       o->high);
+        if (!*value || *end || errno || (double)number < o->low || (double)number > o->high)
+            return bad_value(o, value, expected, err);
+        *(int64_t *)field = number;
+        return FR_OK;
+    }
+    case FR_OPTION_REAL: {
+        double number = strtod(value, &end);
+        (void)snprintf(expected, sizeof expected, "a number from %g to %g", o->low, o->high);
+        if (!*value || *end || !(number >= o->low && number <= o->high))
+            return bad_value(o, value, expected, err);
+        *(double *)field = number;
+        return FR_OK;
+    }
+    case FR_OPTION_TEXT: {
+        char *copy = *value ? strdup(value) : NULL;
+        if (*value && !copy) return fail_memory(err, strlen(value));
+        free(*(char **)field);
+        *(char **)field = copy;
+        return FR_OK;
+    }
+    case FR_OPTION_CHOICE: {
+        int index = choice_index(o->values, value);
+        (void)snprintf(expected, sizeof expected, "one of %s", o->values);
+        if (index < 0) return bad_value(o, value, expected, err);
+        *(int *)field = index;
+        return FR_OK;
+    }
+    case FR_OPTION_FLAG: {
+        static const char words[] = "no|false|0|yes|true|1";
+        int index = choice_index(words, value);
+        if (index < 0) return bad_value(o, value, "yes or no", err);
+        *(bool *)field = index >= 3;
+        return FR_OK;
+    }
+    }
+    return FR_OK;
+}
+
+fr_status fr_options_set(const fr_option *table, void *settings, const char *key, const char *value,
+                         fr_error *err) {
+    const fr_option *o = fr_options_find(table, key);
+    if (o) return set_value(o, settings, value, err);
+    const char *near = fr_options_nearest(table, key);
+    return near ? fail(err, FR_EUSAGE, "unknown option %s, did you mean %s?", key, near)
+                : fail(err, FR_EUSAGE, "unknown option %s", key);
+}
+
+fr_status fr_options_defaults(const fr_option *table, void *settings, fr_error *err) {
+    for (const fr_option *o = table; o->key; o++) {
+        if (o->type == FR_OPTION_TEXT) *(char **)((char *)settings + o->offset) = NULL;
+        TRY(set_value(o, settings, o->standard, err));
+    }
+    return FR_OK;
+}
+
+void fr_options_text(const fr_option *o, const void *settings, char *out, size_t size) {
+    const void *field = (const char *)settings + o->offset;
+    switch (o->type) {
+    case FR_OPTION_INT:
+        (void)snprintf(out, size, "%lld", (long long)*(const int64_t *)field);
+        break;
+    case FR_OPTION_REAL:
+        (void)snprintf(out, size, "%.17g", *(const double *)field);
+        if (strtod(out, NULL) == *(const double *)field) { /* the shortest text that comes back */
+            for (int digits = 1; digits < 17; digits++) {
+                (void)snprintf(out, size, "%.*g", digits, *(const double *)field);
+                if (strtod(out, NULL) == *(const double *)field) break;
+            }
+        }
+        break;
+    case FR_OPTION_TEXT: {
+        const char *text = *(char *const *)field;
+        (void)snprintf(out, size, "%s", text ? text : "");
+        break;
+    }
+    case FR_OPTION_CHOICE: {
+        const char *word = o->values;
+        for (int i = *(const int *)field; i > 0; i--) word += strcspn(word, "|") + 1;
+        (void)snprintf(out, size, "%.*s", (int)strcspn(word, "|"), word);
+        break;
+    }
+    case FR_OPTION_FLAG:
+        (void)snprintf(out, size, "%s", *(const bool *)field ? "yes" : "no");
+        break;
+    }
+}
+
+void fr_options_free(const fr_option *table, void *settings) {
+    for (; table->key; table++) {
+        if (table->type != FR_OPTION_TEXT) continue;
+        char **text = (char **)((char *)settings + table->offset);
+        free(*text);
+        *text = NULL;
+    }
+}
+
+fr_status options_to_json(const fr_option *table, const void *settings, json_t *object,
+                          fr_error *err) {
+    for (const fr_option *o = table; o->key; o++) {
+        char text[4096];
+        fr_options_text(o, settings, text, sizeof text);
+        json_t *value = NULL;
+        switch (o->type) {
+        case FR_OPTION_INT: value = json_integer(strtoll(text, NULL, 10)); break;
+        case FR_OPTION_REAL: value = json_real(strtod(text, NULL)); break;
+        case FR_OPTION_FLAG: value = json_boolean(!strcmp(text, "yes")); break;
+        default: value = json_string(text);
+        }
+        char key[64];
+        (void)snprintf(key, sizeof key, "%s", o->key);
+        for (char *c = key; *c; c++) *c = *c == '-' ? '_' : *c;
+        if (json_object_set_new(object, key, value)) return fail_memory(err, strlen(text));
+    }
+    return FR_OK;
+}
+
+/* A JSON scalar as option text; false for arrays, objects and null. */
+static bool scalar_text(const json_t *value, char *out, size_t size) {
+    if (json_is_string(value))
+        return snprintf(out, size, "%s", json_string_value(value)) < (int)size;
+    if (json_is_boolean(value))
+        return snprintf(out, size, "%s", json_is_true(value) ? "yes" : "no");
+    if (json_is_integer(value))
+        return snprintf(out, size, "%lld", (long long)json_integer_value(value));
+    if (json_is_real(value)) return snprintf(out, size, "%.17g", json_real_value(value));
+    return false;
+}
+
+fr_status fr_config_read(const char *path, fr_config_set *set, void *user, fr_error *err) {
+    json_t *root = NULL;
+    TRY(json_read(path, &root, err));
+    fr_status status = FR_OK;
+    const char *key;
+    json_t *value;
+    if (!json_is_object(root))
+        status = fail(err, FR_EUSAGE, "%s: found no JSON object, expected {\"option\": value, ...}",
+                      path);
+    json_object_foreach(root, key, value) {
+        if (status) break;
+        char text[4096];
+        fr_error inner = {0};
+        if (!scalar_text(value, text, sizeof text))
+            status =
+                fail(&inner, FR_EUSAGE, "option %s: expected a number, a text or true/false", key);
+        else
+            status = set(user, key, text, &inner);
+        if (status) (void)fail(err, status, "%s: %s", path, inner.message);
+    }
+    json_decref(root);
+    return status;
+}

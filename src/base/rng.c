@@ -1,0 +1,46 @@
+/* rng.c - see rng.h. */
+#include "base/rng.h"
+
+#include <Random123/philox.h>
+#include <math.h>
+
+rng_block rng_bits(rng_key key, uint64_t event, uint32_t draw) {
+    philox4x32_ctr_t counter = {
+        {draw, (uint32_t)event, key.epoch, (uint32_t)key.purpose << 24 | (uint32_t)(event >> 32)}};
+    philox4x32_key_t seed = {{(uint32_t)key.seed, (uint32_t)(key.seed >> 32)}};
+    philox4x32_ctr_t bits = philox4x32(counter, seed);
+    return (rng_block){{bits.v[0], bits.v[1], bits.v[2], bits.v[3]}};
+}
+
+static double unit(uint32_t high, uint32_t low) {
+    return (double)(((uint64_t)high << 32 | low) >> 11) * 0x1p-53;
+}
+
+double rng_uniform(rng_key key, uint64_t event, uint32_t draw) {
+    rng_block b = rng_bits(key, event, draw);
+    return unit(b.word[0], b.word[1]);
+}
+
+void rng_normal(rng_key key, uint64_t event, uint32_t draw, double out[2]) {
+    rng_block b = rng_bits(key, event, draw);
+    double radius = sqrt(-2 * log(1 - unit(b.word[0], b.word[1]))); /* Box-Muller; 1-u is never 0 */
+    double angle = 2 * 3.14159265358979323846 * unit(b.word[2], b.word[3]);
+    out[0] = radius * cos(angle);
+    out[1] = radius * sin(angle);
+}
+
+uint32_t rng_below(rng_key key, uint64_t event, uint32_t draw, uint32_t n) {
+    /* Lemire's method: the high half of word * n is uniform once the few low halves that would make
+     * some values more likely than others are rejected. A block has four tries; the chance that all
+     * fail is below 2^-4 only for n near 2^32, so further blocks use the spare event bits. */
+    uint32_t reject = (uint32_t)(-n) % n;
+    for (uint32_t round = 0;; round++) {
+        rng_key k = key;
+        k.epoch ^= round << 24; /* epochs stay below 2^24; round 0 leaves the key alone */
+        rng_block b = rng_bits(k, event, draw);
+        for (int i = 0; i < 4; i++) {
+            uint64_t product = (uint64_t)b.word[i] * n;
+            if ((uint32_t)product >= reject) return (uint32_t)(product >> 32);
+        }
+    }
+}

@@ -1,0 +1,41 @@
+/* rng.h - random numbers without a generator: value = f(seed, purpose, epoch, event, draw).
+ *
+ * Philox 4x32-10 (Salmon et al., SC'11; Random123) turns a 128-bit counter and a 64-bit key into
+ * 128 random bits. The key is the seed; the counter holds what the number is for. So any number can
+ * be had at any time, in any order, by any thread, and a resumed run needs no stored state.
+ *
+ *   counter  = draw, event (low 32), epoch, purpose (8 bits) | event (high 24)
+ */
+#ifndef FR_BASE_RNG_H
+#define FR_BASE_RNG_H
+
+#include <stdint.h>
+
+/* One word per independent stream; values are part of what makes a run repeatable: only append. */
+typedef enum rng_purpose {
+    RNG_TEST,
+    RNG_SYNTH_WORLD, /* tables of a synthetic stream */
+    RNG_SYNTH_EVENT, /* its events */
+} rng_purpose;
+
+typedef struct rng_key {
+    uint64_t seed;
+    rng_purpose purpose;
+    uint32_t epoch;
+} rng_key;
+
+typedef struct rng_block {
+    uint32_t word[4];
+} rng_block;
+
+/* The 128 bits at (key, event, draw). */
+rng_block rng_bits(rng_key key, uint64_t event, uint32_t draw);
+
+/* Uniform in [0, 1) with 53 bits; independent for each draw. */
+double rng_uniform(rng_key key, uint64_t event, uint32_t draw);
+/* Two independent standard normals. */
+void rng_normal(rng_key key, uint64_t event, uint32_t draw, double out[2]);
+/* Uniform in 0..n-1, exactly (multiply and reject; n >= 1). */
+uint32_t rng_below(rng_key key, uint64_t event, uint32_t draw, uint32_t n);
+
+#endif

@@ -1,0 +1,21 @@
+/* shards.h - work over threads with results that do not depend on them.
+ *
+ * The caller cuts the problem into shards by the problem alone. Each shard is done whole by one
+ * thread and writes only its own results; which thread takes which shard does not matter. Plain
+ * POSIX threads: they start in microseconds, and thread sanitizers understand them.
+ */
+#ifndef FR_BASE_SHARDS_H
+#define FR_BASE_SHARDS_H
+
+#include "base/context.h"
+
+/* Does shard number `shard` as worker `worker` (0..threads-1, for scratch memory). */
+typedef fr_status shard_function(void *job, int64_t shard, int worker, fr_error *err);
+
+/* Runs shards 0..count-1. Stops early at the first failure or when the context is cancelled (asked
+ * from the calling thread between its shards); of several failures the one with the smallest shard
+ * number is reported. Progress is told as shards done under `stage` (NULL = silent). */
+fr_status shards_run(const fr_context *context, const char *stage, int64_t count,
+                     shard_function *function, void *job, fr_error *err);
+
+#endif

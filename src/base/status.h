@@ -1,0 +1,26 @@
+/* status.h - how a function says what went wrong.
+ *
+ *     if (x < 0) return fail(err, FR_EINPUT, "%s:%d: id %d is negative", path, line, x);
+ *     TRY(other_function(..., err));            // passes a failure on
+ *
+ * Functions that own something keep one exit label instead and use `status = ...; goto done`.
+ */
+#ifndef FR_BASE_STATUS_H
+#define FR_BASE_STATUS_H
+
+#include "fullrank.h"
+
+/* Fills *err (if any) with the formatted message and returns `code`. */
+fr_status fail(fr_error *err, fr_status code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The same with ": " and the text of errno behind it; FR_EFILE, or FR_ENOMEM when errno says so. */
+fr_status fail_errno(fr_error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+fr_status fail_memory(fr_error *err, size_t bytes);
+
+#define TRY(call)                                                                                  \
+    do {                                                                                           \
+        fr_status try_status_ = (call);                                                            \
+        if (try_status_) return try_status_;                                                       \
+    } while (0)
+
+#endif
