@@ -67,7 +67,7 @@ fr_status writer_patch(writer *w, const void *bytes, size_t size, fr_error *err)
 
 fr_status writer_commit(writer *w, fr_error *err) {
     TRY(flush(w, err));
-    if (fsync(w->fd)) return fail_errno(err, "%s: cannot be written", w->path);
+    if (!w->scratch && fsync(w->fd)) return fail_errno(err, "%s: cannot be written", w->path);
     if (rename(w->temporary, w->path))
         return fail_errno(err, "%s: cannot be put in place", w->path);
     free(w->temporary);
@@ -107,6 +107,11 @@ fr_status mapping_open(const char *path, mapping *out, fr_error *err) {
     }
     close(fd);
     return status;
+}
+
+void mapping_forget(const mapping *m, size_t size) {
+    size &= ~(size_t)4095;
+    if (m->bytes && size) (void)madvise((void *)(uintptr_t)m->bytes, size, MADV_DONTNEED);
 }
 
 void mapping_close(mapping *m) {

@@ -18,6 +18,7 @@ typedef struct writer {
     size_t used;
     int64_t written; /* bytes put so far, buffered ones included */
     bool open;
+    bool scratch; /* no sync on commit: the file will be replaced before anyone relies on it */
 } writer;
 
 fr_status writer_open(writer *w, const char *path, fr_error *err);
@@ -37,6 +38,9 @@ typedef struct mapping {
 } mapping;
 
 fr_status mapping_open(const char *path, mapping *out, fr_error *err);
+/* Lets the pages of the first `size` bytes go from memory; they come back when touched. For passes
+ * over files larger than memory should hold. */
+void mapping_forget(const mapping *m, size_t size);
 void mapping_close(mapping *m);
 
 /* A directory under construction beside its final place. */

@@ -30,3 +30,15 @@ fr_status json_write(const char *path, json_t *root, fr_error *err) {
     free(text);
     return status;
 }
+
+json_t *json_text(const char *text) {
+    json_t *string = json_string(text);
+    if (string) return string;
+    char *copy = strdup(text);
+    if (!copy) return NULL;
+    for (char *c = copy; *c; c++)
+        if ((unsigned char)*c >= 128) *c = '?';
+    string = json_string(copy);
+    free(copy);
+    return string;
+}

@@ -12,4 +12,7 @@ fr_status json_read(const char *path, json_t **out, fr_error *err);
  * failure; NULL (a failed construction) is reported as out of memory. */
 fr_status json_write(const char *path, json_t *root, fr_error *err);
 
+/* A JSON string of any bytes: those that are not UTF-8 become '?'. */
+json_t *json_text(const char *text);
+
 #endif

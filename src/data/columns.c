@@ -1,0 +1,338 @@
+/* columns.c - see columns.h. */
+#include "data/columns.h"
+
+#include "base/sha256.h"
+#include "data/sort.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    BLOCK = 1 << 14,        /* rows rewritten at a time */
+    RUN_ROOM = 1 << 21,     /* events sorted in memory at a time: 48 MB */
+    FORGET_BYTES = 1 << 25, /* mapped bytes read before their pages are let go */
+};
+
+static fr_status open_column(columns *c, npy_writer *w, const char *name, char kind, int size,
+                             int64_t width, fr_error *err) {
+    char *path = path_join(c->place.place, name);
+    if (!path) return fail_memory(err, 0);
+    fr_status status = npy_writer_open(w, path, kind, size, width, err);
+    free(path);
+    return status;
+}
+
+/* Made by us, so it may be replaced. */
+static fr_status guard(const char *path, fr_error *err) {
+    char *manifest = path_join(path, "manifest.json");
+    json_t *root = NULL;
+    fr_status status = manifest ? json_read(manifest, &root, NULL) : FR_ENOMEM;
+    const char *format = json_string_value(json_object_get(root, "format"));
+    if (!status && (!format || strcmp(format, "fullrank-stream"))) status = FR_EFILE;
+    json_decref(root);
+    free(manifest);
+    if (!status) return FR_OK;
+    return fail(err, FR_EFILE,
+                "%s: holds no imported stream, so --force does not replace it; remove it yourself",
+                path);
+}
+
+fr_status columns_open(columns *c, const char *output, bool force, int64_t width, fr_error *err) {
+    *c = (columns){.width = width};
+    TRY(staging_open(&c->place, output, force, guard, err));
+    TRY(open_column(c, &c->source, "source.npy", 'i', 4, 0, err));
+    TRY(open_column(c, &c->destination, "destination.npy", 'i', 4, 0, err));
+    TRY(open_column(c, &c->time, "time.npy", 'f', 8, 0, err));
+    if (width) TRY(open_column(c, &c->feature, "features.npy", 'f', 4, width, err));
+    return FR_OK;
+}
+
+static fr_status put_codes(npy_writer *w, id_table *table, int64_t count, const int64_t *id,
+                           fr_error *err) {
+    int32_t code[256];
+    for (int64_t done = 0; done < count;) {
+        int64_t n = count - done < 256 ? count - done : 256;
+        for (int64_t k = 0; k < n; k++) TRY(id_code(table, id[done + k], &code[k], err));
+        TRY(npy_writer_put(w, code, n, err));
+        done += n;
+    }
+    return FR_OK;
+}
+
+fr_status columns_put(columns *c, int64_t count, const int64_t *source, const int64_t *destination,
+                      const double *time, const float *feature, fr_error *err) {
+    if (!count) return FR_OK;
+    if (!c->rows) c->first_time = c->last_time = time[0];
+    for (int64_t k = 0; k < count; k++) {
+        if (time[k] < c->last_time)
+            c->late++;
+        else
+            c->last_time = time[k];
+        if (time[k] < c->first_time) c->first_time = time[k];
+    }
+    c->rows += count;
+    TRY(put_codes(&c->source, &c->sources, count, source, err));
+    TRY(put_codes(&c->destination, &c->destinations, count, destination, err));
+    TRY(npy_writer_put(&c->time, time, count, err));
+    return c->width ? npy_writer_put(&c->feature, feature, count, err) : FR_OK;
+}
+
+/* ---- finishing ---- */
+
+/* A written column, read back from the staging directory. */
+static fr_status read_column(const columns *c, const char *name, char kind, int size, int dims,
+                             npy *out, fr_error *err) {
+    char *path = path_join(c->place.place, name);
+    if (!path) return fail_memory(err, 0);
+    fr_status status = npy_open_as(path, kind, size, dims, out, err);
+    free(path);
+    return status;
+}
+
+static size_t data_offset(const npy *n) {
+    return (size_t)((const unsigned char *)n->data - n->file.bytes);
+}
+
+/* Rows were in order: only the codes become dense indices. */
+static fr_status rewrite_codes(columns *c, npy_writer *w, const char *name, const int32_t *rank,
+                               fr_error *err) {
+    npy codes;
+    TRY(read_column(c, name, 'i', 4, 1, &codes, err));
+    fr_status status = open_column(c, w, name, 'i', 4, 0, err);
+    const int32_t *code = codes.data;
+    static const int64_t block = BLOCK;
+    for (int64_t row = 0; !status && row < c->rows; row += block) {
+        int32_t dense[BLOCK];
+        int64_t n = c->rows - row < block ? c->rows - row : block;
+        for (int64_t k = 0; k < n; k++) dense[k] = rank[code[row + k]];
+        status = npy_writer_put(w, dense, n, err);
+        if ((row & ((FORGET_BYTES / 4) - 1)) == 0) mapping_forget(&codes.file, (size_t)row * 4);
+    }
+    if (!status) status = npy_writer_commit(w, err);
+    npy_close(&codes);
+    return status;
+}
+
+static fr_status gather_sorted(columns *c, sorter *s, const npy *feature, fr_error *err) {
+    size_t row_bytes = (size_t)c->width * sizeof(float), touched = 0;
+    for (;;) {
+        sort_event e;
+        bool got;
+        TRY(sorter_next(s, &e, &got, err));
+        if (!got) return FR_OK;
+        TRY(npy_writer_put(&c->source, &e.source, 1, err));
+        TRY(npy_writer_put(&c->destination, &e.destination, 1, err));
+        TRY(npy_writer_put(&c->time, &e.time, 1, err));
+        if (!c->width) continue;
+        TRY(npy_writer_put(&c->feature, (const char *)feature->data + (size_t)e.row * row_bytes, 1,
+                           err));
+        touched += row_bytes + 4096; /* a row brings in its page */
+        if (touched >= FORGET_BYTES) {
+            mapping_forget(&feature->file, feature->file.size);
+            touched = 0;
+        }
+    }
+}
+
+/* Rows were out of order: every column is written again, by time and, at equal times, as they came.
+ */
+static fr_status rewrite_sorted(columns *c, const int32_t *source_rank,
+                                const int32_t *destination_rank, const fr_context *context,
+                                fr_error *err) {
+    npy source = {0}, destination = {0}, time = {0}, feature = {0};
+    sorter s;
+    fr_status status =
+        sorter_open(&s, c->place.place, RUN_ROOM < c->rows ? RUN_ROOM : c->rows, err);
+    if (!status) status = read_column(c, "source.npy", 'i', 4, 1, &source, err);
+    if (!status) status = read_column(c, "destination.npy", 'i', 4, 1, &destination, err);
+    if (!status) status = read_column(c, "time.npy", 'f', 8, 1, &time, err);
+    if (!status && c->width) status = read_column(c, "features.npy", 'f', 4, 2, &feature, err);
+    for (int64_t row = 0; !status && row < c->rows; row++) {
+        if ((row & (RUN_ROOM - 1)) == 0) {
+            status = context_check(context, err);
+            mapping_forget(&source.file, data_offset(&source) + (size_t)row * 4);
+            mapping_forget(&destination.file, data_offset(&destination) + (size_t)row * 4);
+            mapping_forget(&time.file, data_offset(&time) + (size_t)row * 8);
+            context_progress(context, "sort", (uint64_t)row, (uint64_t)c->rows, "events");
+        }
+        if (status) break;
+        sort_event e = {.time = ((const double *)time.data)[row],
+                        .row = row,
+                        .source = source_rank[((const int32_t *)source.data)[row]],
+                        .destination = destination_rank[((const int32_t *)destination.data)[row]]};
+        status = sorter_put(&s, e, err);
+    }
+    if (!status) status = sorter_turn(&s, err);
+    if (!status) status = open_column(c, &c->source, "source.npy", 'i', 4, 0, err);
+    if (!status) status = open_column(c, &c->destination, "destination.npy", 'i', 4, 0, err);
+    if (!status) status = open_column(c, &c->time, "time.npy", 'f', 8, 0, err);
+    if (!status && c->width)
+        status = open_column(c, &c->feature, "features.npy", 'f', 4, c->width, err);
+    if (!status) status = gather_sorted(c, &s, &feature, err);
+    if (!status) status = npy_writer_commit(&c->source, err);
+    if (!status) status = npy_writer_commit(&c->destination, err);
+    if (!status) status = npy_writer_commit(&c->time, err);
+    if (!status && c->width) status = npy_writer_commit(&c->feature, err);
+    npy_close(&source);
+    npy_close(&destination);
+    npy_close(&time);
+    npy_close(&feature);
+    sorter_close(&s);
+    return status;
+}
+
+static fr_status write_ids(columns *c, const char *name, const id_table *table, fr_error *err) {
+    npy_writer w;
+    fr_status status = open_column(c, &w, name, 'i', 8, 0, err);
+    if (!status) status = npy_writer_put(&w, table->ids.at, (int64_t)table->ids.count, err);
+    if (!status) status = npy_writer_commit(&w, err);
+    npy_writer_discard(&w);
+    return status;
+}
+
+/* Ids that are words: the k-th word in byte order gets id k; the words go to a text file. */
+static fr_status number_words(columns *c, id_table *table, const word_table *words,
+                              const char *name, fr_error *err) {
+    int64_t *order = NULL, *place = NULL;
+    writer w = {0};
+    char *path = path_join(c->place.place, name);
+    size_t n = words->start.count;
+    fr_status status = path ? word_table_sort(words, &order, err) : fail_memory(err, 0);
+    if (!status) status = ALLOCATE(place, n, err);
+    if (!status) status = writer_open(&w, path, err);
+    for (size_t k = 0; !status && k < n; k++) {
+        const char *word = word_text(words, order[k]);
+        place[order[k]] = (int64_t)k;
+        status = writer_put(&w, word, strlen(word), err);
+        if (!status) status = writer_put(&w, "\n", 1, err);
+    }
+    if (!status) status = writer_commit(&w, err);
+    for (size_t k = 0; !status && k < table->ids.count; k++)
+        table->ids.at[k] = place[table->ids.at[k]];
+    writer_discard(&w);
+    free(order);
+    free(place);
+    free(path);
+    return status;
+}
+
+/* DyGLib numbers sources from 1 and destinations behind them (or, if the roles are the same things,
+ * both from 1). Undone here, so that the same events give the same columns in every format. */
+static void undo_one_based(columns *c, bool *shared) {
+    size_t sources = c->sources.ids.count, destinations = c->destinations.ids.count;
+    int64_t *source = c->sources.ids.at, *destination = c->destinations.ids.at; /* ascending */
+    if (source[0] < 1 || destination[0] < 1) return; /* not as described */
+    int64_t shift = 1;
+    if (destination[0] > source[sources - 1])
+        shift = source[sources - 1] + 1;
+    else
+        *shared = true;
+    for (size_t k = 0; k < destinations; k++) destination[k] -= shift;
+    for (size_t k = 0; k < sources; k++) source[k] -= 1;
+}
+
+/* One hash for all columns, whatever file they came from: SHA-256 over the hashes of the files. */
+static fr_status hash_columns(const columns *c, char out[65], fr_error *err) {
+    static const char *const names[] = {"source.npy",     "destination.npy",     "time.npy",
+                                        "source_ids.npy", "destination_ids.npy", "features.npy"};
+    sha256 all, one;
+    TRY(sha256_start(&all, err));
+    fr_status status = FR_OK;
+    for (int k = 0; !status && k < 5 + (c->width > 0); k++) {
+        char *path = path_join(c->place.place, names[k]), hex[65];
+        mapping file = {0};
+        status = path ? mapping_open(path, &file, err) : fail_memory(err, 0);
+        if (!status) status = sha256_start(&one, err);
+        for (size_t at = 0; !status && at < file.size; at += FORGET_BYTES) {
+            size_t n = file.size - at < FORGET_BYTES ? file.size - at : FORGET_BYTES;
+            sha256_add(&one, file.bytes + at, n);
+            mapping_forget(&file, at);
+        }
+        if (!status) {
+            sha256_end(&one, hex);
+            sha256_add(&all, hex, 64);
+        }
+        mapping_close(&file);
+        free(path);
+    }
+    sha256_end(&all, out);
+    return status;
+}
+
+static fr_status write_manifest(columns *c, columns_finish *finish, fr_error *err) {
+    char sha[65];
+    TRY(hash_columns(c, sha, err));
+    char *path = path_join(c->place.place, "manifest.json");
+    if (!path) return fail_memory(err, 0);
+    fr_version v = fr_version_get();
+    json_t *root = json_pack(
+        "{s:s, s:i, s:o, s:I, s:I, s:I, s:I, s:{s:f, s:f}, s:b, s:b, s:s, s:{s:s, s:s}}", /**/
+        "format", "fullrank-stream", "version", 1, "source", finish->origin, "events",
+        (json_int_t)c->rows, "sources", (json_int_t)c->sources.ids.count, "destinations",
+        (json_int_t)c->destinations.ids.count, "feature_width", (json_int_t)c->width, "time",
+        "first", c->first_time, "last", c->last_time, "shared_ids", finish->shared_ids, "words",
+        finish->source_words != NULL, "sha256", sha, "tool", "version", v.version, "commit",
+        v.commit);
+    finish->origin = NULL; /* json_pack took it */
+    if (root && finish->synth) {
+        (void)json_object_set_new(root, "synth", finish->synth);
+        finish->synth = NULL;
+    }
+    fr_status status = json_write(path, root, err);
+    free(path);
+    return status;
+}
+
+static fr_status finish_columns(columns *c, columns_finish *finish, const fr_context *context,
+                                fr_error *err) {
+    int32_t *source_rank = NULL, *destination_rank = NULL;
+    fr_status status = FR_OK;
+    c->source.file.scratch = c->destination.file.scratch = true;
+    c->time.file.scratch = c->feature.file.scratch = c->late > 0;
+    if (finish->source_words)
+        status = number_words(c, &c->sources, finish->source_words, "source_words.txt", err);
+    if (!status && finish->destination_words)
+        status = number_words(c, &c->destinations, finish->destination_words,
+                              "destination_words.txt", err);
+    if (!status) status = id_table_sort(&c->sources, &source_rank, err);
+    if (!status) status = id_table_sort(&c->destinations, &destination_rank, err);
+    if (!status && finish->one_based) undo_one_based(c, &finish->shared_ids);
+
+    if (!status) status = npy_writer_commit(&c->source, err);
+    if (!status) status = npy_writer_commit(&c->destination, err);
+    if (!status) status = npy_writer_commit(&c->time, err);
+    if (!status && c->width) status = npy_writer_commit(&c->feature, err);
+    if (!status && c->late) {
+        status = rewrite_sorted(c, source_rank, destination_rank, context, err);
+    } else if (!status) {
+        status = rewrite_codes(c, &c->source, "source.npy", source_rank, err);
+        if (!status)
+            status = rewrite_codes(c, &c->destination, "destination.npy", destination_rank, err);
+    }
+    if (!status) status = write_ids(c, "source_ids.npy", &c->sources, err);
+    if (!status) status = write_ids(c, "destination_ids.npy", &c->destinations, err);
+    if (!status) status = write_manifest(c, finish, err);
+    if (!status) status = context_check(context, err);
+    if (!status) status = staging_commit(&c->place, err);
+    free(source_rank);
+    free(destination_rank);
+    return status;
+}
+
+fr_status columns_close(columns *c, columns_finish finish, const fr_context *context,
+                        fr_error *err) {
+    fr_status status = finish_columns(c, &finish, context, err);
+    json_decref(finish.origin);
+    json_decref(finish.synth);
+    return status;
+}
+
+void columns_discard(columns *c) {
+    npy_writer_discard(&c->source);
+    npy_writer_discard(&c->destination);
+    npy_writer_discard(&c->time);
+    npy_writer_discard(&c->feature);
+    id_table_free(&c->sources);
+    id_table_free(&c->destinations);
+    staging_discard(&c->place);
+}

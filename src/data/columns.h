@@ -1,0 +1,51 @@
+/* columns.h - the directory of .npy columns that import and synthesis write.
+ *
+ * Rows are put in any order of time; ids get codes on the way. Finishing turns codes into dense
+ * indices (ascending by original id), sorts by time if rows were out of order, and moves the
+ * directory into place. In order (the usual case) times and features are written once. Out of
+ * order, rows of (time, row, source, destination) are sorted in runs of bounded size and merged;
+ * features follow by row number. So memory is bounded by the number of distinct ids, not of rows.
+ *
+ *   source.npy destination.npy  int32 [events], index into the ids
+ *   time.npy                    float64 [events], non-decreasing
+ *   features.npy                float32 [events, width], only if width > 0
+ *   source_ids.npy destination_ids.npy  int64, ascending
+ *   source_words.txt destination_words.txt  only if ids are words: line k is the word of id k
+ *   manifest.json
+ */
+#ifndef FR_DATA_COLUMNS_H
+#define FR_DATA_COLUMNS_H
+
+#include "base/context.h"
+#include "base/json.h"
+#include "base/npy.h"
+#include "data/ids.h"
+
+typedef struct columns {
+    staging place;
+    int64_t width, rows;
+    int64_t late;                 /* rows with a time below one before them */
+    double first_time, last_time; /* smallest and largest */
+    id_table sources, destinations;
+    npy_writer source, destination, time, feature; /* the first two hold codes until the end */
+} columns;
+
+/* What finishing has to know beyond the rows. */
+typedef struct columns_finish {
+    const word_table *source_words, *destination_words; /* NULL: ids are numbers */
+    bool one_based;  /* DyGLib ids: from 1, destinations behind the sources if roles are separate */
+    bool shared_ids; /* one id space for both roles */
+    json_t *origin;  /* goes to the manifest as "source"; stolen, even on failure */
+    json_t *synth;   /* parameters of a synthetic stream or NULL; stolen, even on failure */
+} columns_finish;
+
+fr_status columns_open(columns *c, const char *output, bool force, int64_t width, fr_error *err);
+/* Appends rows; `feature` is [count, width], NULL if width is 0. */
+fr_status columns_put(columns *c, int64_t count, const int64_t *source, const int64_t *destination,
+                      const double *time, const float *feature, fr_error *err);
+fr_status columns_close(columns *c, columns_finish finish, const fr_context *context,
+                        fr_error *err);
+/* Removes whatever was not finished; harmless afterwards. */
+void columns_discard(columns *c);
+
+#endif

@@ -1,0 +1,47 @@
+/* csv.h - interaction files row by row: the streaming reader behind import.
+ *
+ * Rows come in blocks of fixed arrays; memory does not grow with the file. A block is parsed
+ * straight out of the read buffer in one pass over the bytes: no tokens, no copies. Anything
+ * unusual in a field (blanks, quotes, an error) leaves the fast path for a careful second look at
+ * that field.
+ */
+#ifndef FR_DATA_CSV_H
+#define FR_DATA_CSV_H
+
+#include "base/context.h"
+#include "data/ids.h"
+#include "data/input.h"
+#include "data/layout.h"
+
+typedef struct csv_rows {
+    int64_t count;
+    int64_t *source, *destination; /* [count] original ids, or numbers of words */
+    double *time;                  /* [count] finite */
+    int64_t *index;                /* [count] ROLE_INDEX column, for DyGLib files */
+    float *feature;                /* [count, width] finite */
+} csv_rows;
+
+typedef struct csv {
+    input in;
+    layout layout;
+    int64_t rows_per_block;
+    csv_rows block;
+    char *buffer; /* [room + 16]: unread bytes, always ending in a newline while rows are parsed */
+    size_t room, at, end, complete; /* complete: behind the last whole line */
+    int64_t line;                   /* number of the line at `at`, from 1 */
+    bool ended;
+    word_table *source_words, *destination_words; /* NULL: ids are numbers; may be the same table */
+    /* what the row parser found wrong */
+    int bad_field;
+    const char *bad_text;
+} csv;
+
+/* Opens the file behind `in`, which the reader takes over (closes it even on failure). The word
+ * tables are the caller's and may be NULL; `columns` as in fr_import. */
+fr_status csv_open(csv *c, input in, const char *columns, word_table *source_words,
+                   word_table *destination_words, const fr_context *context, fr_error *err);
+/* The next rows in c->block; count 0 = the end. */
+fr_status csv_next(csv *c, fr_error *err);
+void csv_close(csv *c);
+
+#endif

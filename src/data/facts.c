@@ -1,0 +1,123 @@
+/* facts.c - what a stream is made of: the numbers of PROTOCOL 13 (fullrank.h, chapter 6). */
+#include "data/window.h"
+
+#include "base/context.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { ENOUGH = 20 }; /* negatives an eligible event must have (PROTOCOL 8, 9) */
+
+static double logit(double p) { return log(p) - log1p(-p); }
+
+static int by_count(const void *a, const void *b) {
+    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Gini coefficient of events per destination, over the destinations the window has. */
+static fr_status gini(const fr_window *w, double *out, fr_error *err) {
+    int32_t *count, n = 0;
+    TRY(ALLOCATE(count, w->destinations, err));
+    for (int32_t v = 0; v < w->destinations; v++) {
+        int32_t degree = w->destination_at[v + 1] - w->destination_at[v];
+        if (degree) count[n++] = degree; /* a catalog file may name destinations without events */
+    }
+    qsort(count, (size_t)n, sizeof *count, by_count);
+    double sum = 0, weighted = 0;
+    for (int32_t k = 0; k < n; k++) {
+        sum += count[k];
+        weighted += (k + 1.0) * count[k];
+    }
+    free(count);
+    *out = 2 * weighted / (n * sum) - (n + 1.0) / n;
+    return FR_OK;
+}
+
+/* Destinations seen before each test event, in one pass: how many have their first event below cut.
+ */
+typedef struct available_count {
+    int32_t next, count;
+} available_count;
+
+static int32_t advance_available(available_count *a, const fr_window *w, int32_t cut) {
+    for (; a->next < cut; a->next++) {
+        int32_t v = w->destination[a->next];
+        a->count += w->destination_events[w->destination_at[v]] == a->next;
+    }
+    return a->count;
+}
+
+static void ranking_facts(const fr_window *w, fr_facts *f) {
+    available_count available = {0};
+    int64_t repeated_all = 0;
+    double history = 0, available_sizes = 0;
+    for (int32_t i = 1; i < w->events; i++) f->tied_times += w->time[i] == w->time[i - 1];
+    for (int32_t i = w->train; i < w->events; i++) {
+        int32_t u = w->source[i], v = w->destination[i], cut = window_cut(w, i);
+        bool repeated = window_pair_history(w, u, v, cut).count > 0;
+        int32_t size = advance_available(&available, w, cut);
+        bool is_available = window_available(w, v, cut);
+        bool covered = w->catalog_kind == CATALOG_TIME ? is_available : w->catalog_place[v] >= 0;
+        f->covered += covered;
+        f->repeated += covered && repeated;
+        f->new_ += covered && !repeated;
+        f->available_ranked += is_available;
+        if (is_available) available_sizes += size;
+        repeated_all += repeated;
+        history += window_source_history(w, u, cut, INT32_MAX).count;
+    }
+    int32_t test = w->events - w->train;
+    f->test_repeat_share = (double)repeated_all / test;
+    f->history_mean = history / test;
+    f->destinations_per_source = (double)w->pairs / w->sources;
+    f->available_size = f->available_ranked ? available_sizes / (double)f->available_ranked : NAN;
+}
+
+/* PROTOCOL 8 and 9 on the diagnostic window. */
+static void diagnostic_facts(const fr_window *w, fr_facts *f) {
+    available_count available = {0};
+    double q1 = 0;
+    for (int32_t i = w->train; i < w->events; i++) {
+        int32_t u = w->source[i], v = w->destination[i], cut = window_cut(w, i);
+        int32_t self = w->self ? w->self[u] : -1;
+        event_list met = window_met(w, u, cut);
+        int32_t seen_negatives = 0, seen_in_catalog = 0;
+        bool repeated = false;
+        for (int32_t k = 0; k < met.count; k++) {
+            int32_t other = w->destination[met.event[k]];
+            if (other == v) repeated = true;
+            if (other == v || other == self) continue;
+            seen_negatives++;
+            seen_in_catalog += w->catalog_place[other] >= 0;
+        }
+        int32_t available_now = advance_available(&available, w, cut);
+        if (seen_negatives < ENOUGH) continue;
+        int32_t catalog_negatives = w->catalog_size - (w->catalog_place[v] >= 0) -
+                                    (self >= 0 && self != v && w->catalog_place[self] >= 0);
+        f->eligible++;
+        f->eligible_repeated += repeated;
+        q1 += catalog_negatives ? (double)seen_in_catalog / catalog_negatives : 0;
+        /* unseen but available: A(i) without H_u and without the positive */
+        int32_t unseen = available_now - seen_negatives - window_available(w, v, cut) -
+                         (self >= 0 && self != v && window_available(w, self, cut));
+        if (unseen < ENOUGH) continue;
+        f->membership_repeated += repeated;
+        f->membership_new += !repeated;
+    }
+    f->p1 = f->eligible ? (double)f->eligible_repeated / (double)f->eligible : NAN;
+    f->q1 = f->eligible ? q1 / (double)f->eligible : NAN;
+    f->beta_star = logit(f->p1) - logit(f->q1);
+}
+
+fr_status fr_facts_compute(const fr_window *window, const fr_window *diagnostic,
+                           const fr_context *context, fr_facts *out, fr_error *err) {
+    *out = (fr_facts){.diagnostic_events = diagnostic->events,
+                      .diagnostic_catalog = diagnostic->catalog_size};
+    TRY(context_check(context, err));
+    TRY(gini(window, &out->popularity_gini, err));
+    ranking_facts(window, out);
+    TRY(context_check(context, err));
+    diagnostic_facts(diagnostic, out);
+    return FR_OK;
+}

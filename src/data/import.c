@@ -1,0 +1,142 @@
+/* import.c - from an interaction file to a directory of columns (fullrank.h, chapter 3).
+ *
+ * csv reads blocks of rows, columns writes them: this file only joins the two and, for DyGLib
+ * files, fetches the features from the .npy beside the table.
+ */
+#define _GNU_SOURCE
+#include "base/npy.h"
+#include "data/columns.h"
+#include "data/csv.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+const fr_option fr_import_options[] = {
+    {"columns", FR_OPTION_TEXT, "", "SPEC", 0, 0, offsetof(fr_import, columns),
+     "which column is what, if the header does not tell: source=user,destination=3,time=ts,"
+     "features=5-176 (names or numbers from 1; features=none)"},
+    {"ids", FR_OPTION_CHOICE, "numbers", "numbers|words", 0, 0, offsetof(fr_import, ids),
+     "ids are whole numbers, or any words (numbered in sorted order, words kept beside)"},
+    {"shared-ids", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(fr_import, shared_ids),
+     "sources and destinations are the same things: one id space, and no source is its own "
+     "candidate"},
+    {"force", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(fr_import, force),
+     "replace an output that exists, if it was made by this tool"},
+    {0}};
+
+/* The feature file of ml_X.csv is ml_X.npy: float64 or float32 [events + 1, width]. */
+typedef struct side_features {
+    npy file;
+    int64_t rows, width;
+    float *block; /* [rows_per_block, width] */
+} side_features;
+
+static size_t without_end(const char *path, size_t n, const char *end) {
+    size_t e = strlen(end);
+    return n > e && !strncmp(path + n - e, end, e) ? n - e : n;
+}
+
+static fr_status open_side(side_features *s, const char *input_path, int64_t rows_per_block,
+                           fr_error *err) {
+    size_t n = without_end(input_path, strlen(input_path), ".gz");
+    n = without_end(input_path, n, ".csv");
+    char *path = NULL;
+    if (asprintf(&path, "%.*s.npy", (int)n, input_path) < 0) return fail_memory(err, 0);
+    fr_status status = FR_OK;
+    struct stat facts;
+    if (!stat(path, &facts)) {
+        status = npy_open(path, &s->file, err);
+        const npy_field *f = &s->file.field[0];
+        if (!status && (s->file.dims != 2 || s->file.fields != 1 || f->kind != 'f' || f->size < 4))
+            status = fail(err, FR_EINPUT, "%s: expected a two-dimensional array of f4 or f8", path);
+        if (!status) {
+            s->rows = s->file.shape[0];
+            s->width = s->file.shape[1];
+            status = ALLOCATE(s->block, rows_per_block * s->width, err);
+        }
+    }
+    free(path);
+    return status;
+}
+
+static fr_status gather_side(side_features *s, const csv *c, fr_error *err) {
+    for (int64_t row = 0; row < c->block.count; row++) {
+        int64_t from = c->block.index[row];
+        if (from >= s->rows)
+            return fail(err, FR_EINPUT, "%s: idx %lld, but the feature file has only %lld rows",
+                        c->in.name, (long long)from, (long long)s->rows);
+        float *out = s->block + row * s->width;
+        for (int64_t k = 0; k < s->width; k++)
+            out[k] = s->file.field[0].size == 8
+                         ? (float)((const double *)s->file.data)[from * s->width + k]
+                         : ((const float *)s->file.data)[from * s->width + k];
+    }
+    mapping_forget(&s->file.file, s->file.file.size);
+    return FR_OK;
+}
+
+static fr_status copy_rows(csv *c, columns *out, side_features *side, const fr_context *context,
+                           fr_error *err) {
+    for (;;) {
+        TRY(context_check(context, err));
+        TRY(csv_next(c, err));
+        if (!c->block.count) return FR_OK;
+        if (side->width) TRY(gather_side(side, c, err));
+        TRY(columns_put(out, c->block.count, c->block.source, c->block.destination, c->block.time,
+                        side->width ? side->block : c->block.feature, err));
+        context_progress(context, "import", (uint64_t)c->in.taken, (uint64_t)c->in.size, "bytes");
+    }
+}
+
+fr_status fr_import_file(const char *input_path, const char *output, const fr_import *settings,
+                         const fr_context *context, fr_error *err) {
+    static const fr_import standard = {0};
+    if (!settings) settings = &standard;
+    word_table words[2] = {0};
+    bool by_word = settings->ids == FR_IDS_WORDS;
+    word_table *source_words = by_word ? &words[0] : NULL;
+    word_table *destination_words = by_word ? &words[!settings->shared_ids] : NULL;
+    input in;
+    csv c = {.in.fd = -1};
+    columns out = {0};
+    side_features side = {0};
+
+    fr_status status = input_open(&in, input_path, err);
+    if (status)
+        input_close(&in);
+    else
+        status = csv_open(&c, in, settings->columns, source_words, destination_words, context, err);
+    if (!status && c.layout.dyglib) status = open_side(&side, input_path, c.rows_per_block, err);
+    if (!status)
+        status = columns_open(&out, output, settings->force,
+                              side.width ? side.width : c.layout.width, err);
+    if (!status) status = copy_rows(&c, &out, &side, context, err);
+    if (!status) {
+        if (out.late)
+            context_log(
+                context, FR_NOTICE,
+                "%s: %lld of %lld events are earlier than an event before them; sorted by time, "
+                "equal times as they came",
+                input_path, (long long)out.late, (long long)out.rows);
+        char sha[65];
+        input_sha256(&c.in, sha);
+        columns_finish finish = {.source_words = source_words,
+                                 .destination_words = destination_words,
+                                 .one_based = c.layout.dyglib && !by_word,
+                                 .shared_ids = settings->shared_ids,
+                                 .origin = json_pack("{s:o, s:I, s:s, s:I}", "name",
+                                                     json_text(path_name(input_path)), "bytes",
+                                                     (json_int_t)c.in.taken, "sha256", sha,
+                                                     "out_of_order", (json_int_t)out.late)};
+        status = columns_close(&out, finish, context, err);
+    }
+    columns_discard(&out);
+    csv_close(&c);
+    npy_close(&side.file);
+    free(side.block);
+    word_table_free(&words[0]);
+    word_table_free(&words[1]);
+    return status;
+}

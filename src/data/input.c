@@ -1,0 +1,129 @@
+/* input.c - see input.h. */
+#include "data/input.h"
+
+#include "base/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+enum { RAW_BYTES = 1 << 17 };
+
+/* Refills `raw` when it is used up; an empty result means the end of the stored file. */
+static fr_status refill(input *in, fr_error *err) {
+    if (in->raw_at < in->raw_end || in->ended) return FR_OK;
+    ssize_t got;
+    if (in->fd < 0) {
+        int64_t left = in->size - in->taken;
+        got = (ssize_t)(left < RAW_BYTES ? left : RAW_BYTES);
+        if (got) memcpy(in->raw, in->memory + in->taken, (size_t)got);
+    } else {
+        do got = read(in->fd, in->raw, RAW_BYTES);
+        while (got < 0 && errno == EINTR);
+        if (got < 0) return fail_errno(err, "%s: cannot be read", in->name);
+    }
+    in->raw_at = 0;
+    in->raw_end = (size_t)got;
+    in->taken += got;
+    in->ended = got == 0;
+    sha256_add(&in->hash, in->raw, (size_t)got);
+    return FR_OK;
+}
+
+static fr_status start(input *in, fr_error *err) {
+    TRY(ALLOCATE(in->raw, RAW_BYTES, err));
+    TRY(sha256_start(&in->hash, err));
+    TRY(refill(in, err));
+    if (in->raw_end < 2 || in->raw[0] != 0x1f || in->raw[1] != 0x8b) return FR_OK;
+    TRY(ALLOCATE(in->gzip, 1, err));
+    if (inflateInit2(in->gzip, 15 + 16) == Z_OK) { /* +16: gzip only */
+        in->inside = true;
+        return FR_OK;
+    }
+    free(in->gzip);
+    in->gzip = NULL;
+    return fail_memory(err, 0);
+}
+
+fr_status input_open(input *in, const char *path, fr_error *err) {
+    *in = (input){.name = path, .fd = -1};
+    struct stat facts;
+    in->fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (in->fd < 0 || fstat(in->fd, &facts)) return fail_errno(err, "%s: cannot be read", path);
+    if (S_ISDIR(facts.st_mode))
+        return fail(err, FR_EFILE, "%s: is a directory, expected a file", path);
+    in->size = S_ISREG(facts.st_mode) ? facts.st_size : 0;
+    return start(in, err);
+}
+
+fr_status input_open_memory(input *in, const void *bytes, size_t size, const char *name,
+                            fr_error *err) {
+    *in = (input){.name = name, .fd = -1, .memory = bytes, .size = (int64_t)size};
+    return start(in, err);
+}
+
+/* Inflates into `out` until something comes out or the stored file ends. */
+static fr_status inflate_some(input *in, unsigned char *out, size_t size, size_t *got,
+                              fr_error *err) {
+    z_stream *z = in->gzip;
+    z->next_out = out;
+    z->avail_out = (uInt)size;
+    while (z->avail_out == size) {
+        TRY(refill(in, err));
+        int64_t at = in->taken - (int64_t)(in->raw_end - in->raw_at);
+        if (in->ended) {
+            if (in->inside)
+                return fail(err, FR_EINPUT, "%s: the gzip data breaks off after %lld bytes",
+                            in->name, (long long)at);
+            break;
+        }
+        if (!in->inside) { /* behind a member: another one, or something that does not belong here
+                            */
+            if (in->raw[in->raw_at] != 0x1f)
+                return fail(err, FR_EINPUT,
+                            "%s: bytes that are not gzip follow the gzip data at byte %lld",
+                            in->name, (long long)at);
+            (void)inflateReset(z);
+            in->inside = true;
+        }
+        z->next_in = in->raw + in->raw_at;
+        z->avail_in = (uInt)(in->raw_end - in->raw_at);
+        int result = inflate(z, Z_NO_FLUSH);
+        in->raw_at = in->raw_end - z->avail_in;
+        if (result == Z_STREAM_END)
+            in->inside = false;
+        else if (result == Z_MEM_ERROR)
+            return fail_memory(err, 0);
+        else if (result != Z_OK && result != Z_BUF_ERROR)
+            return fail(err, FR_EINPUT, "%s: damaged gzip data near byte %lld%s%s", in->name,
+                        (long long)at, z->msg ? ": " : "", z->msg ? z->msg : "");
+    }
+    *got = size - z->avail_out;
+    return FR_OK;
+}
+
+fr_status input_read(input *in, void *out, size_t size, size_t *got, fr_error *err) {
+    *got = 0;
+    if (in->gzip) return inflate_some(in, out, size, got, err);
+    TRY(refill(in, err));
+    size_t have = in->raw_end - in->raw_at;
+    *got = have < size ? have : size;
+    memcpy(out, in->raw + in->raw_at, *got);
+    in->raw_at += *got;
+    return FR_OK;
+}
+
+void input_sha256(input *in, char out[65]) { sha256_end(&in->hash, out); }
+
+void input_close(input *in) {
+    if (in->gzip) inflateEnd(in->gzip);
+    free(in->gzip);
+    free(in->raw);
+    sha256_end(&in->hash, NULL);
+    if (in->fd >= 0) close(in->fd);
+    *in = (input){.fd = -1};
+}

@@ -1,0 +1,269 @@
+/* layout.c - see layout.h. */
+#define _GNU_SOURCE
+#include "data/layout.h"
+
+#include "data/number.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAME_ROOM = 64, MAX_FIELDS = 1 << 16 };
+
+typedef struct column_name {
+    char text[NAME_ROOM]; /* lower case, without quotes and blanks around it; cut if longer */
+} column_name;
+
+typedef ARRAY(column_name) name_list;
+
+/* Spellings seen in JODIE, DyGLib, TGB, TGB-Seq, SNAP and in people's own files. */
+static const struct {
+    role role;
+    const char *words;
+} spellings[] = {
+    {ROLE_SOURCE,
+     " user_id user userid u src source src_id source_id source_node from sender head "},
+    {ROLE_DESTINATION, " item_id item itemid i v dst destination dst_id dest destination_id "
+                       "destination_node to target "
+                       "receiver tail "},
+    {ROLE_TIME, " timestamp time ts t unixts unix_timestamp day date "},
+    {ROLE_INDEX, " idx "},
+};
+/* Columns that exist in public sets and are rightly not used. */
+static const char unused[] = " state_label label y split edge_id ";
+static const char feature_list[] = "comma_separated_list_of_features";
+
+const char *role_name(role r) {
+    static const char *const names[] = {"skipped", "source",     "destination",
+                                        "time",    "row number", "feature"};
+    return names[r];
+}
+
+static bool line_ends(char c) { return c == '\n' || c == 0 || c == '\r'; }
+
+static char find_separator(const char *line) {
+    static const char order[] = "\t,; ";
+    for (const char *s = order; *s; s++)
+        for (const char *p = line; !line_ends(*p); p++)
+            if (*p == *s) return *s;
+    return ','; /* a single column: the error about missing columns comes later */
+}
+
+/* Splits a line into names. Quotes may hold separators. */
+static fr_status split(const char *line, char separator, name_list *out, fr_error *err) {
+    const char *p = line;
+    for (;;) {
+        column_name field = {""};
+        size_t n = 0;
+        bool quoted = false;
+        while (*p == ' ' || (separator == ' ' && *p == '\t')) p++;
+        if (separator == ' ' && line_ends(*p) && out->count) return FR_OK; /* blanks at the end */
+        for (; !line_ends(*p) && (quoted || (*p != separator && !(separator == ' ' && *p == '\t')));
+             p++) {
+            if (*p == '"') {
+                quoted = !quoted;
+                continue;
+            }
+            if (n + 1 < sizeof field.text) field.text[n++] = (char)tolower((unsigned char)*p);
+        }
+        while (n && field.text[n - 1] == ' ') n--;
+        field.text[n] = 0;
+        ARRAY_PUSH(out, field, err);
+        if (line_ends(*p)) return FR_OK;
+        p++;
+    }
+}
+
+static bool is_number(const char *text) {
+    double value;
+    char padded[NAME_ROOM + 8] = {0}; /* number_real looks 8 bytes ahead */
+    (void)snprintf(padded, NAME_ROOM, "%s", text);
+    const char *end = number_real(padded, &value);
+    return end && !*end;
+}
+
+static bool in_list(const char *words, const char *text) {
+    char spaced[NAME_ROOM + 2];
+    if (!*text || strchr(text, ' ')) return false;
+    (void)snprintf(spaced, sizeof spaced, " %s ", text);
+    return strstr(words, spaced) != NULL;
+}
+
+/* "f1", "feat_12", "feature3", "features.7" */
+static bool is_feature_name(const char *text) {
+    static const char *const stems[] = {"features", "feature", "feat", "f"};
+    for (size_t i = 0; i < sizeof stems / sizeof *stems; i++) {
+        size_t n = strlen(stems[i]);
+        if (strncmp(text, stems[i], n)) continue;
+        text += n;
+        text += *text == '_' || *text == '.';
+        if (!*text) return n > 1;
+        return strspn(text, "0123456789") == strlen(text);
+    }
+    return false;
+}
+
+static void guess_roles(layout *l, const name_list *names) {
+    bool taken[ROLE_FEATURE + 1] = {false};
+    bool list = !strcmp(names->at[names->count - 1].text, feature_list);
+    for (int f = 0; f < l->fields; f++) {
+        if ((size_t)f >= names->count - list) {
+            l->roles[f] = ROLE_FEATURE; /* what the list stands for */
+            continue;
+        }
+        const char *text = names->at[f].text;
+        for (size_t s = 0; s < sizeof spellings / sizeof *spellings; s++) {
+            role r = spellings[s].role;
+            if (taken[r] || !in_list(spellings[s].words, text)) continue;
+            l->roles[f] = r;
+            taken[r] = true;
+            break;
+        }
+        if (!l->roles[f] && is_feature_name(text)) l->roles[f] = ROLE_FEATURE;
+    }
+}
+
+/* The column meant by "3" or "user"; -1 if there is none. */
+static int find_column(const layout *l, const name_list *names, const char *word) {
+    if (*word && strspn(word, "0123456789") == strlen(word)) {
+        long number = strtol(word, NULL, 10);
+        return number >= 1 && number <= l->fields ? (int)number - 1 : -1;
+    }
+    for (size_t f = 0; l->named && f < names->count && (int)f < l->fields; f++)
+        if (!strcmp(names->at[f].text, word)) return (int)f;
+    return -1;
+}
+
+/* "features=5-176", "features=5-", "features=a", "features=none" */
+static bool set_features(layout *l, const name_list *names, char *word) {
+    for (int f = 0; f < l->fields; f++)
+        if (l->roles[f] == ROLE_FEATURE) l->roles[f] = ROLE_SKIP;
+    if (!strcmp(word, "none")) return true;
+    int first = find_column(l, names, word), last = first;
+    char *dash = first < 0 ? strchr(word, '-') : NULL;
+    if (dash) {
+        *dash = 0;
+        first = find_column(l, names, word);
+        last = dash[1] ? find_column(l, names, dash + 1) : l->fields - 1;
+        *dash = '-';
+    }
+    if (first < 0 || last < first) return false;
+    for (int f = first; f <= last; f++) l->roles[f] = ROLE_FEATURE;
+    return true;
+}
+
+static fr_status override(layout *l, const name_list *names, const char *columns, fr_error *err) {
+    char text[1024];
+    if (snprintf(text, sizeof text, "%s", columns) >= (int)sizeof text)
+        return fail(err, FR_EUSAGE, "option columns: longer than %zu characters", sizeof text);
+    char *rest = text;
+    for (char *entry; (entry = strsep(&rest, ","));) {
+        char *word = strchr(entry, '=');
+        if (!word)
+            return fail(err, FR_EUSAGE, "option columns: found \"%s\", expected ROLE=COLUMN",
+                        entry);
+        *word++ = 0;
+        for (char *c = word; *c; c++) *c = (char)tolower((unsigned char)*c);
+        if (!strcmp(entry, "features")) {
+            if (set_features(l, names, word)) continue;
+            return fail(
+                err, FR_EUSAGE,
+                "option columns: features=%s, expected none, a column or a range such as 5-%d",
+                word, l->fields);
+        }
+        role r = !strcmp(entry, "source")        ? ROLE_SOURCE
+                 : !strcmp(entry, "destination") ? ROLE_DESTINATION
+                 : !strcmp(entry, "time")        ? ROLE_TIME
+                                                 : ROLE_SKIP;
+        if (!r)
+            return fail(err, FR_EUSAGE,
+                        "option columns: found role \"%s\", expected source, destination, time or "
+                        "features",
+                        entry);
+        int column = find_column(l, names, word);
+        if (column < 0)
+            return fail(
+                err, FR_EUSAGE,
+                "option columns: there is no column \"%s\", expected a name of the header or a "
+                "number from 1 to %d",
+                word, l->fields);
+        for (int f = 0; f < l->fields; f++)
+            if (l->roles[f] == r) l->roles[f] = ROLE_SKIP;
+        l->roles[column] = r;
+    }
+    return FR_OK;
+}
+
+/* Appends to a comma separated list that is cut when full. */
+static void list_add(char *list, size_t size, const char *word) {
+    size_t n = strlen(list);
+    (void)snprintf(list + n, size - n, "%s%s", n ? ", " : "", *word ? word : "(unnamed)");
+}
+
+static fr_status check_roles(layout *l, const name_list *names, const char *name, fr_error *err) {
+    bool found[ROLE_FEATURE + 1] = {false};
+    char all[256] = "";
+    for (int f = 0; f < l->fields; f++) {
+        const char *text = l->named && (size_t)f < names->count ? names->at[f].text : "";
+        found[l->roles[f]] = true;
+        l->width += l->roles[f] == ROLE_FEATURE;
+        if (*text) list_add(all, sizeof all, text);
+        if (!l->roles[f] && l->named && *text && !in_list(unused, text))
+            list_add(l->ignored, sizeof l->ignored, text);
+    }
+    for (role r = ROLE_SOURCE; r <= ROLE_TIME; r++)
+        if (!found[r])
+            return fail(err, FR_EINPUT,
+                        "%s:1: no column for the %s among: %s; name it with --columns %s=...", name,
+                        role_name(r), *all ? all : "(none)", role_name(r));
+    return FR_OK;
+}
+
+fr_status layout_detect(layout *out, const char *first, const char *row, const char *columns,
+                        const char *name, fr_error *err) {
+    *out = (layout){.separator = find_separator(first)};
+    name_list names = {0}, values = {0};
+    fr_status status = split(first, out->separator, &names, err);
+    if (!status) status = split(row, out->separator, &values, err);
+    if (status) goto done;
+
+    for (size_t f = 0; f < names.count; f++)
+        if (!is_number(names.at[f].text)) out->named = true;
+    bool list = !strcmp(names.at[names.count - 1].text, feature_list);
+    size_t fields = out->named && !list ? names.count : values.count;
+    if (list && fields + 1 < names.count)
+        fields = names.count; /* a row too short: said with its line */
+    if (fields < 3 || fields > MAX_FIELDS) {
+        status = fail(err, FR_EINPUT,
+                      "%s:1: %zu column%s, expected at least 3: source, destination, time", name,
+                      fields, fields == 1 ? "" : "s");
+        goto done;
+    }
+    out->fields = (int)fields;
+    if ((status = ALLOCATE(out->roles, fields, err))) goto done;
+    if (out->named) {
+        guess_roles(out, &names);
+        static const char *const dyglib[] = {"", "u", "i", "ts", "label", "idx"};
+        out->dyglib = names.count == 6;
+        for (size_t f = 0; f < names.count && f < 6; f++)
+            if (strcmp(names.at[f].text, dyglib[f])) out->dyglib = false;
+    } else { /* as in a JODIE file: source, destination, time, label, features */
+        static const role order[] = {ROLE_SOURCE, ROLE_DESTINATION, ROLE_TIME, ROLE_SKIP};
+        for (size_t f = 0; f < fields; f++) out->roles[f] = f < 4 ? order[f] : ROLE_FEATURE;
+    }
+    if (columns) status = override(out, &names, columns, err);
+    if (!status) status = check_roles(out, &names, name, err);
+    for (int f = 0; !out->dyglib && f < out->fields; f++)
+        if (out->roles[f] == ROLE_INDEX) out->roles[f] = ROLE_SKIP;
+done:
+    free(names.at);
+    free(values.at);
+    if (status) layout_free(out);
+    return status;
+}
+
+void layout_free(layout *l) {
+    free(l->roles);
+    *l = (layout){0};
+}

@@ -1,0 +1,40 @@
+/* layout.h - which column of an interaction file is what.
+ *
+ * Decided once, from the first line and the first row of events: the separator, whether the first
+ * line holds names, and the role of every column. Names are recognised in the spellings of the
+ * public sets (docs/formats.md); `columns` overrides them.
+ */
+#ifndef FR_DATA_LAYOUT_H
+#define FR_DATA_LAYOUT_H
+
+#include "base/memory.h"
+
+typedef enum role {
+    ROLE_SKIP,
+    ROLE_SOURCE,
+    ROLE_DESTINATION,
+    ROLE_TIME,
+    ROLE_INDEX, /* row number in a feature file beside this one (DyGLib) */
+    ROLE_FEATURE,
+} role;
+
+typedef struct layout {
+    char separator;    /* ',' '\t' ';' or ' ' (any run of spaces and tabs) */
+    bool named;        /* the first line holds names */
+    bool dyglib;       /* header ",u,i,ts,label,idx": ids from 1, features in a .npy beside it */
+    int fields;        /* columns per row */
+    role *roles;       /* [fields] */
+    int width;         /* number of ROLE_FEATURE columns */
+    char ignored[256]; /* names of unused columns nobody would expect to be unused; "" = none */
+} layout;
+
+/* `first` is the first line, `row` the first one of events (the same line if there are no names);
+ * both end at their newline or 0. `columns` may be NULL. `name` is for messages. */
+fr_status layout_detect(layout *out, const char *first, const char *row, const char *columns,
+                        const char *name, fr_error *err);
+void layout_free(layout *l);
+
+/* "source", "time", ...: the role in words, for messages. */
+const char *role_name(role r);
+
+#endif

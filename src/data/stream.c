@@ -1,0 +1,216 @@
+/* stream.c - opening and exporting imported sets (fullrank.h, chapter 4).
+ *
+ * Opening checks what can be checked without reading the columns: types, lengths, the manifest.
+ * What depends on the values (indices in range, times in order) is checked by the window, for its
+ * events.
+ */
+#define _GNU_SOURCE
+#include "data/stream.h"
+
+#include "base/context.h"
+#include "base/json.h"
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <zlib.h>
+
+static fr_status open_column(fr_stream *s, int slot, const char *folder, const char *name,
+                             char kind, int size, int64_t rows, int64_t width, fr_error *err) {
+    char *path = path_join(folder, name);
+    if (!path) return fail_memory(err, 0);
+    npy *n = &s->files[slot];
+    fr_status status = npy_open_as(path, kind, size, width ? 2 : 1, n, err);
+    if (!status && (n->shape[0] != rows || (width && n->shape[1] != width)))
+        status =
+            fail(err, FR_EINPUT, "%s: %lld rows of %lld, expected %lld of %lld as in manifest.json",
+                 path, (long long)n->shape[0], (long long)(width ? n->shape[1] : 1),
+                 (long long)rows, (long long)(width ? width : 1));
+    free(path);
+    return status;
+}
+
+static fr_status read_manifest(fr_stream *s, const char *folder, fr_error *err) {
+    char *path = path_join(folder, "manifest.json");
+    if (!path) return fail_memory(err, 0);
+    json_t *root = NULL;
+    struct stat facts;
+    fr_status status = FR_OK;
+    if (stat(path, &facts))
+        status = fail(err, FR_EINPUT,
+                      "%s: no manifest.json in it, expected a directory made by "
+                      "`fullrank data import`",
+                      folder);
+    if (!status) status = json_read(path, &root, err);
+    if (!status) {
+        const char *format = NULL, *name = NULL, *sha = NULL;
+        json_int_t events = 0, sources = 0, destinations = 0, width = 0;
+        int shared = 0;
+        json_error_t at;
+        int bad = json_unpack_ex(
+            root, &at, 0, "{s:s, s:{s:s}, s:I, s:I, s:I, s:I, s:{s:F, s:F}, s:b, s:s}", "format",
+            &format, "source", "name", &name, "events", &events, "sources", &sources,
+            "destinations", &destinations, "feature_width", &width, "time", "first",
+            &s->facts.first_time, "last", &s->facts.last_time, "shared_ids", &shared, "sha256",
+            &sha);
+        if (bad || strcmp(format, "fullrank-stream"))
+            status = fail(err, FR_EINPUT, "%s: not the manifest of an imported stream%s%s", path,
+                          bad ? ": " : "", bad ? at.text : "");
+        else if (events < 1 || sources < 1 || destinations < 1 || width < 0)
+            status = fail(err, FR_EINPUT, "%s: impossible counts", path);
+        else if (!(s->name = strdup(name)))
+            status = fail_memory(err, strlen(name));
+        else {
+            s->facts.events = events;
+            s->facts.sources = sources;
+            s->facts.destinations = destinations;
+            s->facts.feature_width = width;
+            s->facts.shared_ids = shared;
+            s->facts.name = s->name;
+            (void)snprintf(s->sha256, sizeof s->sha256, "%s", sha);
+        }
+    }
+    json_decref(root);
+    free(path);
+    return status;
+}
+
+static fr_status open_directory(fr_stream *s, const char *folder, fr_error *err) {
+    const fr_stream_facts *f = &s->facts;
+    TRY(read_manifest(s, folder, err));
+    TRY(open_column(s, 0, folder, "source.npy", 'i', 4, f->events, 0, err));
+    TRY(open_column(s, 1, folder, "destination.npy", 'i', 4, f->events, 0, err));
+    TRY(open_column(s, 2, folder, "time.npy", 'f', 8, f->events, 0, err));
+    TRY(open_column(s, 3, folder, "source_ids.npy", 'i', 8, f->sources, 0, err));
+    TRY(open_column(s, 4, folder, "destination_ids.npy", 'i', 8, f->destinations, 0, err));
+    if (f->feature_width)
+        TRY(open_column(s, 5, folder, "features.npy", 'f', 4, f->events, f->feature_width, err));
+    s->source = s->files[0].data;
+    s->destination = s->files[1].data;
+    s->time = s->files[2].data;
+    s->source_id = s->files[3].data;
+    s->destination_id = s->files[4].data;
+    s->feature = s->files[5].data;
+    return FR_OK;
+}
+
+fr_status fr_stream_open(const char *path, const fr_import *settings, const fr_context *context,
+                         fr_stream **out, fr_error *err) {
+    *out = NULL;
+    fr_stream *s;
+    TRY(ALLOCATE(s, 1, err));
+    char *temporary = NULL, *inside = NULL;
+    fr_status status = FR_OK;
+    if (!directory_is(path)) { /* a table: import it to a place that is gone once it is mapped */
+        status = directory_temporary(&temporary, err);
+        if (!status && !(inside = path_join(temporary, "stream"))) status = fail_memory(err, 0);
+        if (!status) status = fr_import_file(path, inside, settings, context, err);
+    }
+    if (!status) status = open_directory(s, inside ? inside : path, err);
+    if (temporary) directory_remove(temporary);
+    free(temporary);
+    free(inside);
+    if (status)
+        fr_stream_close(s);
+    else
+        *out = s;
+    return status;
+}
+
+void fr_stream_close(fr_stream *s) {
+    if (!s) return;
+    for (int i = 0; i < 6; i++) npy_close(&s->files[i]);
+    free(s->name);
+    free(s);
+}
+
+fr_stream_facts fr_stream_get(const fr_stream *s) { return s->facts; }
+
+/* ---- export ---- */
+
+/* The shortest text that reads back as the same number. */
+static int shortest(double value, bool single, char *out, size_t size) {
+    for (int digits = single ? 6 : 15;; digits++) {
+        int n = snprintf(out, size, "%.*g", digits, value);
+        double back = strtod(out, NULL);
+        if (single ? (float)back == (float)value : back == value) return n;
+        if (digits >= 17) return n;
+    }
+}
+
+/* Where text goes: a plain writer, or through gzip to one. */
+typedef struct text_out {
+    writer file;
+    z_stream gzip;
+    bool packed;
+} text_out;
+
+static fr_status put_text(text_out *t, const char *text, size_t size, int flush, fr_error *err) {
+    if (!t->packed) return writer_put(&t->file, text, size, err);
+    unsigned char packed[1 << 14];
+    t->gzip.next_in = (unsigned char *)(uintptr_t)text;
+    t->gzip.avail_in = (uInt)size;
+    do {
+        t->gzip.next_out = packed;
+        t->gzip.avail_out = sizeof packed;
+        (void)deflate(&t->gzip, flush);
+        TRY(writer_put(&t->file, packed, sizeof packed - t->gzip.avail_out, err));
+    } while (t->gzip.avail_out == 0);
+    return FR_OK;
+}
+
+static fr_status put_events(const fr_stream *s, text_out *t, const fr_context *context,
+                            fr_error *err) {
+    char line[256];
+    int64_t width = s->facts.feature_width;
+    int n = snprintf(line, sizeof line, "source,destination,time");
+    TRY(put_text(t, line, (size_t)n, Z_NO_FLUSH, err));
+    for (int64_t k = 0; k < width; k++) {
+        n = snprintf(line, sizeof line, ",f%lld", (long long)k + 1);
+        TRY(put_text(t, line, (size_t)n, Z_NO_FLUSH, err));
+    }
+    for (int64_t i = 0; i < s->facts.events; i++) {
+        if ((i & 4095) == 0) {
+            TRY(context_check(context, err));
+            context_progress(context, "export", (uint64_t)i, (uint64_t)s->facts.events, "events");
+        }
+        int32_t source = s->source[i], destination = s->destination[i];
+        if (source < 0 || source >= s->facts.sources || destination < 0 ||
+            destination >= s->facts.destinations)
+            return fail(err, FR_EINPUT, "%s: event %lld refers to an id that is not there", s->name,
+                        (long long)i);
+        n = snprintf(line, sizeof line, "\n%lld,%lld,", (long long)s->source_id[source],
+                     (long long)s->destination_id[destination]);
+        n += shortest(s->time[i], false, line + n, sizeof line - (size_t)n);
+        TRY(put_text(t, line, (size_t)n, Z_NO_FLUSH, err));
+        for (int64_t k = 0; k < width; k++) {
+            line[0] = ',';
+            n = 1 + shortest(s->feature[i * width + k], true, line + 1, sizeof line - 1);
+            TRY(put_text(t, line, (size_t)n, Z_NO_FLUSH, err));
+        }
+    }
+    return put_text(t, "\n", 1, Z_FINISH, err);
+}
+
+fr_status fr_stream_export(const fr_stream *s, const char *output, bool force,
+                           const fr_context *context, fr_error *err) {
+    struct stat facts;
+    if (!force && !stat(output, &facts))
+        return fail(err, FR_EFILE, "%s: exists; --force replaces it", output);
+    text_out t = {.file.fd = -1};
+    size_t n = strlen(output);
+    fr_status status = writer_open(&t.file, output, err);
+    if (!status && n > 3 && !strcmp(output + n - 3, ".gz")) {
+        t.packed = deflateInit2(&t.gzip, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8,
+                                Z_DEFAULT_STRATEGY) == Z_OK;
+        if (!t.packed) status = fail_memory(err, 0);
+    }
+    if (!status) status = put_events(s, &t, context, err);
+    if (!status) status = writer_commit(&t.file, err);
+    if (t.packed) (void)deflateEnd(&t.gzip);
+    writer_discard(&t.file);
+    return status;
+}

@@ -1,0 +1,327 @@
+/* window.c - see window.h and fullrank.h, chapter 5. */
+#include "data/window.h"
+
+#include "base/context.h"
+#include "base/sha256.h"
+#include "data/catalog.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const fr_option fr_protocol_options[] = {
+    {"window", FR_OPTION_INT, "32768", "N", 0, INT32_MAX, offsetof(fr_protocol, window),
+     "most recent events used; 0 = all"},
+    {"train-share", FR_OPTION_REAL, "0.85", "SHARE", 0, 1, offsetof(fr_protocol, train_share),
+     "first part of the window, for training; the rest is the test suffix"},
+    {"order", FR_OPTION_CHOICE, "stream", "stream|strict", 0, 0, offsetof(fr_protocol, order),
+     "what is history of an event: everything earlier in the stream, or only smaller times"},
+    {"catalog", FR_OPTION_TEXT, "fixed", "fixed|time|FILE", 0, 0, offsetof(fr_protocol, catalog),
+     "the candidates: destinations of the training prefix, destinations seen so far, or the ids "
+     "listed in a file"},
+    {"oov", FR_OPTION_CHOICE, "exclude", "exclude|zero", 0, 0, offsetof(fr_protocol, oov),
+     "events whose destination is no candidate: left out, or counted with reciprocal rank 0"},
+    {0}};
+
+/* ---- events ---- */
+
+static fr_status check_events(const fr_window *w, fr_error *err) {
+    const fr_stream *s = w->stream;
+    for (int64_t i = w->first; i < s->facts.events; i++) {
+        if (s->source[i] < 0 || s->source[i] >= s->facts.sources || s->destination[i] < 0 ||
+            s->destination[i] >= s->facts.destinations)
+            return fail(err, FR_EINPUT, "%s: event %lld refers to an id that is not there", s->name,
+                        (long long)i);
+        if (!isfinite(s->time[i]) || (i > w->first && s->time[i] < s->time[i - 1]))
+            return fail(err, FR_EINPUT, "%s: event %lld: time %.17g after %.17g", s->name,
+                        (long long)i, s->time[i], i > w->first ? s->time[i - 1] : s->time[i]);
+    }
+    return FR_OK;
+}
+
+static fr_status cut_window(fr_window *w, const fr_context *context, fr_error *err) {
+    int64_t all = w->stream->facts.events, want = w->protocol.window;
+    if (want > all)
+        context_log(context, FR_NOTICE,
+                    "window %lld is larger than the stream: using all %lld events", (long long)want,
+                    (long long)all);
+    int64_t n = want == 0 || want > all ? all : want;
+    if (n > INT32_MAX)
+        return fail(err, FR_EINPUT, "%s: %lld events in one window, expected at most %d",
+                    w->stream->name, (long long)n, INT32_MAX);
+    w->first = all - n;
+    w->events = (int32_t)n;
+    w->train = (int32_t)floor(w->protocol.train_share * (double)n);
+    if (w->train < 1 || w->train >= w->events)
+        return fail(
+            err, FR_EINPUT,
+            "%s: a window of %lld events and train share %g leave %d for training and %d for "
+            "test, expected at least 1 each",
+            w->stream->name, (long long)n, w->protocol.train_share, w->train, w->events - w->train);
+    w->time = w->stream->time + w->first;
+    w->start = w->time[0];
+    return check_events(w, err);
+}
+
+/* Renumbers one role densely over the window (and `extra` ids that must have a number too,
+ * ascending). */
+static fr_status number_role(fr_window *w, const int32_t *column, int64_t stream_ids,
+                             const int64_t *stream_id, const int64_t *extra, int32_t extras,
+                             const int32_t **dense_out, const int64_t **id_out, int32_t *count_out,
+                             fr_error *err) {
+    int32_t *number, *dense, used = 0;
+    TRY(ALLOCATE(number, stream_ids,
+                 err)); /* 1 + dense index of a stream index, 0 = not in window */
+    fr_status status = FR_OK;
+    for (int32_t i = 0; i < w->events; i++) number[column[i]] = 1;
+    for (int64_t k = 0; k < stream_ids; k++) used += number[k];
+    if (used == stream_ids && w->first == 0 && !extras) { /* the stream's own numbers serve */
+        *dense_out = column;
+        *id_out = stream_id;
+        *count_out = used;
+        goto done;
+    }
+    int64_t *id;
+    status = TAKE(&w->memory, id, used + extras, err);
+    if (!status) status = TAKE(&w->memory, dense, w->events, err);
+    if (status) goto done;
+    int32_t count = 0, e = 0; /* merge the two ascending lists, dropping extras the window has */
+    for (int64_t k = 0; k < stream_ids; k++) {
+        if (!number[k]) continue;
+        for (; e < extras && extra[e] <= stream_id[k]; e++)
+            if (extra[e] < stream_id[k]) id[count++] = extra[e];
+        id[count++] = stream_id[k];
+        number[k] = count;
+    }
+    while (e < extras) id[count++] = extra[e++];
+    for (int32_t i = 0; i < w->events; i++) dense[i] = number[column[i]] - 1;
+    *dense_out = dense;
+    *id_out = id;
+    *count_out = count;
+done:
+    free(number);
+    return status;
+}
+
+static fr_status number_strict_cuts(fr_window *w, fr_error *err) {
+    if (w->protocol.order != FR_ORDER_STRICT) return FR_OK;
+    TRY(TAKE(&w->memory, w->cut, w->events, err));
+    for (int32_t i = 1; i < w->events; i++)
+        w->cut[i] = w->time[i] > w->time[i - 1] ? i : w->cut[i - 1];
+    return FR_OK;
+}
+
+/* ---- index ---- */
+
+/* Stable counting sort: lists the events of `order` (NULL = 0, 1, 2, ...) by key. at[k] is where
+ * the list of key k begins. */
+static fr_status list_by(fr_window *w, const int32_t *key, int32_t keys, const int32_t *order,
+                         int32_t **at_out, int32_t **list_out, fr_error *err) {
+    int32_t *at, *list;
+    TRY(TAKE(&w->memory, at, keys + 1, err));
+    TRY(TAKE(&w->memory, list, w->events, err));
+    for (int32_t i = 0; i < w->events; i++) at[key[i]]++;
+    for (int32_t k = 0, sum = 0; k <= keys; k++) {
+        int32_t count = k < keys ? at[k] : 0;
+        at[k] = sum;
+        sum += count;
+    }
+    for (int32_t i = 0; i < w->events; i++) {
+        int32_t e = order ? order[i] : i;
+        list[at[key[e]]++] = e;
+    }
+    memmove(at + 1, at,
+            (size_t)keys * sizeof *at); /* each at[k] has moved to the end of its list */
+    at[0] = 0;
+    *at_out = at;
+    *list_out = list;
+    return FR_OK;
+}
+
+static bool starts_pair(const fr_window *w, int32_t place) {
+    if (place == 0) return true;
+    int32_t here = w->pair_events[place], there = w->pair_events[place - 1];
+    return w->source[here] != w->source[there] || w->destination[here] != w->destination[there];
+}
+
+static fr_status index_pairs(fr_window *w, fr_error *err) {
+    /* by destination, then stably by source: ordered by (source, destination, event) */
+    int32_t *source_at;
+    TRY(list_by(w, w->source, w->sources, w->destination_events, &source_at, &w->pair_events, err));
+    for (int32_t place = 0; place < w->events; place++) w->pairs += starts_pair(w, place);
+    TRY(TAKE(&w->memory, w->pair_at, w->pairs + 1, err));
+    TRY(TAKE(&w->memory, w->pair_destination, w->pairs, err));
+    TRY(TAKE(&w->memory, w->firsts, w->pairs, err));
+    bool *is_first;
+    TRY(ALLOCATE(is_first, w->events, err));
+    for (int32_t place = 0, pair = 0; place < w->events; place++) {
+        if (!starts_pair(w, place)) continue;
+        int32_t event = w->pair_events[place];
+        is_first[event] = true;
+        w->pair_at[pair] = place;
+        w->pair_destination[pair++] = w->destination[event];
+    }
+    w->pair_at[w->pairs] = w->events;
+
+    /* source_at has served as a list of places; from here on it counts pairs */
+    w->source_pair_at = source_at;
+    int32_t pairs = 0;
+    for (int32_t u = 0; u < w->sources; u++) {
+        w->source_pair_at[u] = pairs;
+        for (int32_t k = w->source_at[u]; k < w->source_at[u + 1]; k++)
+            if (is_first[w->source_events[k]]) w->firsts[pairs++] = w->source_events[k];
+    }
+    w->source_pair_at[w->sources] = pairs;
+    free(is_first);
+    return FR_OK;
+}
+
+/* Sources and destinations are the same things: where is each source among the destinations? */
+static fr_status index_self(fr_window *w, fr_error *err) {
+    if (!w->stream->facts.shared_ids) return FR_OK;
+    TRY(TAKE(&w->memory, w->self, w->sources, err));
+    for (int32_t u = 0, v = 0; u < w->sources; u++) {
+        while (v < w->destinations && w->destination_id[v] < w->source_id[u]) v++;
+        w->self[u] = v < w->destinations && w->destination_id[v] == w->source_id[u] ? v : -1;
+    }
+    return FR_OK;
+}
+
+/* ---- catalog ---- */
+
+static fr_status build_catalog(fr_window *w, const id_list *listed, fr_error *err) {
+    TRY(TAKE(&w->memory, w->catalog_place, w->destinations, err));
+    for (int32_t v = 0; v < w->destinations; v++) w->catalog_place[v] = -1;
+    if (w->catalog_kind == CATALOG_FILE) {
+        for (int32_t v = 0, k = 0; v < w->destinations && k < (int32_t)listed->count; v++)
+            if (w->destination_id[v] == listed->at[k]) w->catalog_place[v] = k++;
+    } else { /* the time-available catalog starts from the fixed one, too */
+        for (int32_t i = 0; i < w->train; i++) w->catalog_place[w->destination[i]] = 0;
+    }
+    for (int32_t v = 0; v < w->destinations; v++)
+        if (w->catalog_place[v] >= 0) w->catalog_place[v] = w->catalog_size++;
+    TRY(TAKE(&w->memory, w->catalog, w->catalog_size, err));
+    sha256 hash;
+    TRY(sha256_start(&hash, err));
+    for (int32_t v = 0; v < w->destinations; v++) {
+        if (w->catalog_place[v] < 0) continue;
+        w->catalog[w->catalog_place[v]] = v;
+        sha256_add(&hash, &w->destination_id[v], sizeof *w->destination_id);
+    }
+    sha256_end(&hash, w->catalog_sha256);
+    return FR_OK;
+}
+
+/* ---- opening ---- */
+
+static fr_status build(fr_window *w, const fr_context *context, fr_error *err) {
+    const fr_stream *s = w->stream;
+    id_list listed = {0};
+    TRY(cut_window(w, context, err));
+    fr_status status =
+        w->catalog_kind == CATALOG_FILE ? catalog_read(w->protocol.catalog, &listed, err) : FR_OK;
+    if (!status)
+        status = number_role(w, s->source + w->first, s->facts.sources, s->source_id, NULL, 0,
+                             &w->source, &w->source_id, &w->sources, err);
+    if (!status)
+        status = number_role(w, s->destination + w->first, s->facts.destinations, s->destination_id,
+                             listed.at, (int32_t)listed.count, &w->destination, &w->destination_id,
+                             &w->destinations, err);
+    if (!status) status = build_catalog(w, &listed, err);
+    free(listed.at);
+    if (status) return status;
+    TRY(number_strict_cuts(w, err));
+    TRY(list_by(w, w->source, w->sources, NULL, &w->source_at, &w->source_events, err));
+    TRY(list_by(w, w->destination, w->destinations, NULL, &w->destination_at,
+                &w->destination_events, err));
+    TRY(index_pairs(w, err));
+    return index_self(w, err);
+}
+
+fr_status fr_window_open(const fr_stream *stream, const fr_protocol *protocol,
+                         const fr_context *context, fr_window **out, fr_error *err) {
+    *out = NULL;
+    fr_window *w;
+    TRY(ALLOCATE(w, 1, err));
+    const char *catalog = protocol->catalog ? protocol->catalog : "fixed";
+    w->stream = stream;
+    w->protocol = *protocol;
+    w->catalog_kind = !strcmp(catalog, "fixed")  ? CATALOG_FIXED
+                      : !strcmp(catalog, "time") ? CATALOG_TIME
+                                                 : CATALOG_FILE;
+    w->protocol.catalog = strdup(catalog);
+    fr_status status =
+        w->protocol.catalog ? build(w, context, err) : fail_memory(err, strlen(catalog));
+    if (status)
+        fr_window_close(w);
+    else
+        *out = w;
+    return status;
+}
+
+void fr_window_close(fr_window *w) {
+    if (!w) return;
+    arena_free(&w->memory);
+    free(w->protocol.catalog);
+    free(w);
+}
+
+fr_window_facts fr_window_get(const fr_window *w) {
+    fr_window_facts f = {.events = w->events,
+                         .train = w->train,
+                         .test = w->events - w->train,
+                         .first = w->first,
+                         .sources = w->sources,
+                         .destinations = w->destinations,
+                         .catalog_size = w->catalog_size,
+                         .index_bytes = sizeof *w + w->memory.used};
+    memcpy(f.catalog_sha256, w->catalog_sha256, sizeof f.catalog_sha256);
+    return f;
+}
+
+/* ---- queries ---- */
+
+int32_t events_below(const int32_t *event, int32_t count, int32_t cut) {
+    int32_t low = 0;
+    while (count > 0) {
+        int32_t half = count / 2;
+        if (event[low + half] < cut) {
+            low += half + 1;
+            count -= half + 1;
+        } else {
+            count = half;
+        }
+    }
+    return low;
+}
+
+/* The last `most` entries below `cut` of list[from..to). */
+static event_list last_below(const int32_t *list, int32_t from, int32_t to, int32_t cut,
+                             int32_t most) {
+    int32_t count = events_below(list + from, to - from, cut);
+    int32_t skip = count > most ? count - most : 0;
+    return (event_list){list + from + skip, count - skip};
+}
+
+event_list window_source_history(const fr_window *w, int32_t source, int32_t cut, int32_t most) {
+    return last_below(w->source_events, w->source_at[source], w->source_at[source + 1], cut, most);
+}
+
+event_list window_destination_history(const fr_window *w, int32_t destination, int32_t cut,
+                                      int32_t most) {
+    return last_below(w->destination_events, w->destination_at[destination],
+                      w->destination_at[destination + 1], cut, most);
+}
+
+event_list window_pair_history(const fr_window *w, int32_t source, int32_t destination,
+                               int32_t cut) {
+    int32_t from = w->source_pair_at[source], to = w->source_pair_at[source + 1];
+    int32_t pair = from + events_below(w->pair_destination + from, to - from, destination);
+    if (pair == to || w->pair_destination[pair] != destination) return (event_list){0};
+    return last_below(w->pair_events, w->pair_at[pair], w->pair_at[pair + 1], cut, INT32_MAX);
+}
+
+event_list window_met(const fr_window *w, int32_t source, int32_t cut) {
+    return last_below(w->firsts, w->source_pair_at[source], w->source_pair_at[source + 1], cut,
+                      INT32_MAX);
+}

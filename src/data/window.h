@@ -1,0 +1,91 @@
+/* window.h - the window of a stream with its split, catalog, history index and membership index.
+ *
+ * Everything is numbered densely: events 0..n-1 of the window, sources 0..S-1, destinations 0..I-1,
+ * each in ascending order of original id. "Before event i" always means event numbers below cut(i)
+ * (PROTOCOL 2), so one rule serves every query, and histories are slices of ascending event lists:
+ *
+ *   by source       events of source u            slice [source_at[u], source_at[u+1])
+ *   by destination  events of destination v       the same with destination_at
+ *   by pair         events ordered by (u, v, i)   pair k is [pair_at[k], pair_at[k+1]); the pairs
+ * of source u, ascending by v, are the slice [source_pair_at[u], source_pair_at[u+1]) firsts the
+ * first event of each pair, by source, ascending by event: the distinct destinations of u before i
+ * are those of a prefix of the source's firsts
+ *
+ * The lists come from two stable counting sorts, O(n). At most 36 bytes per event, plus 16 per
+ * source and 12 per destination. Lifetime: run.
+ */
+#ifndef FR_DATA_WINDOW_H
+#define FR_DATA_WINDOW_H
+
+#include "base/memory.h"
+#include "data/stream.h"
+
+enum { CATALOG_FIXED, CATALOG_TIME, CATALOG_FILE };
+
+struct fr_window {
+    const fr_stream *stream;
+    arena memory;
+    fr_protocol protocol; /* catalog: owned copy */
+    int catalog_kind;     /* CATALOG_* */
+    int64_t first;        /* row of the stream where the window begins */
+    int32_t events, train;
+    int32_t sources, destinations;
+    const int32_t *source, *destination; /* [events] dense */
+    const double *time;                  /* [events] of the stream, not re-based */
+    double start;                        /* its first time: time 0 of the window */
+    const int64_t *source_id,
+        *destination_id; /* [sources], [destinations] original ids, ascending */
+    int32_t *cut;        /* [events] for strict order, else NULL */
+
+    int32_t catalog_size;
+    int32_t *catalog;       /* [catalog_size] destinations, ascending */
+    int32_t *catalog_place; /* [destinations] place in the catalog, -1 = not in it */
+    char catalog_sha256[65];
+
+    int32_t *source_at, *source_events;           /* [sources + 1], [events] */
+    int32_t *destination_at, *destination_events; /* [destinations + 1], [events] */
+    int32_t pairs;
+    int32_t *source_pair_at;                 /* [sources + 1] */
+    int32_t *pair_at;                        /* [pairs + 1] */
+    int32_t *pair_destination, *pair_events; /* [pairs], [events] */
+    int32_t *firsts;                         /* [pairs], slices as source_pair_at */
+    int32_t
+        *self; /* [sources] the source as a destination if ids are shared (-1 = none), else NULL */
+};
+
+/* A slice of ascending event numbers; points into the index, nothing is copied. */
+typedef struct event_list {
+    const int32_t *event;
+    int32_t count;
+} event_list;
+
+/* Events below this number are "before event i". */
+static inline int32_t window_cut(const fr_window *w, int32_t i) { return w->cut ? w->cut[i] : i; }
+
+/* Seconds since the window's start. */
+static inline double window_time(const fr_window *w, int32_t i) { return w->time[i] - w->start; }
+
+/* How many entries of an ascending list lie below `cut`. O(log count). */
+int32_t events_below(const int32_t *event, int32_t count, int32_t cut);
+
+/* The last `most` events of a source / destination below `cut`, oldest first. O(log degree). */
+event_list window_source_history(const fr_window *w, int32_t source, int32_t cut, int32_t most);
+event_list window_destination_history(const fr_window *w, int32_t destination, int32_t cut,
+                                      int32_t most);
+
+/* The events of a pair below `cut`, all of them: the count is the pair count, the last entry the
+ * most recent meeting; not met = empty. O(log). */
+event_list window_pair_history(const fr_window *w, int32_t source, int32_t destination,
+                               int32_t cut);
+
+/* First meetings of a source below `cut`, ascending: destination[event] runs through the distinct
+ * destinations it has met (H_u of PROTOCOL 2), in order of first meeting. O(log). */
+event_list window_met(const fr_window *w, int32_t source, int32_t cut);
+
+/* True if the destination has occurred below `cut`: the time-available catalog (PROTOCOL 3). */
+static inline bool window_available(const fr_window *w, int32_t destination, int32_t cut) {
+    int32_t at = w->destination_at[destination];
+    return at < w->destination_at[destination + 1] && w->destination_events[at] < cut;
+}
+
+#endif
