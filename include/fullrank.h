@@ -125,7 +125,7 @@ typedef struct fr_import {
     bool force;      /* replace an output that exists, if this tool made it */
 } fr_import;
 enum { FR_IDS_NUMBERS, FR_IDS_WORDS };
-extern FR_API const fr_option fr_import_options[];
+extern FR_API const fr_option fr_import_options[]; /* how to read; `force` is the caller's */
 
 /* Reads `input` (CSV, TSV, space separated; plain or .gz; docs/formats.md) and writes the directory
  * `output`: source.npy destination.npy time.npy [features.npy] source_ids.npy destination_ids.npy
@@ -147,7 +147,9 @@ typedef struct fr_stream_facts {
     int64_t sources, destinations; /* distinct ids of each role */
     int64_t feature_width;         /* float32 features per event, 0 = none */
     double first_time, last_time;
-    bool shared_ids; /* sources and destinations are the same things (one id space) */
+    bool shared_ids;    /* sources and destinations are the same things (one id space) */
+    bool words;         /* ids stand for words (--ids words) */
+    const char *sha256; /* over all columns, whatever file they came from */
 } fr_stream_facts;
 
 /* Opens a directory made by fr_import_file, or imports a file to a temporary place first, which
@@ -157,7 +159,7 @@ FR_API FR_MUST_USE fr_status fr_stream_open(const char *path, const fr_import *s
                                             fr_error *err);
 FR_API void fr_stream_close(fr_stream *stream);
 FR_API fr_stream_facts fr_stream_get(const fr_stream *stream);
-/* Writes the stream as CSV (.gz by name) that imports to the same columns. */
+/* Writes the stream as CSV (.gz by name) that imports to the same columns; words as words. */
 FR_API FR_MUST_USE fr_status fr_stream_export(const fr_stream *stream, const char *output,
                                               bool force, const fr_context *context, fr_error *err);
 
@@ -201,7 +203,7 @@ FR_API fr_window_facts fr_window_get(const fr_window *window);
 typedef struct fr_facts {
     int64_t covered;          /* test events whose destination is in the catalog */
     int64_t repeated, new_;   /* of the covered: pair met before, or not */
-    int64_t tied_times;       /* window events at the time of the event before them */
+    int64_t tied_times;       /* window events that share their time with another one */
     int64_t available_ranked; /* test events whose destination is in the time-available catalog */
     double available_size;    /* its mean size over those */
     /* Diagnostic window (PROTOCOL 8, 9): events with >= 20 other destinations in source history. */
@@ -220,6 +222,17 @@ typedef struct fr_facts {
 FR_API FR_MUST_USE fr_status fr_facts_compute(const fr_window *window, const fr_window *diagnostic,
                                               const fr_context *context, fr_facts *out,
                                               fr_error *err);
+
+/* ---- 7. Getting streams: public sets and synthetic ones -----------------------------------------
+ */
+
+/* Downloads the public set `name` (wikipedia, reddit, mooc, lastfm: the JODIE files), or whatever
+ * `url` points to if it is not NULL, and imports it to `output`. An interrupted download is taken
+ * up again by the next call; the downloaded file is removed once it is imported or turns out to be
+ * no table. */
+FR_API FR_MUST_USE fr_status fr_stream_download(const char *name, const char *url,
+                                                const char *output, const fr_import *settings,
+                                                const fr_context *context, fr_error *err);
 
 #ifdef __cplusplus
 }

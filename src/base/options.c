@@ -49,10 +49,9 @@ const char *fr_options_nearest(const fr_option *table, const char *key) {
     int least = 3 < (int)strlen(key) / 2 + 1 ? 3 : (int)strlen(key) / 2 + 1; /* closer than this */
     for (; table->key; table++) {
         int d = distance(key, table->key);
-        if (d < least || (strlen(key) > 2 && !strncmp(key, table->key, strlen(key)))) {
-            least = d;
-            best = table->key;
-        }
+        bool begins = strlen(key) > 2 && !strncmp(key, table->key, strlen(key));
+        if (d < least || (begins && !best)) best = table->key;
+        if (d < least) least = d;
     }
     return best;
 }

@@ -37,6 +37,13 @@ static fr_status guard(const char *path, fr_error *err) {
                 path);
 }
 
+fr_status columns_check(const char *output, bool force, fr_error *err) {
+    staging place;
+    fr_status status = staging_open(&place, output, force, guard, err);
+    staging_discard(&place);
+    return status;
+}
+
 fr_status columns_open(columns *c, const char *output, bool force, int64_t width, fr_error *err) {
     *c = (columns){.width = width};
     TRY(staging_open(&c->place, output, force, guard, err));

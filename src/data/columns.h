@@ -39,6 +39,8 @@ typedef struct columns_finish {
     json_t *synth;   /* parameters of a synthetic stream or NULL; stolen, even on failure */
 } columns_finish;
 
+/* Could `output` be opened? For work that takes long before the first row is put. */
+fr_status columns_check(const char *output, bool force, fr_error *err);
 fr_status columns_open(columns *c, const char *output, bool force, int64_t width, fr_error *err);
 /* Appends rows; `feature` is [count, width], NULL if width is 0. */
 fr_status columns_put(columns *c, int64_t count, const int64_t *source, const int64_t *destination,

@@ -52,7 +52,9 @@ static void ranking_facts(const fr_window *w, fr_facts *f) {
     available_count available = {0};
     int64_t repeated_all = 0;
     double history = 0, available_sizes = 0;
-    for (int32_t i = 1; i < w->events; i++) f->tied_times += w->time[i] == w->time[i - 1];
+    for (int32_t i = 0; i < w->events; i++)
+        f->tied_times += (i > 0 && w->time[i] == w->time[i - 1]) ||
+                         (i + 1 < w->events && w->time[i] == w->time[i + 1]);
     for (int32_t i = w->train; i < w->events; i++) {
         int32_t u = w->source[i], v = w->destination[i], cut = window_cut(w, i);
         bool repeated = window_pair_history(w, u, v, cut).count > 0;

@@ -4,6 +4,7 @@
  * files, fetches the features from the .npy beside the table.
  */
 #define _GNU_SOURCE
+#include "data/import.h"
 #include "base/npy.h"
 #include "data/columns.h"
 #include "data/csv.h"
@@ -22,8 +23,6 @@ const fr_option fr_import_options[] = {
     {"shared-ids", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(fr_import, shared_ids),
      "sources and destinations are the same things: one id space, and no source is its own "
      "candidate"},
-    {"force", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(fr_import, force),
-     "replace an output that exists, if it was made by this tool"},
     {0}};
 
 /* The feature file of ml_X.csv is ml_X.npy: float64 or float32 [events + 1, width]. */
@@ -90,8 +89,19 @@ static fr_status copy_rows(csv *c, columns *out, side_features *side, const fr_c
     }
 }
 
-fr_status fr_import_file(const char *input_path, const char *output, const fr_import *settings,
-                         const fr_context *context, fr_error *err) {
+/* What the manifest says of where the events came from. */
+static json_t *origin_json(const import_origin *origin, csv *c, int64_t late) {
+    char sha[65];
+    input_sha256(&c->in, sha);
+    json_t *json =
+        json_pack("{s:o, s:I, s:s, s:I}", "name", json_text(origin->name), "bytes",
+                  (json_int_t)c->in.taken, "sha256", sha, "out_of_order", (json_int_t)late);
+    if (json && origin->url) (void)json_object_set_new(json, "url", json_text(origin->url));
+    return json;
+}
+
+fr_status import_file(const char *input_path, const import_origin *origin, const char *output,
+                      const fr_import *settings, const fr_context *context, fr_error *err) {
     static const fr_import standard = {0};
     if (!settings) settings = &standard;
     word_table words[2] = {0};
@@ -120,16 +130,11 @@ fr_status fr_import_file(const char *input_path, const char *output, const fr_im
                 "%s: %lld of %lld events are earlier than an event before them; sorted by time, "
                 "equal times as they came",
                 input_path, (long long)out.late, (long long)out.rows);
-        char sha[65];
-        input_sha256(&c.in, sha);
         columns_finish finish = {.source_words = source_words,
                                  .destination_words = destination_words,
                                  .one_based = c.layout.dyglib && !by_word,
                                  .shared_ids = settings->shared_ids,
-                                 .origin = json_pack("{s:o, s:I, s:s, s:I}", "name",
-                                                     json_text(path_name(input_path)), "bytes",
-                                                     (json_int_t)c.in.taken, "sha256", sha,
-                                                     "out_of_order", (json_int_t)out.late)};
+                                 .origin = origin_json(origin, &c, out.late)};
         status = columns_close(&out, finish, context, err);
     }
     columns_discard(&out);
@@ -139,4 +144,10 @@ fr_status fr_import_file(const char *input_path, const char *output, const fr_im
     word_table_free(&words[0]);
     word_table_free(&words[1]);
     return status;
+}
+
+fr_status fr_import_file(const char *input_path, const char *output, const fr_import *settings,
+                         const fr_context *context, fr_error *err) {
+    import_origin origin = {.name = path_name(input_path)};
+    return import_file(input_path, &origin, output, settings, context, err);
 }

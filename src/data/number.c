@@ -22,6 +22,8 @@ const double number_ten[23] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
+const uint64_t number_power[9] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
+
 static locale_t c_locale;
 
 static void make_locale(void) { c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0); }

@@ -20,38 +20,43 @@
 /* The slow, general way: correctly rounded in the C locale. The text is known to be a number. */
 double number_general(const char *text);
 
-/* True if the eight bytes are all digits; then *value is their number. The first byte is the lowest
- * byte of the word (little-endian), hence the pairwise sums from the bottom up. */
-static inline bool number_eight(const char *text, uint64_t *value) {
-    uint64_t word;
-    memcpy(&word, text, 8);
-    uint64_t low = word - 0x3030303030303030u;
-    /* a byte is a digit iff byte-'0' and byte-'0'+6 both keep the high nibble empty */
-    if ((low | (low + 0x0606060606060606u)) & 0xf0f0f0f0f0f0f0f0u) return false;
-    low = low * 10 + (low >> 8); /* 2-digit sums in even bytes */
-    low = (low & 0x00ff00ff00ff00ffu) * 100 + ((low >> 16) & 0x00ff00ff00ff00ffu);
-    low = (low & 0x0000ffff0000ffffu) * 10000 + ((low >> 32) & 0x0000ffff0000ffffu);
-    *value = low & 0xffffffffu;
-    return true;
-}
-
 static inline bool number_digit(char c) { return (unsigned char)(c - '0') < 10; }
 
-/* Digits from `p` on, appended to *value; returns the first byte that is none. */
-static inline const char *number_digits(const char *p, uint64_t *value) {
-    uint64_t v = *value, eight;
-    for (int i = 0; i < 2 && number_eight(p, &eight); i++, p += 8) v = v * 100000000u + eight;
-    for (; number_digit(*p); p++) v = v * 10 + (uint64_t)(*p - '0');
-    *value = v;
-    return p;
+/* How many of the next eight bytes are digits before the first that is none; *value is their
+ * number. The first byte is the lowest of the word (little-endian). Subtracting '0' and adding 0x76
+ * sets the top bit of every byte above 9; borrows and carries reach later bytes only, which no
+ * longer matter. The digits are moved to the word's top, so that missing ones count as leading
+ * zeros, and summed in pairs. No branch depends on the number of digits, which is what makes this
+ * fast on mixed lengths. */
+static inline int number_run(const char *text, uint64_t *value) {
+    uint64_t word;
+    memcpy(&word, text, 8);
+    word -= 0x3030303030303030u;
+    uint64_t other = (word | (word + 0x7676767676767676u)) & 0x8080808080808080u;
+    int digits = other ? __builtin_ctzll(other) >> 3 : 8;
+    word = digits ? word << (64 - 8 * digits) : 0;
+    word = word * 10 + (word >> 8); /* two-digit sums in the even bytes */
+    word = (word & 0x00ff00ff00ff00ffu) * 100 + ((word >> 16) & 0x00ff00ff00ff00ffu);
+    word = (word & 0x0000ffff0000ffffu) * 10000 + ((word >> 32) & 0x0000ffff0000ffffu);
+    *value = word & 0xffffffffu;
+    return digits;
 }
+
+extern const uint64_t number_power[9]; /* 10^k for a run of k digits */
 
 /* A whole number from 0 to INT64_MAX, also written as 12.0; NULL if the text is anything else. */
 static inline const char *number_id(const char *p, int64_t *out) {
-    const char *start = p;
-    uint64_t value = 0;
-    while (number_digit(*p) && p - start < 20) value = value * 10 + (uint64_t)(*p++ - '0');
-    if (p == start || value > INT64_MAX || p - start >= 20) return NULL;
+    uint64_t value;
+    int digits = number_run(p, &value);
+    if (digits == 0) return NULL;
+    p += digits;
+    if (digits == 8) {
+        for (; number_digit(*p); p++) {
+            uint64_t digit = (uint64_t)(*p - '0');
+            if (value > (INT64_MAX - digit) / 10) return NULL;
+            value = value * 10 + digit;
+        }
+    }
     if (*p == '.') {
         const char *zeros = ++p;
         while (*p == '0') p++;
@@ -88,38 +93,38 @@ static inline double number_scale(uint64_t m, int k) {
 static inline const char *number_real(const char *p, double *out) {
     const char *start = p;
     bool negative = *p == '-';
-    p += *p == '-' || *p == '+';
+    p += negative | (*p == '+');
     const char *first = p;
-    uint64_t m = 0;
-    for (; number_digit(*p); p++) m = m * 10 + (uint64_t)(*p - '0'); /* mostly one or two */
+    uint64_t m = 0, run;
+    for (; number_digit(*p); p++)
+        m = m * 10 + (uint64_t)(*p - '0'); /* mostly one, or equally many */
     int64_t digits = p - first, k = 0;
     if (*p == '.') {
         const char *point = ++p;
-        p = number_digits(p, &m);
+        int n;
+        do {
+            n = number_run(p, &run);
+            m = m * number_power[n] + run;
+            p += n;
+        } while (n == 8);
         k = p - point;
         digits += k;
     }
     if (digits == 0) return NULL;
     if (*p == 'e' || *p == 'E') {
-        const char *e = p + 1;
-        bool down = *e == '-';
-        e += *e == '-' || *e == '+';
-        if (!number_digit(*e)) return NULL;
+        bool down = *++p == '-';
+        p += down | (*p == '+');
+        if (!number_digit(*p)) return NULL;
         int64_t exponent = 0;
-        for (; number_digit(*e); e++)
-            if (exponent < 100000) exponent = exponent * 10 + (*e - '0');
-        p = e;
+        for (; number_digit(*p); p++)
+            if (exponent < 100000) exponent = exponent * 10 + (*p - '0');
         k += down ? exponent : -exponent;
     }
-    double value;
-    if (digits > 19) /* m may have wrapped; leading zeros end up here, too, and lose only time */
-        return *out = number_general(start), p;
-    if (m == 0)
-        value = 0;
-    else if (k >= 0 && k <= 27)
-        value = number_scale(m, (int)k);
-    else
-        return *out = number_general(start), p;
+    if (digits > 19 || k < 0 || k > 27) { /* m may have wrapped, or the scale is out of reach */
+        *out = number_general(start);
+        return p;
+    }
+    double value = m ? number_scale(m, (int)k) : 0;
     *out = negative ? -value : value;
     return p;
 }

@@ -48,14 +48,14 @@ static fr_status read_manifest(fr_stream *s, const char *folder, fr_error *err) 
     if (!status) {
         const char *format = NULL, *name = NULL, *sha = NULL;
         json_int_t events = 0, sources = 0, destinations = 0, width = 0;
-        int shared = 0;
+        int shared = 0, words = 0;
         json_error_t at;
         int bad = json_unpack_ex(
-            root, &at, 0, "{s:s, s:{s:s}, s:I, s:I, s:I, s:I, s:{s:F, s:F}, s:b, s:s}", "format",
-            &format, "source", "name", &name, "events", &events, "sources", &sources,
+            root, &at, 0, "{s:s, s:{s:s}, s:I, s:I, s:I, s:I, s:{s:F, s:F}, s:b, s:b, s:s}",
+            "format", &format, "source", "name", &name, "events", &events, "sources", &sources,
             "destinations", &destinations, "feature_width", &width, "time", "first",
-            &s->facts.first_time, "last", &s->facts.last_time, "shared_ids", &shared, "sha256",
-            &sha);
+            &s->facts.first_time, "last", &s->facts.last_time, "shared_ids", &shared, "words",
+            &words, "sha256", &sha);
         if (bad || strcmp(format, "fullrank-stream"))
             status = fail(err, FR_EINPUT, "%s: not the manifest of an imported stream%s%s", path,
                           bad ? ": " : "", bad ? at.text : "");
@@ -69,13 +69,36 @@ static fr_status read_manifest(fr_stream *s, const char *folder, fr_error *err) 
             s->facts.destinations = destinations;
             s->facts.feature_width = width;
             s->facts.shared_ids = shared;
+            s->facts.words = words;
             s->facts.name = s->name;
             (void)snprintf(s->sha256, sizeof s->sha256, "%s", sha);
+            s->facts.sha256 = s->sha256;
         }
     }
     json_decref(root);
     free(path);
     return status;
+}
+
+static fr_status open_words(word_list *words, const char *folder, const char *name,
+                            const int64_t *id, int64_t ids, fr_error *err) {
+    char *path = path_join(folder, name);
+    if (!path) return fail_memory(err, 0);
+    fr_status status = mapping_open(path, &words->file, err);
+    free(path);
+    if (status) return status;
+    const char *at = (const char *)words->file.bytes, *end = at + words->file.size;
+    while (at && at < end) {
+        ARRAY_PUSH(&words->start, at, err);
+        at = memchr(at, '\n', (size_t)(end - at));
+        if (at) at++;
+    }
+    int64_t count = (int64_t)words->start.count;
+    if (!at || id[0] < 0 || id[ids - 1] >= count)
+        return fail(err, FR_EINPUT, "%s/%s: %lld words, expected one per line for ids up to %lld",
+                    folder, name, (long long)count, (long long)id[ids - 1]);
+    ARRAY_PUSH(&words->start, end, err);
+    return FR_OK;
 }
 
 static fr_status open_directory(fr_stream *s, const char *folder, fr_error *err) {
@@ -94,7 +117,10 @@ static fr_status open_directory(fr_stream *s, const char *folder, fr_error *err)
     s->source_id = s->files[3].data;
     s->destination_id = s->files[4].data;
     s->feature = s->files[5].data;
-    return FR_OK;
+    if (!f->words) return FR_OK;
+    TRY(open_words(&s->source_word, folder, "source_words.txt", s->source_id, f->sources, err));
+    return open_words(&s->destination_word, folder, "destination_words.txt", s->destination_id,
+                      f->destinations, err);
 }
 
 fr_status fr_stream_open(const char *path, const fr_import *settings, const fr_context *context,
@@ -123,6 +149,10 @@ fr_status fr_stream_open(const char *path, const fr_import *settings, const fr_c
 void fr_stream_close(fr_stream *s) {
     if (!s) return;
     for (int i = 0; i < 6; i++) npy_close(&s->files[i]);
+    mapping_close(&s->source_word.file);
+    mapping_close(&s->destination_word.file);
+    free(s->source_word.start.at);
+    free(s->destination_word.start.at);
     free(s->name);
     free(s);
 }
@@ -162,6 +192,20 @@ static fr_status put_text(text_out *t, const char *text, size_t size, int flush,
     return FR_OK;
 }
 
+/* An id, or the word behind it: in quotes if it would not come back otherwise. */
+static fr_status put_id(text_out *t, int64_t id, const word_list *words, fr_error *err) {
+    char text[32];
+    if (!words->start.count)
+        return put_text(t, text, (size_t)snprintf(text, sizeof text, "%lld,", (long long)id),
+                        Z_NO_FLUSH, err);
+    const char *word = words->start.at[id];
+    size_t n = (size_t)(words->start.at[id + 1] - word) - 1;
+    bool quote = memchr(word, ',', n) || strchr(" \t", word[0]) || strchr(" \t", word[n - 1]);
+    if (quote) TRY(put_text(t, "\"", 1, Z_NO_FLUSH, err));
+    TRY(put_text(t, word, n, Z_NO_FLUSH, err));
+    return put_text(t, quote ? "\"," : ",", quote ? 2 : 1, Z_NO_FLUSH, err);
+}
+
 static fr_status put_events(const fr_stream *s, text_out *t, const fr_context *context,
                             fr_error *err) {
     char line[256];
@@ -182,9 +226,10 @@ static fr_status put_events(const fr_stream *s, text_out *t, const fr_context *c
             destination >= s->facts.destinations)
             return fail(err, FR_EINPUT, "%s: event %lld refers to an id that is not there", s->name,
                         (long long)i);
-        n = snprintf(line, sizeof line, "\n%lld,%lld,", (long long)s->source_id[source],
-                     (long long)s->destination_id[destination]);
-        n += shortest(s->time[i], false, line + n, sizeof line - (size_t)n);
+        TRY(put_text(t, "\n", 1, Z_NO_FLUSH, err));
+        TRY(put_id(t, s->source_id[source], &s->source_word, err));
+        TRY(put_id(t, s->destination_id[destination], &s->destination_word, err));
+        n = shortest(s->time[i], false, line, sizeof line);
         TRY(put_text(t, line, (size_t)n, Z_NO_FLUSH, err));
         for (int64_t k = 0; k < width; k++) {
             line[0] = ',';

@@ -2,7 +2,14 @@
 #ifndef FR_DATA_STREAM_H
 #define FR_DATA_STREAM_H
 
+#include "base/memory.h"
 #include "base/npy.h"
+
+/* The words behind the ids of a role, for sets imported with --ids words. */
+typedef struct word_list {
+    mapping file;
+    ARRAY(const char *) start; /* [words + 1]; word k ends one byte before start k + 1 */
+} word_list;
 
 /* Lifetime: run. All arrays are mapped and read-only. */
 struct fr_stream {
@@ -14,6 +21,7 @@ struct fr_stream {
     const double *time;                        /* [events] non-decreasing */
     const float *feature;                      /* [events, feature_width] or NULL */
     const int64_t *source_id, *destination_id; /* [sources], [destinations] ascending */
+    word_list source_word, destination_word;   /* by id; empty if ids are numbers */
 };
 
 #endif

@@ -1,0 +1,154 @@
+/* cli.h - the frame every command of the tool stands in.
+ *
+ * A command is one `const cli_command cli_NAME_command` in a cmd_*.c, plus X(NAME) in the list of
+ * main.c. The frame finds the command, fills its settings from defaults, config files and the
+ * command line, gives it a context that logs, draws progress and hears Ctrl-C, and turns what it
+ * returns into an exit code. Help, man page and completions are written from the same tables, so
+ * that they cannot disagree with what is parsed.
+ *
+ * Results go to stdout, which is written out when the command ends or a large buffer is full;
+ * everything else goes to stderr. The tool uses the library through fullrank.h alone.
+ *
+ *   main.c      list of commands, finding one, exit codes     terminal.c  stderr, signals, styles
+ *   parse.c     argv and config files to settings             output.c    numbers, lines, JSON
+ *   help.c      --help                                        man.c       man page, completions
+ */
+#ifndef FR_CLI_H
+#define FR_CLI_H
+
+#include "fullrank.h"
+
+#include <jansson.h>
+#include <stdio.h>
+
+/* ---- Commands --------------------------------------------------------------------------------
+ */
+
+enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_INTERRUPTED = 130 };
+enum { CLI_MAX_GROUPS = 8 };
+
+/* Options that belong together: a table of the library or of the command, and its struct's size. */
+typedef struct cli_group {
+    const char *heading; /* "Protocol", shown above the options in help */
+    const fr_option *table;
+    size_t size;
+} cli_group;
+
+/* Options of every command. */
+typedef struct cli_common {
+    int64_t threads; /* 0 = all cores */
+    bool quiet, json, help;
+    char *config, *set; /* dealt with while parsing */
+} cli_common;
+
+/* For commands that draw random numbers: add CLI_SEED_GROUP to `groups`. */
+typedef struct cli_seed {
+    int64_t seed;
+} cli_seed;
+extern const fr_option cli_seed_options[];
+#define CLI_SEED_GROUP                                                                             \
+    { "Random numbers", cli_seed_options, sizeof(cli_seed) }
+
+/* What a command gets. Everything in it belongs to the frame. */
+typedef struct cli_call {
+    const struct cli_command *command;
+    char **argument; /* the positional ones, as many as the synopsis allows */
+    int arguments;
+    void *settings[CLI_MAX_GROUPS]; /* of group i: const fr_import *import = call->settings[0]; */
+    cli_common common;
+    fr_context context; /* for the library */
+} cli_call;
+
+typedef struct cli_command {
+    const char *name;    /* "version", "data import" */
+    const char *summary; /* one line without a full stop */
+    const char *text;    /* what a user should know, paragraphs parted by '\n'; may be NULL */
+    /* "IN", "[IN]" may be left out, "IN..." one or more, "[IN...]" any number, "bash|zsh" one of
+     * these words; parted by blanks. NULL = none. Checked by the frame. */
+    const char *arguments;
+    const char *required; /* keys of options that must be given, parted by blanks; may be NULL */
+    const char *example;  /* a command line that works */
+    cli_group groups[CLI_MAX_GROUPS]; /* ends with a NULL table if not full */
+    int (*run)(cli_call *call);       /* returns an exit code, usually by cli_report */
+} cli_command;
+
+/* All commands, NULL at the end. */
+extern const cli_command *const cli_commands[];
+/* Group number i of a command, then the group of common options, then NULL. */
+const cli_group *cli_group_at(const cli_command *command, size_t i);
+
+/* The command with this name, NULL if there is none. */
+const cli_command *cli_find(const char *name);
+/* True if `name` is the first word of commands of two words: "data". */
+bool cli_family(const char *name);
+/* Says that there is no such command and names the nearest; returns CLI_USAGE. */
+int cli_unknown(const char *name);
+
+/* Fills call->settings, common and arguments from the words behind the command's name; says what is
+ * wrong and returns CLI_USAGE or CLI_FAILED otherwise. cli_parse_free in any case. Words are
+ * `--key value`, `--key=value`, `--flag`, `--no-flag`, `-o value`, arguments; `--` ends options.
+ * Config files count first, then options in the order given. */
+int cli_parse(cli_call *call, int count, char **words);
+void cli_parse_free(cli_call *call);
+/* The one-letter name of an option, 0 if it has none. */
+char cli_letter(const char *key);
+
+/* ---- Help (help.c) ---------------------------------------------------------------------------
+ */
+
+/* Prints the help of a command, a family, or of everything ("") to stdout. */
+int cli_help(const char *name);
+/* "fullrank data import IN --output DIR [OPTIONS]" */
+void cli_synopsis(const cli_command *command, char *out, size_t size);
+/* What stands for the value in help: "N", "stream|strict"; "" for a flag. */
+const char *cli_value_word(const fr_option *option);
+/* "default 0.85, from 0 to 1"; "" if there is nothing to say. */
+void cli_option_facts(const fr_option *option, char *out, size_t size);
+
+/* ---- Terminal (terminal.c) -------------------------------------------------------------------
+ */
+
+/* Once, first of all: signals and the buffer of stdout. */
+void cli_terminal_start(void);
+/* A context that logs and draws on stderr. */
+fr_context cli_terminal_context(const cli_common *common);
+/* Removes the progress bar, if there is one. */
+void cli_terminal_clear(void);
+/* Columns of the terminal behind `stream`; 80 if it is none. */
+int cli_terminal_width(FILE *stream);
+
+/* Prints "fullrank: message" to stderr, as one line whatever is in it. */
+void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The same; returns CLI_USAGE. */
+int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Says what went wrong, if anything, and gives the exit code for it. */
+int cli_report(fr_status status, const fr_error *err);
+
+/* Escape sequences; empty unless `stream` is a terminal and NO_COLOR is not set. */
+typedef enum cli_look { CLI_PLAIN, CLI_BOLD, CLI_YELLOW } cli_look;
+const char *cli_style(FILE *stream, cli_look look);
+
+/* ---- Output (output.c) -----------------------------------------------------------------------
+ */
+
+/* A short text by value: printf("%s", cli_count(n).s). */
+typedef struct cli_text {
+    char s[32];
+} cli_text;
+
+cli_text cli_count(int64_t n);                 /* 157,474 */
+cli_text cli_share(double part, double whole); /* 12.34%, - if whole is 0 */
+cli_text cli_megabytes(uint64_t bytes);        /* 157.5 (a million bytes each) */
+cli_text cli_duration(double seconds);         /* 0:07, 12:34, 1:02:03 */
+
+/* One line "key    value" with values in one column. */
+void cli_pair(const char *key, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A JSON number, null if it is not finite. */
+json_t *cli_json_real(double x);
+/* Prints `root` to stdout, indented by 2, and drops it; NULL (a failed construction) is reported as
+ * out of memory. Every number has the fewest digits, from 15 on, that give back the same bits.
+ * Returns an exit code. */
+int cli_print_json(json_t *root);
+
+#endif

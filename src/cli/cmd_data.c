@@ -1,0 +1,313 @@
+/* cmd_data.c - streams: import, info, get, export. */
+#include "cli.h"
+
+#include <math.h>
+
+/* ---- Options ---- */
+
+typedef struct output_settings {
+    char *output;
+    bool force;
+} output_settings;
+
+#define OUTPUT_OPTIONS(word, what)                                                                 \
+    {                                                                                              \
+        {"output", FR_OPTION_TEXT, "", word, 0, 0, offsetof(output_settings, output), what},       \
+            {"force",                                                                              \
+             FR_OPTION_FLAG,                                                                       \
+             "no",                                                                                 \
+             "",                                                                                   \
+             0,                                                                                    \
+             0,                                                                                    \
+             offsetof(output_settings, force),                                                     \
+             "replace an output that exists, if it was made by this tool"},                        \
+        {                                                                                          \
+            0                                                                                      \
+        }                                                                                          \
+    }
+
+static const fr_option directory_options[] = OUTPUT_OPTIONS("DIR", "the directory to make");
+static const fr_option file_options[] = OUTPUT_OPTIONS("FILE", "the file to write");
+
+#define DIRECTORY_GROUP                                                                            \
+    { "Output", directory_options, sizeof(output_settings) }
+#define IMPORT_GROUP                                                                               \
+    { "Reading tables", fr_import_options, sizeof(fr_import) }
+
+/* ---- data import, data get ---- */
+
+/* What was made, in a line or as the facts a script wants. */
+static int report_stream(cli_call *call, const char *path) {
+    fr_error err = {0};
+    fr_stream *stream = NULL;
+    fr_status status = fr_stream_open(path, NULL, &call->context, &stream, &err);
+    if (status) return cli_report(status, &err);
+    fr_stream_facts f = fr_stream_get(stream);
+    int code = CLI_OK;
+    if (call->common.json)
+        code = cli_print_json(json_pack("{s:s, s:I, s:I, s:I, s:I, s:s}", "output", path, "events",
+                                        (json_int_t)f.events, "sources", (json_int_t)f.sources,
+                                        "destinations", (json_int_t)f.destinations, "feature_width",
+                                        (json_int_t)f.feature_width, "sha256", f.sha256));
+    else
+        (void)printf("%s: %s events of %s sources and %s destinations, %s features each\n", path,
+                     cli_count(f.events).s, cli_count(f.sources).s, cli_count(f.destinations).s,
+                     cli_count(f.feature_width).s);
+    fr_stream_close(stream);
+    return code;
+}
+
+static int run_import(cli_call *call) {
+    fr_import *import = call->settings[0];
+    const output_settings *out = call->settings[1];
+    fr_error err = {0};
+    import->force = out->force;
+    fr_status status = fr_import_file(call->argument[0], out->output, import, &call->context, &err);
+    return status ? cli_report(status, &err) : report_stream(call, out->output);
+}
+
+const cli_command cli_data_import_command = {
+    .name = "data import",
+    .summary = "Turn an interaction file into a directory of columns",
+    .text =
+        "Reads CSV, TSV or space separated tables, plain or .gz, as JODIE, DyGLib, TGB and TGB-Seq "
+        "have them, and writes source.npy, destination.npy, time.npy, features.npy (if any), "
+        "source_ids.npy, destination_ids.npy and manifest.json. Columns are recognised by their "
+        "names "
+        "in the header. Events out of order are sorted by time, equal times as they came.\n"
+        "The directory appears complete or not at all, and memory does not grow with the file.",
+    .arguments = "IN",
+    .required = "output",
+    .example = "fullrank data import wikipedia.csv -o wikipedia",
+    .groups = {IMPORT_GROUP, DIRECTORY_GROUP},
+    .run = run_import,
+};
+
+typedef struct get_settings {
+    char *url;
+} get_settings;
+
+static const fr_option get_options[] = {
+    {"url", FR_OPTION_TEXT, "", "URL", 0, 0, offsetof(get_settings, url),
+     "fetch this instead of the set's own address (http, https or file)"},
+    {0}};
+
+static int run_get(cli_call *call) {
+    const get_settings *get = call->settings[0];
+    fr_import *import = call->settings[1];
+    const output_settings *out = call->settings[2];
+    fr_error err = {0};
+    import->force = out->force;
+    fr_status status =
+        fr_stream_download(call->argument[0], get->url, out->output, import, &call->context, &err);
+    return status ? cli_report(status, &err) : report_stream(call, out->output);
+}
+
+const cli_command cli_data_get_command = {
+    .name = "data get",
+    .summary = "Download and import a public set",
+    .text =
+        "Knows the JODIE sets wikipedia, reddit, mooc and lastfm; with --url any other file under "
+        "a name of your choice. A download that breaks off goes on where it stopped when the "
+        "command is repeated. The SHA-256 of the file and its address go into manifest.json.",
+    .arguments = "NAME",
+    .required = "output",
+    .example = "fullrank data get wikipedia -o wikipedia",
+    .groups = {{"Source", get_options, sizeof(get_settings)}, IMPORT_GROUP, DIRECTORY_GROUP},
+    .run = run_get,
+};
+
+/* ---- data export ---- */
+
+static int run_export(cli_call *call) {
+    const fr_import *import = call->settings[0];
+    const output_settings *out = call->settings[1];
+    fr_error err = {0};
+    fr_stream *stream = NULL;
+    fr_status status = fr_stream_open(call->argument[0], import, &call->context, &stream, &err);
+    if (!status) status = fr_stream_export(stream, out->output, out->force, &call->context, &err);
+    fr_stream_close(stream);
+    return cli_report(status, &err);
+}
+
+const cli_command cli_data_export_command = {
+    .name = "data export",
+    .summary = "Write a stream as CSV",
+    .text =
+        "Columns source, destination, time, f1, f2, ...; numbers with as few digits as give the "
+        "same bits when read again, so importing the file gives the same columns. A name that "
+        "ends in .gz is compressed.",
+    .arguments = "DATA",
+    .required = "output",
+    .example = "fullrank data export wikipedia -o wikipedia.csv.gz",
+    .groups = {IMPORT_GROUP, {"Output", file_options, sizeof(output_settings)}},
+    .run = run_export,
+};
+
+/* ---- data info ---- */
+
+typedef struct info_settings {
+    int64_t diagnostic_window;
+} info_settings;
+
+static const fr_option info_options[] = {
+    {"diagnostic-window", FR_OPTION_INT, "131072", "N", 0, INT32_MAX,
+     offsetof(info_settings, diagnostic_window),
+     "most recent events used for the minimal scorer and the 2x2 table; 0 = all"},
+    {0}};
+
+typedef struct info {
+    fr_stream_facts stream;
+    fr_window_facts window;
+    fr_facts facts;
+    const fr_protocol *protocol;
+} info;
+
+static const char *order_word(const info *i) {
+    return i->protocol->order == FR_ORDER_STRICT ? "strict" : "stream";
+}
+
+static int print_json(const info *i) {
+    const fr_stream_facts *s = &i->stream;
+    const fr_window_facts *w = &i->window;
+    const fr_facts *f = &i->facts;
+    json_t *root = json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:b, s:s}", "name", s->name,
+                             "sha256", s->sha256, "events", (json_int_t)s->events, "sources",
+                             (json_int_t)s->sources, "destinations", (json_int_t)s->destinations,
+                             "feature_width", (json_int_t)s->feature_width, "first_time",
+                             cli_json_real(s->first_time), "last_time", cli_json_real(s->last_time),
+                             "shared_ids", s->shared_ids, "order", order_word(i));
+    json_t *window = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "events", (json_int_t)w->events,
+                               "train", (json_int_t)w->train, "test", (json_int_t)w->test,
+                               "first_row", (json_int_t)w->first, "sources", (json_int_t)w->sources,
+                               "destinations", (json_int_t)w->destinations);
+    json_t *shape = json_pack(
+        "{s:o, s:o, s:o, s:o}", "test_repeat_share", cli_json_real(f->test_repeat_share),
+        "destinations_per_source", cli_json_real(f->destinations_per_source), "popularity_gini",
+        cli_json_real(f->popularity_gini), "source_history_mean", cli_json_real(f->history_mean));
+    json_t *minimal =
+        json_pack("{s:I, s:I, s:o, s:o, s:o}", "eligible", (json_int_t)f->eligible, "repeated",
+                  (json_int_t)f->eligible_repeated, "p1", cli_json_real(f->p1), "q1",
+                  cli_json_real(f->q1), "beta_star", cli_json_real(f->beta_star));
+    json_t *rest = json_pack(
+        "{s:o, s:{s:s, s:I, s:s}, s:{s:I, s:o}, s:I, s:I, s:I, s:{s:I, s:o}, s:o, s:{s:I, s:I}, "
+        "s:o, s:{s:I, s:I}}",
+        "window", window, "catalog", "kind", i->protocol->catalog, "size",
+        (json_int_t)w->catalog_size, "sha256", w->catalog_sha256, "coverage", "events",
+        (json_int_t)f->covered, "share", cli_json_real((double)f->covered / (double)w->test),
+        "repeated", (json_int_t)f->repeated, "new", (json_int_t)f->new_, "tied_times",
+        (json_int_t)f->tied_times, "time_available", "ranked", (json_int_t)f->available_ranked,
+        "mean_size", cli_json_real(f->available_size), "shape", shape, "diagnostic_window",
+        "events", (json_int_t)f->diagnostic_events, "catalog_size",
+        (json_int_t)f->diagnostic_catalog, "minimal", minimal, "membership", "repeated",
+        (json_int_t)f->membership_repeated, "new", (json_int_t)f->membership_new);
+    if (!root || !rest || json_object_update(root, rest)) {
+        json_decref(root);
+        root = NULL;
+    }
+    json_decref(rest);
+    return cli_print_json(root);
+}
+
+static void heading(const char *text) {
+    (void)printf("\n%s%s%s\n", cli_style(stdout, CLI_BOLD), text, cli_style(stdout, CLI_PLAIN));
+}
+
+static void print_text(const info *i) {
+    const fr_stream_facts *s = &i->stream;
+    const fr_window_facts *w = &i->window;
+    const fr_facts *f = &i->facts;
+    (void)printf("%s%s%s\n", cli_style(stdout, CLI_BOLD), s->name, cli_style(stdout, CLI_PLAIN));
+    cli_pair("events", "%s", cli_count(s->events).s);
+    cli_pair("sources", "%s", cli_count(s->sources).s);
+    cli_pair("destinations", "%s", cli_count(s->destinations).s);
+    cli_pair("features", "%s", cli_count(s->feature_width).s);
+    cli_pair("time", "%.15g to %.15g (%.1f days of 86,400)", s->first_time, s->last_time,
+             (s->last_time - s->first_time) / 86400);
+
+    heading("Ranking window");
+    cli_pair("events", "%s = %s train + %s test", cli_count(w->events).s, cli_count(w->train).s,
+             cli_count(w->test).s);
+    cli_pair("sources", "%s, each meeting %.2f destinations", cli_count(w->sources).s,
+             f->destinations_per_source);
+    cli_pair("destinations", "%s, popularity Gini %.3f", cli_count(w->destinations).s,
+             f->popularity_gini);
+    cli_pair("catalog", "%s, %s destinations, sha256 %.12s", i->protocol->catalog,
+             cli_count(w->catalog_size).s, w->catalog_sha256);
+    cli_pair("coverage", "%s of %s test events (%s)", cli_count(f->covered).s, cli_count(w->test).s,
+             cli_share((double)f->covered, (double)w->test).s);
+    cli_pair("repeated positives", "%s (%s)", cli_count(f->repeated).s,
+             cli_share((double)f->repeated, (double)f->covered).s);
+    cli_pair("new positives", "%s (%s)", cli_count(f->new_).s,
+             cli_share((double)f->new_, (double)f->covered).s);
+    cli_pair("time-available", "%s ranked, %.1f candidates on average",
+             cli_count(f->available_ranked).s, f->available_size);
+    cli_pair("tied times", "%s events (%s)", cli_count(f->tied_times).s,
+             cli_share((double)f->tied_times, (double)w->events).s);
+    cli_pair("history order", "%s", order_word(i));
+
+    heading("Pair membership");
+    cli_pair("window", "%s events, catalog %s", cli_count(f->diagnostic_events).s,
+             cli_count(f->diagnostic_catalog).s);
+    cli_pair("eligible events", "%s, with 20 or more source-history negatives",
+             cli_count(f->eligible).s);
+    if (f->eligible) {
+        cli_pair("p1", "%.4f  repeated positives (%s)", f->p1, cli_count(f->eligible_repeated).s);
+        cli_pair("q1", "%.4f  seen among catalog negatives", f->q1);
+        cli_pair("beta*", "%.4f  best weight of membership alone", f->beta_star);
+    }
+    cli_pair("2x2 eligible", "%s repeated, %s new", cli_count(f->membership_repeated).s,
+             cli_count(f->membership_new).s);
+}
+
+static int run_info(cli_call *call) {
+    fr_protocol *protocol = call->settings[0];
+    const info_settings *settings = call->settings[1];
+    const fr_import *import = call->settings[2];
+    fr_error err = {0};
+    fr_stream *stream = NULL;
+    fr_window *window = NULL, *diagnostic = NULL;
+    info i = {.protocol = protocol};
+    fr_status status = fr_stream_open(call->argument[0], import, &call->context, &stream, &err);
+    if (!status) status = fr_window_open(stream, protocol, &call->context, &window, &err);
+    if (!status) {
+        fr_protocol wide = *protocol;
+        fr_context silent = call->context;
+        wide.window = settings->diagnostic_window;
+        silent.log = NULL; /* that a short stream is used whole has been said, or is shown */
+        status = fr_window_open(stream, &wide, &silent, &diagnostic, &err);
+    }
+    if (!status) status = fr_facts_compute(window, diagnostic, &call->context, &i.facts, &err);
+    int code = cli_report(status, &err);
+    if (!status) {
+        i.stream = fr_stream_get(stream);
+        i.window = fr_window_get(window);
+        cli_terminal_clear();
+        if (call->common.json)
+            code = print_json(&i);
+        else
+            print_text(&i);
+    }
+    fr_window_close(window);
+    fr_window_close(diagnostic);
+    fr_stream_close(stream);
+    return code;
+}
+
+const cli_command cli_data_info_command = {
+    .name = "data info",
+    .summary = "Show what is in a stream",
+    .text =
+        "DATA is a directory made by `data import`, or a table. Shows its events, window, split, "
+        "catalog, coverage, repeated and new positives, tied times, and how much of the task is "
+        "pair "
+        "membership: p1 and q1 are the shares of pairs met before among positives and among "
+        "catalog "
+        "negatives, beta* = logit(p1) - logit(q1).",
+    .arguments = "DATA",
+    .example = "fullrank data info wikipedia --json",
+    .groups = {{"Protocol", fr_protocol_options, sizeof(fr_protocol)},
+               {"Diagnostics", info_options, sizeof(info_settings)},
+               IMPORT_GROUP},
+    .run = run_info,
+};

@@ -1,0 +1,114 @@
+/* output.c - results on stdout: numbers people can read, lines in columns, JSON.
+ *
+ * JSON is written here and not by json_dumpf because jansson prints all numbers with one precision:
+ * 17 digits show 0.1 as 0.10000000000000001, fewer lose bits. Here each number gets the fewest of
+ * 15, 16 or 17 digits that read back as the same double. Scalars are still jansson's.
+ */
+#include "cli.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEY_COLUMN = 24 };
+
+cli_text cli_count(int64_t n) {
+    char digits[24];
+    cli_text out;
+    int length = snprintf(digits, sizeof digits, "%lld", (long long)n), at = 0;
+    for (int i = 0; i < length; i++) {
+        if (i > (n < 0) && (length - i) % 3 == 0) out.s[at++] = ',';
+        out.s[at++] = digits[i];
+    }
+    out.s[at] = 0;
+    return out;
+}
+
+cli_text cli_share(double part, double whole) {
+    cli_text out = {"-"};
+    if (whole != 0) (void)snprintf(out.s, sizeof out.s, "%.2f%%", 100 * part / whole);
+    return out;
+}
+
+cli_text cli_megabytes(uint64_t bytes) {
+    cli_text out;
+    (void)snprintf(out.s, sizeof out.s, "%.1f", (double)bytes / 1e6);
+    return out;
+}
+
+cli_text cli_duration(double seconds) {
+    cli_text out;
+    int64_t s = seconds < 1e9 ? (int64_t)seconds : 1000000000;
+    if (s < 3600)
+        (void)snprintf(out.s, sizeof out.s, "%d:%02d", (int)(s / 60), (int)(s % 60));
+    else
+        (void)snprintf(out.s, sizeof out.s, "%d:%02d:%02d", (int)(s / 3600), (int)(s / 60 % 60),
+                       (int)(s % 60));
+    return out;
+}
+
+void cli_pair(const char *key, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    (void)printf("%-*s ", KEY_COLUMN - 1, key);
+    (void)vprintf(format, args);
+    (void)putchar('\n');
+    va_end(args);
+}
+
+json_t *cli_json_real(double x) { return isfinite(x) ? json_real(x) : json_null(); }
+
+static bool print_scalar(const json_t *value) {
+    char *text = NULL;
+    for (size_t digits = 15; digits <= 17; digits++) {
+        free(text);
+        text = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(digits));
+        if (!text || !json_is_real(value) || strtod(text, NULL) == json_real_value(value)) break;
+    }
+    if (text) (void)fputs(text, stdout);
+    free(text);
+    return text != NULL;
+}
+
+static void new_line(bool first, int depth) {
+    (void)printf("%s\n%*s", first ? "" : ",", 2 * depth, "");
+}
+
+static bool print_value(json_t *value, int depth) {
+    bool object = json_is_object(value), first = true, ok = true;
+    if (!object && !json_is_array(value)) return print_scalar(value);
+    (void)putchar(object ? '{' : '[');
+    if (object) {
+        const char *key;
+        json_t *member;
+        json_object_foreach(value, key, member) {
+            json_t *name = json_string(key);
+            new_line(first, depth + 1);
+            ok = ok && name && print_scalar(name) && fputs(": ", stdout) != EOF &&
+                 print_value(member, depth + 1);
+            json_decref(name);
+            first = false;
+        }
+    } else {
+        size_t i;
+        json_t *member;
+        json_array_foreach(value, i, member) {
+            new_line(first, depth + 1);
+            ok = ok && print_value(member, depth + 1);
+            first = false;
+        }
+    }
+    if (!first) (void)printf("\n%*s", 2 * depth, "");
+    (void)putchar(object ? '}' : ']');
+    return ok;
+}
+
+int cli_print_json(json_t *root) {
+    bool ok = root && print_value(root, 0);
+    json_decref(root);
+    (void)putchar('\n');
+    if (ok || ferror(stdout)) return CLI_OK; /* main sees to the second case */
+    cli_error("out of memory");
+    return CLI_FAILED;
+}

@@ -1,0 +1,222 @@
+/* terminal.c - everything on stderr, and signals.
+ *
+ * On a terminal, progress is one line, redrawn at most ten times a second and removed when its
+ * stage is done; elsewhere it is a plain line every ten seconds. Whatever else is printed removes
+ * the bar first, so that nothing tears. The first SIGINT or SIGTERM sets a flag
+ * which the library asks for through the cancel callback; the second one ends the process.
+ *
+ * The state is global because the terminal and the signals of a process are.
+ */
+#include "cli.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ERASE "\r\033[K"
+enum { STAGE_SIZE = 64, LINE_SIZE = 1280, BAR_MOST = 40, BAR_LEAST = 8 };
+
+static struct {
+    bool live, quiet;       /* stderr can redraw lines; --quiet */
+    bool drawn;             /* the cursor stands behind a bar */
+    char stage[STAGE_SIZE]; /* of the progress shown, "" = none */
+    uint64_t first, done;   /* where the stage began (a resumed download), where it is */
+    double began, shown;    /* seconds */
+} terminal;
+
+static volatile sig_atomic_t interrupted;
+
+static bool is_terminal(FILE *stream) {
+    const char *kind = getenv("TERM");
+    return isatty(fileno(stream)) && kind && strcmp(kind, "dumb") != 0;
+}
+
+static void on_signal(int number) {
+    if (interrupted) { /* as if it had never been caught, so that the shell sees the signal */
+        (void)signal(number, SIG_DFL);
+        (void)raise(number);
+        return;
+    }
+    interrupted = 1;
+    static const char text[] = ERASE "fullrank: stopping; press Ctrl-C again to end at once\n";
+    if (terminal.live && !terminal.quiet && write(STDERR_FILENO, text, sizeof text - 1) < 0) {
+        /* nobody left to tell */
+    }
+}
+
+void cli_terminal_start(void) {
+    static char buffer[1 << 16];
+    (void)setvbuf(stdout, buffer, _IOFBF, sizeof buffer); /* results come after the bar is gone */
+    terminal.live = is_terminal(stderr);
+    /* SA_RESTART: an interrupted read is no error; the library stops where it asks for cancel. */
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART | SA_NODEFER};
+    (void)sigemptyset(&action.sa_mask);
+    static const int caught[] = {SIGINT, SIGTERM};
+    for (size_t i = 0; i < sizeof caught / sizeof *caught; i++) {
+        struct sigaction old;
+        (void)sigaction(caught[i], NULL, &old);
+        if (old.sa_handler == SIG_IGN) continue; /* nohup and shells mean it */
+        (void)sigaction(caught[i], &action, NULL);
+    }
+    (void)signal(SIGXFSZ, SIG_IGN); /* a file-size limit becomes a failed write with a message */
+}
+
+int cli_terminal_width(FILE *stream) {
+    struct winsize size;
+    if (ioctl(fileno(stream), TIOCGWINSZ, &size) || !size.ws_col) return 80;
+    return size.ws_col;
+}
+
+const char *cli_style(FILE *stream, cli_look look) {
+    static const char *const codes[] = {"\033[0m", "\033[1m", "\033[33m"};
+    const char *unwanted = getenv("NO_COLOR");
+    if ((unwanted && *unwanted) || !is_terminal(stream)) return "";
+    return codes[look];
+}
+
+/* Prints one line in place of the bar, with control characters made harmless. */
+static void print_line(cli_look look, const char *kind, const char *text) {
+    char line[LINE_SIZE];
+    (void)snprintf(line, sizeof line, "%s", text);
+    for (char *c = line; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 127) *c = '?';
+    if (terminal.drawn || (terminal.live && interrupted)) (void)fputs(ERASE, stderr); /* or ^C */
+    terminal.drawn = false;
+    (void)fflush(stdout); /* results printed so far come before what is said about them */
+    (void)fprintf(stderr, "fullrank: %s%s%s%s\n", cli_style(stderr, look), kind,
+                  cli_style(stderr, CLI_PLAIN), line);
+}
+
+void cli_terminal_clear(void) {
+    if (terminal.drawn) (void)fputs(ERASE, stderr);
+    terminal.drawn = false;
+    terminal.stage[0] = 0;
+}
+
+static double now(void) {
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* "1,234/15,000 events  432/s  0:31 left"; without a total the time so far stands at the end. */
+static void progress_numbers(uint64_t total, const char *unit, double elapsed, char *out,
+                             size_t size) {
+    bool bytes = !strcmp(unit, "bytes");
+    cli_text done = bytes ? cli_megabytes(terminal.done) : cli_count((int64_t)terminal.done);
+    cli_text all = bytes ? cli_megabytes(total) : cli_count((int64_t)total);
+    double rate = elapsed > 0 ? (double)(terminal.done - terminal.first) / elapsed : 0;
+    char speed[48] = "", left[48] = "";
+    if (rate > 0) {
+        if (bytes)
+            (void)snprintf(speed, sizeof speed, "  %s MB/s", cli_megabytes((uint64_t)rate).s);
+        else if (rate < 100)
+            (void)snprintf(speed, sizeof speed, "  %.1f/s", rate);
+        else
+            (void)snprintf(speed, sizeof speed, "  %s/s", cli_count((int64_t)rate).s);
+    }
+    if (!total)
+        (void)snprintf(left, sizeof left, "  %s", cli_duration(elapsed).s);
+    else if (rate > 0)
+        (void)snprintf(left, sizeof left, "  %s left",
+                       cli_duration((double)(total - terminal.done) / rate).s);
+    (void)snprintf(out, size, "%s%s%s %s%s%s", done.s, total ? "/" : "", total ? all.s : "",
+                   bytes ? "MB" : unit, speed, left);
+}
+
+/* "stage [=====>    ]  33%  numbers", cut to the width; the bar goes first if there is no room. */
+static void draw_bar(uint64_t total, const char *numbers) {
+    char line[LINE_SIZE], bar[BAR_MOST + 8] = "";
+    int width = cli_terminal_width(stderr) - 1; /* the last column would wrap on some terminals */
+    int rest = width - (int)strlen(terminal.stage) - (int)strlen(numbers) - 12;
+    if (total && rest >= BAR_LEAST) {
+        int size = rest < BAR_MOST ? rest : BAR_MOST;
+        int full = (int)((double)terminal.done / (double)total * size);
+        bar[0] = '[';
+        for (int i = 0; i < size; i++) bar[i + 1] = i < full ? '=' : i == full ? '>' : ' ';
+        bar[size + 1] = ']';
+        int percent = (int)((double)terminal.done / (double)total * 100);
+        (void)snprintf(bar + size + 2, 6, " %3d%%", percent);
+    }
+    (void)snprintf(line, sizeof line, "%s %s%s%s", terminal.stage, bar, *bar ? "  " : "", numbers);
+    if (width < (int)strlen(line) && width >= 0) line[width] = 0;
+    (void)fprintf(stderr, ERASE "%s", line);
+    terminal.drawn = true;
+}
+
+static void on_progress(void *user, const char *stage, uint64_t done, uint64_t total,
+                        const char *unit) {
+    (void)user;
+    if (terminal.quiet) return;
+    double time = now();
+    if (strncmp(terminal.stage, stage, STAGE_SIZE - 1) != 0 || done < terminal.done) {
+        cli_terminal_clear();
+        (void)snprintf(terminal.stage, sizeof terminal.stage, "%s", stage);
+        terminal.first = done;
+        terminal.began = terminal.shown = time;
+    }
+    terminal.done = total && done > total ? total : done;
+    if (total && done >= total) {
+        if (terminal.drawn) (void)fputs(ERASE, stderr);
+        terminal.drawn = false;
+        return;
+    }
+    if (time - terminal.shown < (terminal.live ? 0.1 : 10)) return;
+    terminal.shown = time;
+    char numbers[256];
+    progress_numbers(total, unit ? unit : "", time - terminal.began, numbers, sizeof numbers);
+    if (terminal.live)
+        draw_bar(total, numbers);
+    else
+        (void)fprintf(stderr, "fullrank: %s: %s\n", terminal.stage, numbers);
+}
+
+static void on_log(void *user, fr_level level, const char *line) {
+    (void)user;
+    if (level == FR_WARNING)
+        print_line(CLI_YELLOW, "warning: ", line);
+    else if (!terminal.quiet)
+        print_line(CLI_BOLD, "note: ", line);
+}
+
+static bool on_cancel(void *user) {
+    (void)user;
+    return interrupted;
+}
+
+fr_context cli_terminal_context(const cli_common *common) {
+    terminal.quiet = common->quiet;
+    return (fr_context){.log = on_log,
+                        .progress = on_progress,
+                        .cancel = on_cancel,
+                        .threads = (int)common->threads};
+}
+
+void cli_error(const char *format, ...) {
+    char text[LINE_SIZE];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    print_line(CLI_PLAIN, "", text);
+}
+
+int cli_usage(const char *format, ...) {
+    char text[LINE_SIZE];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    print_line(CLI_PLAIN, "", text);
+    return CLI_USAGE;
+}
+
+int cli_report(fr_status status, const fr_error *err) {
+    if (!status) return CLI_OK;
+    print_line(CLI_PLAIN, "", err->message);
+    return status == FR_EUSAGE ? CLI_USAGE : status == FR_ECANCEL ? CLI_INTERRUPTED : CLI_FAILED;
+}
