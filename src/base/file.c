@@ -53,7 +53,7 @@ fr_status writer_put(writer *w, const void *bytes, size_t size, fr_error *err) {
         return write_all(w, bytes, size, err);
     }
     if (w->used + size > WRITE_BUFFER) TRY(flush(w, err));
-    memcpy(w->buffer + w->used, bytes, size);
+    if (size) memcpy(w->buffer + w->used, bytes, size); /* an empty list may be NULL */
     w->used += size;
     return FR_OK;
 }

@@ -8,6 +8,7 @@
 
 fr_status json_read(const char *path, json_t **out, fr_error *err) {
     mapping file = {0};
+    *out = NULL;
     TRY(mapping_open(path, &file, err));
     json_error_t at;
     *out = json_loadb(file.bytes ? (const char *)file.bytes : "", file.size, JSON_REJECT_DUPLICATES,

@@ -64,7 +64,8 @@ fr_status allocate(size_t count, size_t size, void **out, fr_error *err) {
 
 fr_status array_reserve(void **at, size_t count, size_t *room, size_t extra, size_t size,
                         fr_error *err) {
-    if (count + extra <= *room) return FR_OK;
+    if (extra <= *room - count) return FR_OK;
+    if (extra > SIZE_MAX / 2 - count) return fail_memory(err, SIZE_MAX);
     size_t want = *room + *room / 2;
     if (want < count + extra) want = count + extra;
     if (want < 16) want = 16;

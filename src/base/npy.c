@@ -151,6 +151,9 @@ fr_status npy_parse(const void *bytes, size_t size, const char *path, npy *out, 
     if (fortran && out->dims > 1)
         return fail(err, FR_EINPUT, "%s: array in Fortran order, expected C order", path);
 
+    if ((start + length) % 8) /* NumPy aligns to 16 or 64; elements are read in place */
+        return fail(err, FR_EINPUT, "%s: elements begin at byte %zu, expected a multiple of 8",
+                    path, start + length);
     size_t have = (size - start - length) / out->item, need = 1;
     for (int d = 0; d < out->dims; d++) {
         size_t extent = (size_t)out->shape[d];

@@ -144,12 +144,9 @@ void fr_options_text(const fr_option *o, const void *settings, char *out, size_t
         (void)snprintf(out, size, "%lld", (long long)*(const int64_t *)field);
         break;
     case FR_OPTION_REAL:
-        (void)snprintf(out, size, "%.17g", *(const double *)field);
-        if (strtod(out, NULL) == *(const double *)field) { /* the shortest text that comes back */
-            for (int digits = 1; digits < 17; digits++) {
-                (void)snprintf(out, size, "%.*g", digits, *(const double *)field);
-                if (strtod(out, NULL) == *(const double *)field) break;
-            }
+        for (int digits = 1; digits <= 17; digits++) { /* the shortest text that comes back */
+            (void)snprintf(out, size, "%.*g", digits, *(const double *)field);
+            if (strtod(out, NULL) == *(const double *)field) break;
         }
         break;
     case FR_OPTION_TEXT: {

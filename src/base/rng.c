@@ -31,8 +31,8 @@ void rng_normal(rng_key key, uint64_t event, uint32_t draw, double out[2]) {
 
 uint32_t rng_below(rng_key key, uint64_t event, uint32_t draw, uint32_t n) {
     /* Lemire's method: the high half of word * n is uniform once the few low halves that would make
-     * some values more likely than others are rejected. A block has four tries; the chance that all
-     * fail is below 2^-4 only for n near 2^32, so further blocks use the spare event bits. */
+     * some values more likely than others are rejected. A block has four tries; they all fail with
+     * a chance of at most 2^-4 (n just above 2^31), and further blocks use the spare epoch bits. */
     uint32_t reject = (uint32_t)(-n) % n;
     for (uint32_t round = 0;; round++) {
         rng_key k = key;

@@ -5,6 +5,9 @@
  * be had at any time, in any order, by any thread, and a resumed run needs no stored state.
  *
  *   counter  = draw, event (low 32), epoch, purpose (8 bits) | event (high 24)
+ *
+ * So events stay below 2^56, and epochs below 2^24 (rng_below uses the bits above for its rare
+ * further tries).
  */
 #ifndef FR_BASE_RNG_H
 #define FR_BASE_RNG_H

@@ -14,6 +14,7 @@ typedef struct team {
     shard_function *function;
     void *job;
     _Atomic int64_t next, done;
+    int64_t told; /* shards last reported as done, by the calling thread */
     _Atomic bool stop;
 } team;
 
@@ -26,6 +27,12 @@ typedef struct member {
     fr_status status;
     fr_error error;
 } member;
+
+static void tell(team *t, int64_t done) {
+    if (!t->stage || done == t->told) return;
+    t->told = done;
+    context_progress(t->context, t->stage, (uint64_t)done, (uint64_t)t->count, "shards");
+}
 
 static void *work(void *argument) {
     member *me = argument;
@@ -41,8 +48,7 @@ static void *work(void *argument) {
             break;
         }
         int64_t done = atomic_fetch_add(&t->done, 1) + 1;
-        if (t->stage && me->worker == 0)
-            context_progress(t->context, t->stage, (uint64_t)done, (uint64_t)t->count, "shards");
+        if (me->worker == 0) tell(t, done);
     }
     return NULL;
 }
@@ -68,6 +74,7 @@ fr_status shards_run(const fr_context *context, const char *stage, int64_t count
         if (members[i].status && (!first || members[i].failed_shard < first->failed_shard))
             first = &members[i];
     }
+    if (!first) tell(&t, count);
     fr_status status = first ? first->status : FR_OK;
     if (first && err) *err = first->error;
     free(members);

@@ -20,7 +20,7 @@ enum {
 
 /* Brings at least one more whole line into the buffer, or sets `ended`. */
 static fr_status fill(csv *c, fr_error *err) {
-    memmove(c->buffer, c->buffer + c->at, c->end - c->at);
+    if (c->at) memmove(c->buffer, c->buffer + c->at, c->end - c->at);
     c->end -= c->at;
     c->at = 0;
     c->complete = 0;

@@ -172,6 +172,7 @@ run man
 result "the man page has every command"
 if command -v mandoc >/dev/null; then
     lint=$(mandoc -Tlint -W warning "$work/out" 2>&1)
+    [ -z "$lint" ] || echo "# $lint"
     [ -z "$lint" ]
     result "mandoc finds no fault with the man page"
 else

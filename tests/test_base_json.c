@@ -1,0 +1,80 @@
+/* test_base_json.c - JSON files: errors with their place, numbers that come back with all bits. */
+#include "base/json.h"
+#include "base/rng.h"
+#include "testing.h"
+
+#include <float.h>
+#include <math.h>
+
+static void test_errors_name_the_place(void **state) {
+    fr_error err;
+    const char *path = in_directory(*state, "bad.json");
+    static const struct {
+        const char *text, *expected;
+    } cases[] = {
+        {"", "bad.json:1:0: not valid JSON: "},
+        {"{\n  \"a\": 1,\n  \"b\": x\n}", "bad.json:3:8: not valid JSON: "},
+        {"{\"a\": 1", "bad.json:1:7: not valid JSON: "},
+        {"[1, 2] 3", "bad.json:1:8: not valid JSON: "},
+        {"{\"a\": 1, \"a\": 2}", "duplicate object key"},
+        {"{\"a\": \"\xff\"}", "unable to decode"},
+        {"[1e999]", "real number overflow"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        json_t *root = NULL;
+        put_text(path, cases[i].text);
+        FAILS(json_read(path, &root, &err), FR_EINPUT, cases[i].expected);
+        assert_null(root);
+    }
+    json_t *root = NULL;
+    FAILS(json_read(in_directory(*state, "none"), &root, &err), FR_EFILE, "none: cannot be read");
+}
+
+static void test_doubles_round_trip(void **state) {
+    fr_error err;
+    const char *path = in_directory(*state, "numbers.json");
+    enum { COUNT = 5000 };
+    static double numbers[COUNT] = {0.0,      -0.0,    1.0,    0.1,        1.0 / 3,
+                                    DBL_MAX,  DBL_MIN, 5e-324, -DBL_MAX,   DBL_EPSILON,
+                                    1e16 + 2, 1e22,    1234.5, 0x1p53 + 2, 1.0 + DBL_EPSILON};
+    for (int i = 15; i < COUNT; i++) { /* any finite bit pattern */
+        do {
+            static uint32_t draw;
+            rng_block b = rng_bits((rng_key){.seed = 8}, (uint64_t)i, draw++);
+            memcpy(&numbers[i], b.word, sizeof numbers[i]);
+        } while (!isfinite(numbers[i]));
+    }
+    json_t *list = json_array();
+    for (int i = 0; i < COUNT; i++) (void)json_array_append_new(list, json_real(numbers[i]));
+    OK(json_write(path, list, &err));
+    OK(json_read(path, &list, &err));
+    assert_int_equal(json_array_size(list), COUNT);
+    for (size_t i = 0; i < COUNT; i++) {
+        assert_true(json_is_real(json_array_get(list, i)));
+        double back = json_real_value(json_array_get(list, i));
+        assert_memory_equal(&back, &numbers[i], sizeof back);
+    }
+    json_decref(list);
+}
+
+static void test_write(void **state) {
+    fr_error err;
+    const char *path = in_directory(*state, "file.json");
+    OK(json_write(path, json_pack("{s:i, s:s}", "rows", 3, "name", "x"), &err));
+    static const char expected[] = "{\n  \"rows\": 3,\n  \"name\": \"x\"\n}\n";
+    assert_file(path, expected, sizeof expected - 1);
+    FAILS(json_write(path, NULL, &err), FR_ENOMEM, "out of memory");
+    FAILS(json_write(in_directory(*state, "no/file"), json_object(), &err), FR_EFILE,
+          "no/file: cannot be written");
+    assert_file(path, expected, sizeof expected - 1);
+    assert_int_equal(directory_entries(*state), 1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        WITH_DIRECTORY(test_errors_name_the_place),
+        WITH_DIRECTORY(test_doubles_round_trip),
+        WITH_DIRECTORY(test_write),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,159 @@
+/* test_base_shards.c - equal results for 1, 2 and 5 threads, the error of the smallest failing
+ * shard, cancellation, callbacks on the calling thread only. */
+#include "base/shards.h"
+#include "testing.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum { SHARDS = 300, PER_SHARD = 100 };
+
+typedef struct sums {
+    double result[SHARDS];
+    _Atomic int times[SHARDS], highest_worker;
+} sums;
+
+static fr_status sum_shard(void *job, int64_t shard, int worker, fr_error *err) {
+    (void)err;
+    sums *s = job;
+    for (int i = 0; i < PER_SHARD; i++)
+        s->result[shard] += 1.0 / (double)(shard * PER_SHARD + i + 1);
+    atomic_fetch_add(&s->times[shard], 1);
+    int highest = atomic_load(&s->highest_worker);
+    while (worker > highest &&
+           !atomic_compare_exchange_weak(&s->highest_worker, &highest, worker)) {
+    }
+    return FR_OK;
+}
+
+static void test_threads_give_equal_results(void **state) {
+    (void)state;
+    fr_error err;
+    static sums runs[3];
+    static const int threads[] = {1, 2, 5};
+    for (int r = 0; r < 3; r++) {
+        fr_context context = {.threads = threads[r]};
+        OK(shards_run(&context, "sums", SHARDS, sum_shard, &runs[r], &err));
+        for (int i = 0; i < SHARDS; i++) assert_int_equal(runs[r].times[i], 1);
+        assert_true(runs[r].highest_worker < threads[r]);
+        assert_memory_equal(runs[r].result, runs[0].result, sizeof runs[0].result);
+    }
+}
+
+static void test_few_shards(void **state) {
+    (void)state;
+    fr_error err;
+    static sums s;
+    fr_context context = {.threads = 5};
+    OK(shards_run(&context, NULL, 0, sum_shard, &s, &err));
+    assert_int_equal(s.times[0], 0);
+    OK(shards_run(&context, NULL, 1, sum_shard, &s, &err));
+    assert_int_equal(s.times[0], 1);
+    assert_int_equal(s.highest_worker, 0);
+    OK(shards_run(NULL, NULL, 2, sum_shard, &s, &err)); /* no context: all cores */
+    assert_int_equal(s.times[1], 1);
+}
+
+static fr_status fail_some(void *job, int64_t shard, int worker, fr_error *err) {
+    (void)worker;
+    atomic_fetch_add((_Atomic int *)job, 1);
+    if (shard == 7 || shard == 9 || shard == 13)
+        return fail(err, shard == 7 ? FR_EINPUT : FR_EFILE, "shard %d", (int)shard);
+    return FR_OK;
+}
+
+/* Shards are taken in ascending order and a shard once taken is finished, so the smallest failing
+ * one is reported in every run, whatever the timing. */
+static void test_smallest_failure_is_reported(void **state) {
+    (void)state;
+    fr_error err;
+    static const int threads[] = {1, 2, 5};
+    for (int r = 0; r < 3; r++)
+        for (int repeat = 0; repeat < 200; repeat++) {
+            fr_context context = {.threads = threads[r]};
+            _Atomic int done = 0;
+            FAILS(shards_run(&context, NULL, 100000, fail_some, &done, &err), FR_EINPUT, "shard 7");
+            assert_true(done < 100000); /* stopped early */
+            assert_int_equal(shards_run(&context, NULL, 100, fail_some, &done, NULL), FR_EINPUT);
+        }
+}
+
+typedef struct listener {
+    pthread_t caller;
+    bool foreign; /* a callback came from another thread */
+    int asked, cancel_after;
+    uint64_t last_done, total;
+} listener;
+
+static bool cancel_later(void *user) {
+    listener *l = user;
+    l->foreign |= !pthread_equal(l->caller, pthread_self());
+    return ++l->asked > l->cancel_after;
+}
+
+static void hear_progress(void *user, const char *stage, uint64_t done, uint64_t total,
+                          const char *unit) {
+    listener *l = user;
+    l->foreign |= !pthread_equal(l->caller, pthread_self());
+    l->foreign |= strcmp(stage, "count") || strcmp(unit, "shards");
+    l->foreign |= done <= l->last_done || done > total;
+    l->last_done = done;
+    l->total = total;
+}
+
+static fr_status count_shard(void *job, int64_t shard, int worker, fr_error *err) {
+    (void)shard, (void)worker, (void)err;
+    atomic_fetch_add((_Atomic int *)job, 1);
+    return FR_OK;
+}
+
+static void test_cancel(void **state) {
+    (void)state;
+    fr_error err;
+    _Atomic int done = 0;
+    listener l = {.caller = pthread_self(), .cancel_after = 4};
+    fr_context context = {.user = &l, .cancel = cancel_later, .threads = 1};
+    FAILS(shards_run(&context, NULL, 1000, count_shard, &done, &err), FR_ECANCEL, "interrupted");
+    assert_int_equal(done, 5);
+
+    l = (listener){.caller = pthread_self()};
+    context.threads = 5;
+    fr_status status = shards_run(&context, NULL, 100000, count_shard, &done, &err);
+    /* The others may have done everything before the calling thread took a shard. */
+    assert_true(status == (l.asked ? FR_ECANCEL : FR_OK));
+    assert_false(l.foreign);
+}
+
+static void test_progress(void **state) {
+    (void)state;
+    fr_error err;
+    static const int threads[] = {1, 2, 5};
+    for (int r = 0; r < 3; r++) {
+        _Atomic int done = 0;
+        listener l = {.caller = pthread_self()};
+        fr_context context = {.user = &l, .progress = hear_progress, .threads = threads[r]};
+        OK(shards_run(&context, "count", 500, count_shard, &done, &err));
+        assert_int_equal(done, 500);
+        assert_false(l.foreign);
+        assert_int_equal(l.last_done, 500);
+    }
+}
+
+static void test_context_threads(void **state) {
+    (void)state;
+    assert_int_equal(context_threads(&(fr_context){.threads = 3}), 3);
+    assert_true(context_threads(NULL) >= 1);
+    assert_int_equal(context_threads(NULL), context_threads(&(fr_context){0}));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_threads_give_equal_results),
+        cmocka_unit_test(test_few_shards),
+        cmocka_unit_test(test_smallest_failure_is_reported),
+        cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_context_threads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,263 @@
+/* test_data_window.c - window, split, catalog, history and membership against a plain scan.
+ *
+ * Random small streams with many ties in time, repeated pairs, destinations that appear late and
+ * ids with gaps; every query of every event is compared with the definition of PROTOCOL 1-3 read
+ * off the event list.
+ */
+#include "base/rng.h"
+#include "data/window.h"
+#include "testing.h"
+
+enum { MOST = 120 };
+
+typedef struct plain_event {
+    int64_t source, destination;
+    double time;
+} plain_event;
+
+typedef struct plain_stream {
+    int count;
+    plain_event event[MOST];
+} plain_stream;
+
+static plain_stream random_stream(uint64_t seed) {
+    rng_key key = {.seed = seed, .purpose = RNG_TEST};
+    plain_stream s = {.count = 3 + (int)rng_below(key, 0, 0, MOST - 3)};
+    int64_t time = 100;
+    uint32_t sources = 1 + rng_below(key, 0, 1, 6), destinations = 1 + rng_below(key, 0, 2, 9);
+    for (int i = 0; i < s.count; i++) {
+        uint64_t e = (uint64_t)i + 1;
+        uint32_t reach =
+            1 + destinations * (uint32_t)(i + 1) / (uint32_t)s.count; /* some come late */
+        time += rng_below(key, e, 3, 3);                              /* a third are ties */
+        s.event[i] = (plain_event){7 * (int64_t)rng_below(key, e, 0, sources) + 2,
+                                   5000000 * (int64_t)rng_below(key, e, 1, reach), (double)time};
+    }
+    return s;
+}
+
+static fr_stream *write_stream(const plain_stream *s, const char *directory, const char *name) {
+    fr_error err;
+    char *path = in_directory(directory, name);
+    FILE *file = fopen(path, "w");
+    (void)fprintf(file, "u,v,t\n");
+    for (int i = 0; i < s->count; i++)
+        (void)fprintf(file, "%lld,%lld,%g\n", (long long)s->event[i].source,
+                      (long long)s->event[i].destination, s->event[i].time);
+    assert_int_equal(fclose(file), 0);
+    fr_stream *stream;
+    OK(fr_stream_open(path, NULL, NULL, &stream, &err));
+    return stream;
+}
+
+/* An event of the window as the plain stream has it. */
+static const plain_event *plain(const plain_stream *s, const fr_window *w, int32_t i) {
+    return &s->event[w->first + i];
+}
+
+static bool is_before(const plain_stream *s, const fr_window *w, int32_t j, int32_t i) {
+    if (w->protocol.order == FR_ORDER_STRICT) return plain(s, w, j)->time < plain(s, w, i)->time;
+    return j < i;
+}
+
+/* Compares `list` with the last `most` events before i for which `match` holds. */
+static void check_list(const plain_stream *s, const fr_window *w, int32_t i, event_list list,
+                       int32_t most, int64_t source, int64_t destination) {
+    int32_t expected[MOST], count = 0;
+    for (int32_t j = 0; j < w->events; j++) {
+        const plain_event *e = plain(s, w, j);
+        if ((source < 0 || e->source == source) &&
+            (destination < 0 || e->destination == destination) && is_before(s, w, j, i))
+            expected[count++] = j;
+    }
+    int32_t skip = count > most ? count - most : 0;
+    assert_int_equal(list.count, count - skip);
+    for (int32_t k = 0; k < list.count; k++) {
+        assert_int_equal(list.event[k], expected[skip + k]);
+        assert_true(list.event[k] < i); /* never at or after the event */
+    }
+}
+
+static void check_event(const plain_stream *s, const fr_window *w, int32_t i) {
+    const plain_event *e = plain(s, w, i);
+    int32_t cut = window_cut(w, i);
+    assert_int_equal(w->source_id[w->source[i]], e->source);
+    assert_int_equal(w->destination_id[w->destination[i]], e->destination);
+    assert_true(window_time(w, i) == e->time - plain(s, w, 0)->time);
+    static const int32_t lengths[] = {0, 1, 3, 1000};
+    for (int32_t u = 0; u < w->sources; u++)
+        for (int k = 0; k < 4; k++)
+            check_list(s, w, i, window_source_history(w, u, cut, lengths[k]), lengths[k],
+                       w->source_id[u], -1);
+    for (int32_t v = 0; v < w->destinations; v++) {
+        int64_t id = w->destination_id[v];
+        for (int k = 0; k < 4; k++)
+            check_list(s, w, i, window_destination_history(w, v, cut, lengths[k]), lengths[k], -1,
+                       id);
+        for (int32_t u = 0; u < w->sources; u++)
+            check_list(s, w, i, window_pair_history(w, u, v, cut), INT32_MAX, w->source_id[u], id);
+        bool available = false;
+        for (int32_t j = 0; j < w->events; j++)
+            available |= is_before(s, w, j, i) && plain(s, w, j)->destination == id;
+        assert_int_equal(window_available(w, v, cut), available);
+    }
+    for (int32_t u = 0; u < w->sources; u++) { /* distinct destinations, by first meeting */
+        event_list met = window_met(w, u, cut);
+        int32_t count = 0;
+        for (int32_t j = 0; j < w->events; j++) {
+            bool fresh = w->source[j] == u && is_before(s, w, j, i);
+            for (int32_t h = 0; h < j; h++)
+                fresh &= w->source[h] != u || w->destination[h] != w->destination[j];
+            if (!fresh) continue;
+            assert_true(count < met.count);
+            assert_int_equal(met.event[count++], j);
+        }
+        assert_int_equal(met.count, count);
+    }
+}
+
+static void check_catalog(const plain_stream *s, const fr_window *w) {
+    int32_t size = 0;
+    for (int32_t v = 0; v < w->destinations; v++) {
+        bool in_prefix = false;
+        for (int32_t i = 0; i < w->train; i++)
+            in_prefix |= plain(s, w, i)->destination == w->destination_id[v];
+        if (v) assert_true(w->destination_id[v - 1] < w->destination_id[v]);
+        assert_int_equal(w->catalog_place[v], in_prefix ? size : -1);
+        if (in_prefix) assert_int_equal(w->catalog[size++], v);
+    }
+    assert_int_equal(w->catalog_size, size);
+}
+
+static void test_random_streams(void **state) {
+    fr_error err;
+    for (uint64_t seed = 0; seed < 60; seed++) {
+        plain_stream s = random_stream(seed);
+        fr_stream *stream = write_stream(&s, *state, "random.csv");
+        for (int order = 0; order < 2; order++) {
+            static const int64_t windows[] = {0, 2, 30, 1000};
+            for (int k = 0; k < 4; k++) {
+                fr_protocol p = {.window = windows[k], .train_share = 0.6, .order = order};
+                fr_window *w;
+                OK(fr_window_open(stream, &p, NULL, &w, &err));
+                int64_t n = p.window && p.window < s.count ? p.window : s.count;
+                assert_int_equal(w->events, n);
+                assert_int_equal(w->train, (int64_t)(0.6 * (double)n));
+                check_catalog(&s, w);
+                for (int32_t i = 0; i < w->events; i += 1 + (int32_t)(seed % 3))
+                    check_event(&s, w, i);
+                fr_window_close(w);
+            }
+        }
+        fr_stream_close(stream);
+    }
+}
+
+static void test_index_memory(void **state) {
+    fr_error err;
+    char *path = in_directory(*state, "large.csv");
+    FILE *file = fopen(path, "w");
+    (void)fprintf(file, "u,v,t\n");
+    for (int i = 0; i < 100000; i++) /* every pair new: the most the index can need */
+        (void)fprintf(file, "%d,%d,%d\n", i / 1000, i % 1000, i);
+    assert_int_equal(fclose(file), 0);
+    fr_stream *stream;
+    fr_window *w;
+    OK(fr_stream_open(path, NULL, NULL, &stream, &err));
+    fr_protocol p = {.window = 90000, .train_share = 0.85, .order = FR_ORDER_STRICT};
+    OK(fr_window_open(stream, &p, NULL, &w, &err));
+    fr_window_facts f = fr_window_get(w);
+    assert_true((double)f.index_bytes / (double)f.events <= 40);
+    fr_window_close(w);
+    fr_stream_close(stream);
+}
+
+/* A catalog file brings destinations the window has never seen; they get numbers, too. */
+static void test_catalog_file(void **state) {
+    fr_error err;
+    char *data = in_directory(*state, "data.csv"), *list = in_directory(*state, "catalog.txt");
+    put_text(data, "u,v,t\n1,10,1\n1,20,2\n2,30,3\n2,10,4\n");
+    fr_stream *stream;
+    fr_window *w;
+    OK(fr_stream_open(data, NULL, NULL, &stream, &err));
+    fr_protocol p = {.train_share = 0.5, .catalog = list};
+
+    put_text(list, "# mine\n30\n5\n\n10\n40\r\n");
+    OK(fr_window_open(stream, &p, NULL, &w, &err));
+    assert_int_equal(w->destinations, 5);
+    assert_int_equal(w->catalog_size, 4);
+    static const int64_t expected[] = {5, 10, 30, 40};
+    for (int k = 0; k < 4; k++) {
+        assert_int_equal(w->destination_id[w->catalog[k]], expected[k]);
+        assert_int_equal(w->catalog_place[w->catalog[k]], k);
+    }
+    assert_int_equal(w->destination_id[w->destination[2]], 30);
+    fr_window_close(w);
+
+    put_text(list, "30\n5\n30\n");
+    FAILS(fr_window_open(stream, &p, NULL, &w, &err), FR_EINPUT,
+          "catalog.txt:3: id 30 is also on line 1");
+    put_text(list, "30\nfive\n");
+    FAILS(fr_window_open(stream, &p, NULL, &w, &err), FR_EINPUT, "catalog.txt:2: \"five\"");
+    put_text(list, "#\n");
+    FAILS(fr_window_open(stream, &p, NULL, &w, &err), FR_EINPUT, "no ids in it");
+    p.catalog = (char[]){"nowhere"};
+    FAILS(fr_window_open(stream, &p, NULL, &w, &err), FR_EFILE, "nowhere: cannot be read");
+    fr_stream_close(stream);
+}
+
+static void test_too_short(void **state) {
+    fr_error err;
+    char *data = in_directory(*state, "data.csv");
+    put_text(data, "u,v,t\n1,10,1\n1,20,2\n");
+    fr_stream *stream;
+    fr_window *w;
+    OK(fr_stream_open(data, NULL, NULL, &stream, &err));
+    fr_protocol p = {.train_share = 0.4};
+    FAILS(fr_window_open(stream, &p, NULL, &w, &err), FR_EINPUT,
+          "leave 0 for training and 2 for test");
+    p.train_share = 1;
+    FAILS(fr_window_open(stream, &p, NULL, &w, &err), FR_EINPUT,
+          "leave 2 for training and 0 for test");
+    fr_stream_close(stream);
+}
+
+/* Columns that were tampered with are refused, not trusted. */
+static void test_damaged_columns(void **state) {
+    fr_error err;
+    char *data = in_directory(*state, "data.csv"), *out = in_directory(*state, "out");
+    put_text(data, "u,v,t\n1,10,1\n1,20,2\n2,30,3\n2,10,4\n");
+    OK(fr_import_file(data, out, NULL, NULL, &err));
+    fr_protocol p = {.train_share = 0.5};
+    static const struct {
+        const char *file;
+        int32_t words[2];
+        const char *message;
+    } cases[] = {{"source.npy", {7, 0}, "event 3 refers to an id that is not there"},
+                 {"destination.npy", {-1, 0}, "event 3 refers to an id that is not there"},
+                 {"time.npy", {0, 0}, "event 3: time 0 after 3"}};
+    for (int k = 0; k < 3; k++) {
+        OK(fr_import_file(data, out, &(fr_import){.force = true}, NULL, &err));
+        FILE *file = fopen(in_directory(out, cases[k].file), "r+b");
+        long item = k == 2 ? 8 : 4;
+        assert_int_equal(fseek(file, -item, SEEK_END), 0);
+        assert_int_equal(fwrite(cases[k].words, (size_t)item, 1, file), 1);
+        assert_int_equal(fclose(file), 0);
+        fr_stream *stream;
+        fr_window *w;
+        OK(fr_stream_open(out, NULL, NULL, &stream, &err));
+        FAILS(fr_window_open(stream, &p, NULL, &w, &err), FR_EINPUT, cases[k].message);
+        fr_stream_close(stream);
+    }
+    assert_int_equal(truncate(in_directory(out, "time.npy"), 150), 0);
+    fr_stream *stream;
+    FAILS(fr_stream_open(out, NULL, NULL, &stream, &err), FR_EINPUT, "time.npy: 22 bytes");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        WITH_DIRECTORY(test_random_streams), WITH_DIRECTORY(test_index_memory),
+        WITH_DIRECTORY(test_catalog_file), WITH_DIRECTORY(test_too_short),
+        WITH_DIRECTORY(test_damaged_columns)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,69 @@
+#!/bin/sh
+# layers.sh - the written include order, and the size of files; prints TAP.
+#
+# The table says for each folder of src/ which other folders it may include; itself and fullrank.h
+# are always allowed. What is not in the table is forbidden, so a new arrow is a decision that shows
+# up in a diff. The table is the order base -> data | nn -> models, baselines -> train | rank -> eval
+# -> study -> report -> cli, less what a folder must not know: metrics see rank records and no models,
+# the command line sees the public header only.
+set -eu
+cd "$(dirname "$0")/.."
+
+# folder: may include
+table='
+base:
+data:      base
+nn:        base
+models:    base data nn
+baselines: base data nn
+train:     base data nn models
+rank:      base data nn models baselines
+eval:      base data rank
+study:     base data nn models baselines train rank eval
+report:    base data rank eval study
+cli:
+'
+most=1000 # lines of a file
+
+tests=0 failed=0
+result() { # NAME FINDINGS: none is good
+    tests=$((tests + 1))
+    if [ -z "$2" ]; then
+        echo "ok $tests - $1"
+    else
+        echo "not ok $tests - $1"
+        printf '%s\n' "$2" | sed 's/^/#   /'
+        failed=1
+    fi
+}
+
+# Folders that are not in the table, and bad includes of one folder.
+strangers=""
+# shellcheck disable=SC2016 # $0 is awk's
+for path in src/*/; do
+    folder=$(basename "$path")
+    allowed=$(printf '%s' "$table" | sed -n "s/^$folder: *//p")
+    printf '%s' "$table" | grep -q "^$folder:" || strangers="$strangers src/$folder"
+    result "includes of src/$folder" "$(find "$path" -name '*.[ch]' | sort | xargs awk \
+        -v folder="$folder" -v allowed=" $allowed $folder " '
+        /^[ \t]*#[ \t]*include[ \t]*"/ {
+            split($0, part, "\"")
+            wanted = part[2]
+            if (wanted == "fullrank.h" || wanted == "commit.h") next
+            if (folder == "cli" && wanted !~ "/") next # built without src/ in its include path
+            top = wanted
+            if (!sub(/\/.*/, "", top) || wanted ~ /\.\./)
+                print FILENAME ":" FNR ": \"" wanted "\", expected \"folder/file.h\""
+            else if (!index(allowed, " " top " "))
+                print FILENAME ":" FNR ": " folder " may not include " top
+        }')"
+done
+result "every folder of src is in the table" "$strangers"
+result "no file is longer than $most lines" "$(find include src tests tools bench examples python \
+    -type f \( -name '*.[ch]' -o -name '*.sh' -o -name '*.py' -o -name '*.js' \) 2>/dev/null |
+    sort | while IFS= read -r file; do
+        lines=$(wc -l <"$file")
+        [ "$lines" -le "$most" ] || echo "$file: $lines lines"
+    done)"
+echo "1..$tests"
+exit "$failed"
