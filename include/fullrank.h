@@ -234,6 +234,31 @@ FR_API FR_MUST_USE fr_status fr_stream_download(const char *name, const char *ur
                                                 const char *output, const fr_import *settings,
                                                 const fr_context *context, fr_error *err);
 
+/* ---- 8. Rank records: what one pass over the scores leaves behind (PROTOCOL 4, 5)
+ * ---------------- */
+
+/* One test event. Packed, so that an array of records is the data of a structured .npy
+ * (little-endian). Counts are of candidates other than the positive; -1 (NaN for masses) where they
+ * do not apply. */
+typedef struct __attribute__((packed)) fr_record {
+    int64_t event;               /* row in the stream, from 0 */
+    int64_t source, destination; /* original ids */
+    double time;
+    uint8_t covered;                       /* the destination is in the catalog */
+    uint8_t repeated;                      /* the pair has met before */
+    int32_t n;                             /* catalog size, the positive included */
+    int32_t above, tied;                   /* candidates scoring above / equal to the positive */
+    int32_t seen_n, seen_above, seen_tied; /* the same among destinations the source has met; seen_n
+                                            counts negatives */
+    double pop_above, pop_tied, pop_self;  /* shares of the catalog's training popularity */
+    int32_t avail_n, avail_above,
+        avail_tied; /* the same in the time-available catalog; avail_n with
+                       the positive, -1 if the positive is not in it */
+    float score;    /* of the positive */
+    int32_t pair_count, source_degree, destination_degree; /* events before this one */
+    double gap; /* since the pair's last event; NaN if new */
+} fr_record;
+
 #ifdef __cplusplus
 }
 #endif

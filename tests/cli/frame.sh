@@ -171,7 +171,7 @@ run man
     grep .
 result "the man page has every command"
 if command -v mandoc >/dev/null; then
-    lint=$(mandoc -Tlint -W warning "$work/out" 2>&1)
+    lint=$(mandoc -Tlint -W warning <"$work/out" 2>&1) # by stdin: a name may look like a section
     [ -z "$lint" ] || echo "# $lint"
     [ -z "$lint" ]
     result "mandoc finds no fault with the man page"
