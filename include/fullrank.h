@@ -26,8 +26,7 @@ extern "C" {
 #define FR_API      __attribute__((visibility("default")))
 #define FR_MUST_USE __attribute__((warn_unused_result))
 
-/* ---- 1. Status, errors, callbacks -------------------------------------------------------------
- */
+/* ---- 1. Status, errors, callbacks ---- */
 
 typedef enum fr_status {
     FR_OK = 0,
@@ -69,8 +68,7 @@ typedef struct fr_version {
 /* Facts of the library in use. The strings live as long as the program. */
 FR_API fr_version fr_version_get(void);
 
-/* ---- 2. Options: declared once, used by --help, config files, manifests and docs ----------------
- */
+/* ---- 2. Options: declared once, used by --help, config files, manifests and docs ---- */
 
 typedef enum fr_option_type {
     FR_OPTION_INT,    /* int64_t */
@@ -113,8 +111,7 @@ FR_API FR_MUST_USE fr_status fr_config_read(const char *path, fr_config_set *set
 /* Frees the texts of `settings`; the struct may then take defaults again. */
 FR_API void fr_options_free(const fr_option *table, void *settings);
 
-/* ---- 3. Import: an interaction file becomes a directory of columns ------------------------------
- */
+/* ---- 3. Import: an interaction file becomes a directory of columns ---- */
 
 /* How to read a file. `columns` overrides detection by header names:
  * "source=user,destination=3,time=ts,features=5-176" (names or 1-based numbers; features=none). */
@@ -136,8 +133,7 @@ FR_API FR_MUST_USE fr_status fr_import_file(const char *input, const char *outpu
                                             const fr_import *settings, const fr_context *context,
                                             fr_error *err);
 
-/* ---- 4. Stream: an imported set, opened by mmap ------------------------------------------------
- */
+/* ---- 4. Stream: an imported set, opened by mmap ---- */
 
 typedef struct fr_stream fr_stream;
 
@@ -163,8 +159,7 @@ FR_API fr_stream_facts fr_stream_get(const fr_stream *stream);
 FR_API FR_MUST_USE fr_status fr_stream_export(const fr_stream *stream, const char *output,
                                               bool force, const fr_context *context, fr_error *err);
 
-/* ---- 5. Window: what a protocol sees of a stream (PROTOCOL 1-3) ---------------------------------
- */
+/* ---- 5. Window: what a protocol sees of a stream (PROTOCOL 1-3) ---- */
 
 typedef struct fr_window fr_window;
 
@@ -197,8 +192,7 @@ FR_API FR_MUST_USE fr_status fr_window_open(const fr_stream *stream, const fr_pr
 FR_API void fr_window_close(fr_window *window);
 FR_API fr_window_facts fr_window_get(const fr_window *window);
 
-/* ---- 6. Facts of PROTOCOL 13 -------------------------------------------------------------------
- */
+/* ---- 6. Facts of PROTOCOL 13 ---- */
 
 typedef struct fr_facts {
     int64_t covered;          /* test events whose destination is in the catalog */
@@ -223,8 +217,7 @@ FR_API FR_MUST_USE fr_status fr_facts_compute(const fr_window *window, const fr_
                                               const fr_context *context, fr_facts *out,
                                               fr_error *err);
 
-/* ---- 7. Getting streams: public sets and synthetic ones -----------------------------------------
- */
+/* ---- 7. Getting streams: public sets and synthetic ones ---- */
 
 /* Downloads the public set `name` (wikipedia, reddit, mooc, lastfm: the JODIE files), or whatever
  * `url` points to if it is not NULL, and imports it to `output`. An interrupted download is taken
@@ -233,6 +226,25 @@ FR_API FR_MUST_USE fr_status fr_facts_compute(const fr_window *window, const fr_
 FR_API FR_MUST_USE fr_status fr_stream_download(const char *name, const char *url,
                                                 const char *output, const fr_import *settings,
                                                 const fr_context *context, fr_error *err);
+
+/* A synthetic stream with known p(v | u, t, history), docs/synth.md. */
+typedef struct fr_synth {
+    char *preset;     /* tiny, wikipedia, reddit, mooc, lastfm */
+    int64_t seed;     /* which of all such streams */
+    int64_t events;   /* length; 0 = the preset's own */
+    char *parameters; /* changes to the preset: "repeat=0.9,drift=0" */
+    bool force;       /* replace an output that exists; the caller's */
+} fr_synth;
+extern FR_API const fr_option fr_synth_options[];
+
+/* One of the presets or parameters, for help; NULL behind the last. */
+FR_API const char *fr_synth_preset_at(int index, const char **help);
+FR_API const fr_option *fr_synth_parameters(void);
+
+/* Draws the stream and writes it as fr_import_file does, its parameters in the manifest: so the
+ * `oracle` scorer can replay it and knows the probability of every destination at every event. */
+FR_API FR_MUST_USE fr_status fr_synth_make(const fr_synth *settings, const char *output,
+                                           const fr_context *context, fr_error *err);
 
 /* ---- 8. Rank records: what one pass over the scores leaves behind (PROTOCOL 4, 5)
  * ---------------- */
@@ -258,6 +270,90 @@ typedef struct __attribute__((packed)) fr_record {
     int32_t pair_count, source_degree, destination_degree; /* events before this one */
     double gap; /* since the pair's last event; NaN if new */
 } fr_record;
+
+/* ---- 9. Scorers: anything that gives every destination a score (PROTOCOL 4) ---- */
+
+/* What a scorer is asked: everything about an event but its destination. */
+typedef struct fr_query {
+    int32_t event;  /* number in the window, from 0 */
+    int32_t source; /* dense number, ascending by original id */
+    double time;    /* seconds since the window's start */
+} fr_query;
+
+/* A scorer of one window. Scoring must not change what later scores are, and the score of a
+ * destination must not depend on anything but the query and the state. */
+typedef struct fr_scorer {
+    char name[128]; /* as typed: "baseline:recency" */
+    void *state;
+    /* Fills scores[destinations of the window], finite, ascending by original id. `worker` tells
+     * calls that may run at the same time apart: 0 .. threads - 1. */
+    fr_status (*score)(void *state, const fr_query *query, int worker, float *scores,
+                       fr_error *err);
+    /* NULL: nothing is remembered, and events may be scored in any order by many threads. Else
+     * called exactly once per event of the window, in stream order, before any event that has it in
+     * its history is scored, and never before its own scoring. */
+    fr_status (*observe)(void *state, int32_t event, fr_error *err);
+    int32_t start; /* first event to observe: earlier ones are already in the state */
+    /* Which destinations get scores at all: [destinations] 0 or 1; NULL = every one. Must have the
+     * whole catalog. */
+    const uint8_t *scored;
+    /* The memory that scoring must leave alone, for checks in debug builds; may be NULL. */
+    const void *(*memory)(void *state, size_t *bytes);
+    void (*close)(void *state); /* may be NULL */
+} fr_scorer;
+
+/* Opens "baseline:NAME[,option=value...]", "scores:FILE.npy" or "oracle" for a window, which must
+ * outlive the scorer. `threads` as in fr_context, which says how many workers there may be. */
+FR_API FR_MUST_USE fr_status fr_scorer_open(const char *spec, const fr_window *window, int64_t seed,
+                                            const fr_context *context, fr_scorer *out,
+                                            fr_error *err);
+FR_API void fr_scorer_close(fr_scorer *scorer);
+
+/* A baseline that can be named in a spec; the last has a NULL name. */
+typedef struct fr_baseline {
+    const char *name;
+    const char *summary; /* one line */
+    const char *text;    /* the definition, one paragraph */
+    const fr_option *options;
+} fr_baseline;
+FR_API const fr_baseline *fr_baseline_at(int index);
+
+/* ---- 10. Ranking: one score vector per event, records out (PROTOCOL 4, 5) ---- */
+
+typedef struct fr_ranking fr_ranking;
+
+typedef struct fr_rank_settings {
+    int64_t shard;           /* events one thread takes at a time; results do not depend on it */
+    double popularity_power; /* popularity^power are the masses of the popularity sampler */
+    char *dump_scores;       /* write score vectors to this .npy, and its .json; NULL = no */
+    char *events;            /* which of them: all, first:N, every:N or a list of rows 5,9,12 */
+    bool force;              /* replace files that exist; the caller's */
+} fr_rank_settings;
+extern FR_API const fr_option fr_rank_options[];
+
+/* Scores every test event and records where its destination comes. The scorer is used up: its state
+ * is that after the last event. */
+FR_API FR_MUST_USE fr_status fr_rank_run(const fr_window *window, fr_scorer *scorer,
+                                         const fr_rank_settings *settings,
+                                         const fr_context *context, fr_ranking **out,
+                                         fr_error *err);
+/* Writes RANKS.npy and, beside it, RANKS.json: protocol, scorer, hashes, timings. */
+FR_API FR_MUST_USE fr_status fr_ranking_save(const fr_ranking *ranking, const char *path,
+                                             bool force, fr_error *err);
+FR_API FR_MUST_USE fr_status fr_ranking_load(const char *path, fr_ranking **out, fr_error *err);
+FR_API void fr_ranking_close(fr_ranking *ranking);
+
+typedef struct fr_ranking_facts {
+    const fr_record *records; /* one per test event, in stream order */
+    int64_t count;
+    const char *scorer;
+    const char *data;     /* name of the stream's file */
+    const char *protocol; /* results may be compared only if these are equal */
+    int oov;              /* FR_OOV_* of the protocol */
+    double seconds;       /* scoring and ranking */
+    double scores_per_second;
+} fr_ranking_facts;
+FR_API fr_ranking_facts fr_ranking_get(const fr_ranking *ranking);
 
 #ifdef __cplusplus
 }

@@ -48,7 +48,7 @@ static void test_sizes_around_the_buffer(void **state) {
         OK(writer_open(&w, path, &err));
         for (size_t at = 0; at < MOST; at += pieces[p])
             OK(writer_put(&w, bytes + at, MOST - at < pieces[p] ? MOST - at : pieces[p], &err));
-        OK(writer_patch(&w, "head", 4, &err));
+        OK(writer_put_at(&w, 0, "head", 4, &err));
         OK(writer_put(&w, "tail", 4, &err)); /* a patch does not move the end */
         OK(writer_commit(&w, &err));
         mapping m;

@@ -58,10 +58,23 @@ fr_status writer_put(writer *w, const void *bytes, size_t size, fr_error *err) {
     return FR_OK;
 }
 
-fr_status writer_patch(writer *w, const void *bytes, size_t size, fr_error *err) {
+fr_status writer_extend(writer *w, int64_t size, fr_error *err) {
     TRY(flush(w, err));
-    ssize_t done = pwrite(w->fd, bytes, size, 0);
-    if (done != (ssize_t)size) return fail_errno(err, "%s: cannot be written", w->path);
+    w->written = size;
+    return ftruncate(w->fd, size) ? fail_errno(err, "%s: cannot be written", w->path) : FR_OK;
+}
+
+fr_status writer_put_at(writer *w, int64_t place, const void *bytes, size_t size, fr_error *err) {
+    if (w->used) TRY(flush(w, err));
+    const char *from = bytes;
+    while (size > 0) {
+        ssize_t done = pwrite(w->fd, from, size, place);
+        if (done < 0 && errno == EINTR) continue;
+        if (done < 0) return fail_errno(err, "%s: cannot be written", w->path);
+        from += done;
+        place += done;
+        size -= (size_t)done;
+    }
     return FR_OK;
 }
 

@@ -23,8 +23,11 @@ typedef struct writer {
 
 fr_status writer_open(writer *w, const char *path, fr_error *err);
 fr_status writer_put(writer *w, const void *bytes, size_t size, fr_error *err);
-/* Overwrites bytes at the start of the file (a header whose counts are known only at the end). */
-fr_status writer_patch(writer *w, const void *bytes, size_t size, fr_error *err);
+/* Flushes and makes the file `size` bytes long, new bytes 0. */
+fr_status writer_extend(writer *w, int64_t size, fr_error *err);
+/* Overwrites bytes that were put or made before. After writer_extend it may be called by many
+ * threads. */
+fr_status writer_put_at(writer *w, int64_t place, const void *bytes, size_t size, fr_error *err);
 /* Flushes, syncs, renames. After success the writer is closed. */
 fr_status writer_commit(writer *w, fr_error *err);
 /* Removes what was not committed and frees the rest; harmless after commit and on a zeroed writer.

@@ -248,7 +248,8 @@ static fr_status open_rows(npy_writer *w, const char *path, const npy_field *fie
     if (width) w->row *= (size_t)width;
     TRY(writer_open(&w->file, path, err));
     char text[HEADER_ROOM];
-    return writer_put(&w->file, text, header(w, 0, text), err);
+    w->header = header(w, 0, text);
+    return writer_put(&w->file, text, w->header, err);
 }
 
 fr_status npy_writer_open_struct(npy_writer *w, const char *path, const npy_field *field,
@@ -266,11 +267,18 @@ fr_status npy_writer_put(npy_writer *w, const void *rows, int64_t count, fr_erro
     return writer_put(&w->file, rows, (size_t)count * w->row, err);
 }
 
+fr_status npy_writer_reserve(npy_writer *w, int64_t rows, fr_error *err) {
+    return writer_extend(&w->file, (int64_t)w->header + rows * (int64_t)w->row, err);
+}
+
+fr_status npy_writer_put_at(npy_writer *w, int64_t row, const void *bytes, fr_error *err) {
+    return writer_put_at(&w->file, (int64_t)w->header + row * (int64_t)w->row, bytes, w->row, err);
+}
+
 fr_status npy_writer_commit(npy_writer *w, fr_error *err) {
     char text[HEADER_ROOM];
-    size_t length = header(w, 0, text);
-    int64_t rows = (w->file.written - (int64_t)length) / (int64_t)w->row;
-    TRY(writer_patch(&w->file, text, header(w, rows, text), err));
+    int64_t rows = (w->file.written - (int64_t)w->header) / (int64_t)w->row;
+    TRY(writer_put_at(&w->file, 0, text, header(w, rows, text), err));
     return writer_commit(&w->file, err);
 }
 

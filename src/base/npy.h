@@ -41,6 +41,7 @@ typedef struct npy_writer {
     int fields;
     int64_t width; /* columns of a two-dimensional array; 0 = one-dimensional */
     size_t row;    /* bytes per row */
+    size_t header; /* bytes before the first row */
 } npy_writer;
 
 /* Rows of one number (width 0) or of `width` numbers. */
@@ -50,6 +51,10 @@ fr_status npy_writer_open(npy_writer *w, const char *path, char kind, int size, 
 fr_status npy_writer_open_struct(npy_writer *w, const char *path, const npy_field *field,
                                  int fields, fr_error *err);
 fr_status npy_writer_put(npy_writer *w, const void *rows, int64_t count, fr_error *err);
+/* For rows that come in any order: makes room for `rows` rows, then stores them by number, from any
+ * thread. Not to be mixed with npy_writer_put. */
+fr_status npy_writer_reserve(npy_writer *w, int64_t rows, fr_error *err);
+fr_status npy_writer_put_at(npy_writer *w, int64_t row, const void *bytes, fr_error *err);
 /* Writes the final shape and puts the file in place. */
 fr_status npy_writer_commit(npy_writer *w, fr_error *err);
 void npy_writer_discard(npy_writer *w);

@@ -19,6 +19,8 @@ typedef enum rng_purpose {
     RNG_TEST,
     RNG_SYNTH_WORLD, /* tables of a synthetic stream */
     RNG_SYNTH_EVENT, /* its events */
+    RNG_BASELINE,    /* the random scorer */
+    RNG_DRAWS,       /* nested draws of negatives */
 } rng_purpose;
 
 typedef struct rng_key {

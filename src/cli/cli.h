@@ -21,8 +21,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-/* ---- Commands --------------------------------------------------------------------------------
- */
+/* ---- Commands ---- */
 
 enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_INTERRUPTED = 130 };
 enum { CLI_MAX_GROUPS = 8 };
@@ -93,11 +92,12 @@ void cli_parse_free(cli_call *call);
 /* The one-letter name of an option, 0 if it has none. */
 char cli_letter(const char *key);
 
-/* ---- Help (help.c) ---------------------------------------------------------------------------
- */
+/* ---- Help (help.c) ---- */
 
 /* Prints the help of a command, a family, or of everything ("") to stdout. */
 int cli_help(const char *name);
+/* Prints text as a paragraph of the terminal's width (100 at most), every line indented. */
+void cli_paragraph(const char *text, int indent);
 /* "fullrank data import IN --output DIR [OPTIONS]" */
 void cli_synopsis(const cli_command *command, char *out, size_t size);
 /* What stands for the value in help: "N", "stream|strict"; "" for a flag. */
@@ -105,8 +105,7 @@ const char *cli_value_word(const fr_option *option);
 /* "default 0.85, from 0 to 1"; "" if there is nothing to say. */
 void cli_option_facts(const fr_option *option, char *out, size_t size);
 
-/* ---- Terminal (terminal.c) -------------------------------------------------------------------
- */
+/* ---- Terminal (terminal.c) ---- */
 
 /* Once, first of all: signals and the buffer of stdout. */
 void cli_terminal_start(void);
@@ -128,8 +127,12 @@ int cli_report(fr_status status, const fr_error *err);
 typedef enum cli_look { CLI_PLAIN, CLI_BOLD, CLI_YELLOW } cli_look;
 const char *cli_style(FILE *stream, cli_look look);
 
-/* ---- Output (output.c) -----------------------------------------------------------------------
- */
+/* ---- Shared by commands (cmd_data.c) ---- */
+
+/* Prints what stream was made at `path`, in a line or as JSON; returns an exit code. */
+int cli_report_stream(cli_call *call, const char *path);
+
+/* ---- Output (output.c) ---- */
 
 /* A short text by value: printf("%s", cli_count(n).s). */
 typedef struct cli_text {

@@ -36,8 +36,7 @@ static const fr_option file_options[] = OUTPUT_OPTIONS("FILE", "the file to writ
 
 /* ---- data import, data get ---- */
 
-/* What was made, in a line or as the facts a script wants. */
-static int report_stream(cli_call *call, const char *path) {
+int cli_report_stream(cli_call *call, const char *path) {
     fr_error err = {0};
     fr_stream *stream = NULL;
     fr_status status = fr_stream_open(path, NULL, &call->context, &stream, &err);
@@ -63,7 +62,7 @@ static int run_import(cli_call *call) {
     fr_error err = {0};
     import->force = out->force;
     fr_status status = fr_import_file(call->argument[0], out->output, import, &call->context, &err);
-    return status ? cli_report(status, &err) : report_stream(call, out->output);
+    return status ? cli_report(status, &err) : cli_report_stream(call, out->output);
 }
 
 const cli_command cli_data_import_command = {
@@ -100,7 +99,7 @@ static int run_get(cli_call *call) {
     import->force = out->force;
     fr_status status =
         fr_stream_download(call->argument[0], get->url, out->output, import, &call->context, &err);
-    return status ? cli_report(status, &err) : report_stream(call, out->output);
+    return status ? cli_report(status, &err) : cli_report_stream(call, out->output);
 }
 
 const cli_command cli_data_get_command = {

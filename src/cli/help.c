@@ -39,6 +39,11 @@ static void wrap(const char *text, int indent, int column) {
     (void)putchar('\n');
 }
 
+void cli_paragraph(const char *text, int indent) {
+    (void)printf("%*s", indent, "");
+    wrap(text, indent, indent);
+}
+
 static void heading(const char *text) {
     (void)printf("\n%s%s:%s\n", cli_style(stdout, CLI_BOLD), text, cli_style(stdout, CLI_PLAIN));
 }

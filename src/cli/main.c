@@ -17,6 +17,9 @@
     X(data_info) \
     X(data_get) \
     X(data_export) \
+    X(data_synth) \
+    X(rank) \
+    X(baselines) \
     X(help) \
     X(version) \
     X(cite) \

@@ -13,8 +13,7 @@ static bool on_by_default(const fr_option *o) {
     return o->type == FR_OPTION_FLAG && !strcmp(o->standard, "yes");
 }
 
-/* ---- Man page --------------------------------------------------------------------------------
- */
+/* ---- Man page ---- */
 
 #define MAN_DATE "2026-11-15" /* of the page's own text; a build date would change every build */
 
@@ -144,8 +143,7 @@ static int run_man(cli_call *call) {
     return CLI_OK;
 }
 
-/* ---- Completions -----------------------------------------------------------------------------
- */
+/* ---- Completions ---- */
 
 /* Calls `each` for the first words of all commands, or for the second words behind `family`. */
 static void each_word(const char *family, void (*each)(const char *word, int length)) {

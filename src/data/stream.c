@@ -73,6 +73,7 @@ static fr_status read_manifest(fr_stream *s, const char *folder, fr_error *err) 
             s->facts.name = s->name;
             (void)snprintf(s->sha256, sizeof s->sha256, "%s", sha);
             s->facts.sha256 = s->sha256;
+            s->synth = json_incref(json_object_get(root, "synth"));
         }
     }
     json_decref(root);
@@ -153,6 +154,7 @@ void fr_stream_close(fr_stream *s) {
     mapping_close(&s->destination_word.file);
     free(s->source_word.start.at);
     free(s->destination_word.start.at);
+    json_decref(s->synth);
     free(s->name);
     free(s);
 }

@@ -21,6 +21,7 @@ struct fr_stream {
     const double *time;                        /* [events] non-decreasing */
     const float *feature;                      /* [events, feature_width] or NULL */
     const int64_t *source_id, *destination_id; /* [sources], [destinations] ascending */
+    struct json_t *synth;                      /* parameters of a synthetic stream, else NULL */
     word_list source_word, destination_word;   /* by id; empty if ids are numbers */
 };
 

@@ -313,11 +313,16 @@ event_list window_destination_history(const fr_window *w, int32_t destination, i
                       w->destination_at[destination + 1], cut, most);
 }
 
-event_list window_pair_history(const fr_window *w, int32_t source, int32_t destination,
-                               int32_t cut) {
+int32_t window_pair(const fr_window *w, int32_t source, int32_t destination) {
     int32_t from = w->source_pair_at[source], to = w->source_pair_at[source + 1];
     int32_t pair = from + events_below(w->pair_destination + from, to - from, destination);
-    if (pair == to || w->pair_destination[pair] != destination) return (event_list){0};
+    return pair < to && w->pair_destination[pair] == destination ? pair : -1;
+}
+
+event_list window_pair_history(const fr_window *w, int32_t source, int32_t destination,
+                               int32_t cut) {
+    int32_t pair = window_pair(w, source, destination);
+    if (pair < 0) return (event_list){0};
     return last_below(w->pair_events, w->pair_at[pair], w->pair_at[pair + 1], cut, INT32_MAX);
 }
 

@@ -73,6 +73,9 @@ event_list window_source_history(const fr_window *w, int32_t source, int32_t cut
 event_list window_destination_history(const fr_window *w, int32_t destination, int32_t cut,
                                       int32_t most);
 
+/* The number of a pair, 0..pairs-1, or -1 if the two never meet in the window. O(log). */
+int32_t window_pair(const fr_window *w, int32_t source, int32_t destination);
+
 /* The events of a pair below `cut`, all of them: the count is the pair count, the last entry the
  * most recent meeting; not met = empty. O(log). */
 event_list window_pair_history(const fr_window *w, int32_t source, int32_t destination,

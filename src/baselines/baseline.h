@@ -1,0 +1,54 @@
+/* baseline.h - scorers without training.
+ *
+ * Each baseline keeps what changes with an event and nothing else: a vector of scores for
+ * destinations in general (`tail`), updated in O(1) by observe, and, where it treats the source's
+ * own past specially, a short list that is lifted above the tail when scoring. Scores are small
+ * whole numbers wherever only the order matters, so that float32 holds them exactly and ties are
+ * ties.
+ */
+#ifndef FR_BASELINES_BASELINE_H
+#define FR_BASELINES_BASELINE_H
+
+#include "data/window.h"
+
+typedef struct baseline {
+    fr_baseline facts;
+    size_t settings; /* bytes of the settings struct */
+    fr_status (*open)(const fr_window *w, const void *settings, int64_t seed, fr_scorer *out,
+                      fr_error *err);
+} baseline;
+
+/* Ends with a NULL name. */
+extern const baseline *const baselines[];
+
+extern const baseline baseline_random, baseline_popularity, baseline_recent_popularity,
+    baseline_recency, baseline_frequency, baseline_decayed_frequency, baseline_edgebank,
+    baseline_membership, baseline_markov;
+
+/* Opens "NAME,option=value,..."; `context` hears nothing yet. */
+fr_status baseline_open(const char *spec, const fr_window *w, int64_t seed, fr_scorer *out,
+                        fr_error *err);
+
+/* Positions in the window are scores: refuses windows whose positions float32 cannot hold twice
+ * over. */
+fr_status baseline_check_positions(const fr_window *w, fr_error *err);
+
+/* A destination with what it is sorted by. */
+typedef struct keyed {
+    double key;
+    int32_t destination;
+} keyed;
+
+/* Gives the listed destinations the scores base, base + 1, ... in ascending order of key; equal
+ * keys share a score. Sorts the list. */
+void baseline_lift(keyed *list, int32_t count, float base, float *scores);
+
+/* Settings of baselines that have none, and of those that forget. */
+extern const fr_option baseline_no_options[], baseline_decay_options[];
+typedef struct decay_settings {
+    double half_life;
+} decay_settings;
+/* ln 2 / half-life; half_life 0 means a twentieth of the training prefix's duration. */
+double baseline_decay(const fr_window *w, double half_life);
+
+#endif

@@ -1,0 +1,114 @@
+/* edgebank.c - is the pair in memory? Scores are 0 and 1, so nearly all candidates tie, and the tie
+ * rule decides the number (docs/metrics.md).
+ *
+ * Memory rules follow EdgeBank as TGB and DGB compute it (Poursafaei et al. 2022), with "history"
+ * being the events before the ranked one: unlimited  every pair met window     pairs met at or
+ * after the (1 - share) quantile of all event times so far, with NumPy's linear interpolation
+ *   threshold  pairs met at least as often as the average pair: events so far / distinct pairs so
+ * far The scores follow from the window's index alone, but for the count of distinct pairs, which
+ * is tabled.
+ */
+#include "baselines/baseline.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { UNLIMITED, WINDOW, THRESHOLD };
+
+typedef struct edgebank_settings {
+    int memory;
+    double share;
+} edgebank_settings;
+
+typedef struct edgebank {
+    const fr_window *w;
+    edgebank_settings settings;
+    arena memory;
+    int32_t *distinct; /* [events + 1] distinct pairs among the first k events; THRESHOLD */
+} edgebank;
+
+/* The quantile of the times of events 0..count-1, which are sorted. */
+static double time_quantile(const fr_window *w, int32_t count, double share) {
+    double place = (count - 1) * share;
+    int32_t below = (int32_t)floor(place);
+    double low = w->time[below], high = w->time[below + 1 < count ? below + 1 : below];
+    return low + (high - low) * (place - below);
+}
+
+static bool remembers(const edgebank *b, int32_t source, int32_t destination, int32_t cut,
+                      double oldest) {
+    if (b->settings.memory == UNLIMITED) return true;
+    event_list pair = window_pair_history(b->w, source, destination, cut);
+    if (b->settings.memory == WINDOW) return b->w->time[pair.event[pair.count - 1]] >= oldest;
+    return (double)pair.count * b->distinct[cut] >= cut;
+}
+
+static fr_status score(void *state, const fr_query *query, int worker, float *scores,
+                       fr_error *err) {
+    (void)worker, (void)err;
+    const edgebank *b = state;
+    const fr_window *w = b->w;
+    int32_t cut = window_cut(w, query->event);
+    event_list met = window_met(w, query->source, cut);
+    double oldest = met.count ? time_quantile(w, cut, 1 - b->settings.share) : 0;
+    memset(scores, 0, (size_t)w->destinations * sizeof *scores);
+    for (int32_t k = 0; k < met.count; k++) {
+        int32_t v = w->destination[met.event[k]];
+        if (remembers(b, query->source, v, cut, oldest)) scores[v] = 1;
+    }
+    return FR_OK;
+}
+
+static void close_edgebank(void *state) {
+    edgebank *b = state;
+    arena_free(&b->memory);
+    free(b);
+}
+
+static fr_status open_edgebank(const fr_window *w, const void *settings, int64_t seed,
+                               fr_scorer *out, fr_error *err) {
+    (void)seed;
+    edgebank *b;
+    TRY(ALLOCATE(b, 1, err));
+    b->w = w;
+    if (settings) b->settings = *(const edgebank_settings *)settings;
+    *out = (fr_scorer){.state = b, .score = score, .close = close_edgebank};
+    if (b->settings.memory != THRESHOLD) return FR_OK;
+    TRY(TAKE(&b->memory, b->distinct, w->events + 1, err));
+    for (int32_t k = 0; k < w->pairs; k++) b->distinct[w->firsts[k] + 1] = 1;
+    for (int32_t i = 0; i < w->events; i++) b->distinct[i + 1] += b->distinct[i];
+    return FR_OK;
+}
+
+static fr_status open_membership(const fr_window *w, const void *settings, int64_t seed,
+                                 fr_scorer *out, fr_error *err) {
+    (void)settings;
+    return open_edgebank(w, NULL, seed, out, err);
+}
+
+static const fr_option edgebank_options[] = {
+    {"memory", FR_OPTION_CHOICE, "unlimited", "unlimited|window|threshold", 0, 0,
+     offsetof(edgebank_settings, memory), "which pairs are remembered"},
+    {"share", FR_OPTION_REAL, "0.15", "SHARE", 0, 1, offsetof(edgebank_settings, share),
+     "memory=window: the most recent share of all events so far"},
+    {0}};
+const baseline baseline_edgebank = {
+    .facts =
+        {"edgebank", "1 if the pair is in memory, else 0",
+         "EdgeBank of Poursafaei et al. (2022), as TGB and DGB compute it. memory=unlimited "
+         "remembers "
+         "every pair met so far; window only those met at or after the 0.85 quantile of all event "
+         "times so far (share=0.15); threshold those met at least as often as the average pair. "
+         "Scores are 0 and 1, so ties are real and the tie rule decides the number.",
+         edgebank_options},
+    .settings = sizeof(edgebank_settings),
+    .open = open_edgebank};
+
+const baseline baseline_membership = {
+    .facts = {"membership", "1 if the pair has met before, else 0",
+              "Pair membership alone, s = M(u, v): what remains of a model that only knows which "
+              "destinations the source has met. The same scores as edgebank with unlimited memory.",
+              baseline_no_options},
+    .settings = 1,
+    .open = open_membership};

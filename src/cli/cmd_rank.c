@@ -1,0 +1,104 @@
+/* cmd_rank.c - rank: one score vector per event, records out; baselines: what can be ranked
+ * untrained. */
+#include "cli.h"
+
+#include <string.h>
+
+typedef struct rank_io {
+    char *data, *scorer, *output;
+    bool force;
+} rank_io;
+
+static const fr_option rank_io_options[] = {
+    {"data", FR_OPTION_TEXT, "", "DATA", 0, 0, offsetof(rank_io, data),
+     "a directory made by `data import`, or a table"},
+    {"scorer", FR_OPTION_TEXT, "", "SPEC", 0, 0, offsetof(rank_io, scorer),
+     "baseline:NAME[,option=value], scores:FILE.npy or oracle"},
+    {"output", FR_OPTION_TEXT, "", "RANKS.npy", 0, 0, offsetof(rank_io, output),
+     "where the records go; RANKS.json is written beside it"},
+    {"force", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(rank_io, force), "replace files that exist"},
+    {0}};
+
+static int run_rank(cli_call *call) {
+    const rank_io *io = call->settings[0];
+    const fr_protocol *protocol = call->settings[1];
+    fr_rank_settings *settings = call->settings[2];
+    const cli_seed *seed = call->settings[3];
+    const fr_import *import = call->settings[4];
+    fr_error err = {0};
+    fr_stream *stream = NULL;
+    fr_window *window = NULL;
+    fr_ranking *ranking = NULL;
+    fr_scorer scorer = {0};
+    settings->force = io->force;
+    fr_status status = fr_stream_open(io->data, import, &call->context, &stream, &err);
+    if (!status) status = fr_window_open(stream, protocol, &call->context, &window, &err);
+    if (!status)
+        status = fr_scorer_open(io->scorer, window, seed->seed, &call->context, &scorer, &err);
+    if (!status) status = fr_rank_run(window, &scorer, settings, &call->context, &ranking, &err);
+    if (!status) status = fr_ranking_save(ranking, io->output, io->force, &err);
+    int code = cli_report(status, &err);
+    fr_ranking_close(ranking);
+    fr_scorer_close(&scorer);
+    fr_window_close(window);
+    fr_stream_close(stream);
+    return code;
+}
+
+const cli_command cli_rank_command = {
+    .name = "rank",
+    .summary = "Rank every destination for every test event",
+    .text =
+        "Scores the whole catalog once per test event and writes one record per event: how many "
+        "candidates score above and equal to the true destination, in the catalog, among the "
+        "destinations the source has met, and among those seen so far. Every metric follows from "
+        "the "
+        "records without scoring again: see `fullrank metrics`.",
+    .required = "data scorer output",
+    .example = "fullrank rank --data wikipedia --scorer baseline:recency -o recency.npy",
+    .groups = {{"Ranking", rank_io_options, sizeof(rank_io)},
+               {"Protocol", fr_protocol_options, sizeof(fr_protocol)},
+               {"Records and scores", fr_rank_options, sizeof(fr_rank_settings)},
+               CLI_SEED_GROUP,
+               {"Reading tables", fr_import_options, sizeof(fr_import)}},
+    .run = run_rank,
+};
+
+/* ---- baselines ---- */
+
+static int print_baselines(bool json) {
+    json_t *list = json ? json_array() : NULL;
+    const fr_baseline *b;
+    for (int i = 0; (b = fr_baseline_at(i)); i++) {
+        if (json) {
+            json_t *options = json_object();
+            for (const fr_option *o = b->options; o->key; o++)
+                (void)json_object_set_new(options, o->key, json_string(o->standard));
+            (void)json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:o}", "name", b->name,
+                                                        "summary", b->summary, "definition",
+                                                        b->text, "options", options));
+            continue;
+        }
+        (void)printf("%s%s%s%s: %s\n", i ? "\n" : "", cli_style(stdout, CLI_BOLD), b->name,
+                     cli_style(stdout, CLI_PLAIN), b->summary);
+        cli_paragraph(b->text, 2);
+        for (const fr_option *o = b->options; o->key; o++) {
+            char line[512], facts[128];
+            cli_option_facts(o, facts, sizeof facts);
+            (void)snprintf(line, sizeof line, "%s=%s: %s (%s)", o->key, cli_value_word(o), o->help,
+                           facts);
+            cli_paragraph(line, 4);
+        }
+    }
+    return json ? cli_print_json(list) : CLI_OK;
+}
+
+static int run_baselines(cli_call *call) { return print_baselines(call->common.json); }
+
+const cli_command cli_baselines_command = {
+    .name = "baselines",
+    .summary = "List the scorers that need no training",
+    .text = "Each with its definition and options, as used in --scorer baseline:NAME,option=value.",
+    .example = "fullrank baselines",
+    .run = run_baselines,
+};

@@ -1,0 +1,108 @@
+/* dump.c - see dump.h. Rows are written where they belong as events are done, in any order. */
+#include "rank/dump.h"
+
+#include "base/json.h"
+#include "rank/ranking.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* The number behind "first:" or "every:"; 0 if the text is something else. */
+static int64_t counted(const char *text, const char *word) {
+    size_t n = strlen(word);
+    if (strncmp(text, word, n)) return 0;
+    char *end;
+    long long value = strtoll(text + n, &end, 10);
+    return *end || end == text + n || value < 1 ? 0 : value;
+}
+
+/* Marks the rows "5,9,12" of the stream. */
+static fr_status mark_list(dump *d, const char *list, bool *keep, fr_error *err) {
+    for (const char *p = list; *p;) {
+        char *end;
+        long long row = strtoll(p, &end, 10);
+        int64_t event = row - d->w->first;
+        if (end == p || (*end && *end != ','))
+            return fail(
+                err, FR_EUSAGE,
+                "option events: found \"%s\", expected all, first:N, every:N or rows 5,9,12", list);
+        if (event < d->w->train || event >= d->w->events || !engine_covered(d->w, (int32_t)event))
+            return fail(err, FR_EUSAGE, "option events: row %lld is not a ranked event", row);
+        keep[event - d->w->train] = true;
+        p = end + (*end == ',');
+    }
+    return FR_OK;
+}
+
+static fr_status choose(dump *d, const char *events, fr_error *err) {
+    int32_t test = d->w->events - d->w->train;
+    int64_t first = counted(events, "first:"), every = counted(events, "every:");
+    bool all = !strcmp(events, "all"), *keep;
+    TRY(ALLOCATE(keep, test, err));
+    fr_status status = first || every || all ? FR_OK : mark_list(d, events, keep, err);
+    int64_t ranked = 0;
+    for (int32_t k = 0; !status && k < test; k++) {
+        bool covered = engine_covered(d->w, d->w->train + k);
+        bool wanted = all || keep[k] || (first && ranked < first) || (every && ranked % every == 0);
+        d->row[k] = covered && wanted ? d->rows++ : -1;
+        ranked += covered;
+    }
+    free(keep);
+    return status;
+}
+
+fr_status dump_open(dump *d, const fr_window *w, const char *path, const char *events, bool force,
+                    fr_error *err) {
+    *d = (dump){.w = w};
+    struct stat facts;
+    if (!force && !stat(path, &facts))
+        return fail(err, FR_EFILE, "%s: exists; --force replaces it", path);
+    char *side = ranking_side_path(path, ".json");
+    free(side);
+    if (!side) return fail(err, FR_EUSAGE, "%s: expected a name that ends in .npy", path);
+    if (!(d->path = strdup(path))) return fail_memory(err, strlen(path));
+    TRY(ALLOCATE(d->row, w->events - w->train, err));
+    TRY(choose(d, events && *events ? events : "all", err));
+    d->open = true;
+    TRY(npy_writer_open(&d->file, path, 'f', 4, w->catalog_size, err));
+    return npy_writer_reserve(&d->file, d->rows, err);
+}
+
+static fr_status read_scores(void *state, const scored_event *e, const float *scores,
+                             fr_error *err) {
+    dump *d = state;
+    const fr_window *w = d->w;
+    if (d->row[e->place] < 0) return FR_OK;
+    float *line;
+    TRY(ALLOCATE(line, w->catalog_size, err));
+    for (int32_t k = 0; k < w->catalog_size; k++) line[k] = scores[w->catalog[k]];
+    fr_status status = npy_writer_put_at(&d->file, d->row[e->place], line, err);
+    free(line);
+    return status;
+}
+
+probe dump_probe(dump *d) { return (probe){d, read_scores}; }
+
+fr_status dump_commit(dump *d, fr_error *err) {
+    json_t *events = json_array(), *destinations = json_array();
+    for (int32_t k = 0; k < d->w->events - d->w->train; k++)
+        if (d->row[k] >= 0)
+            (void)json_array_append_new(events, json_integer(d->w->first + d->w->train + k));
+    for (int32_t k = 0; k < d->w->catalog_size; k++)
+        (void)json_array_append_new(destinations,
+                                    json_integer(d->w->destination_id[d->w->catalog[k]]));
+    json_t *root = json_pack("{s:o, s:o}", "events", events, "destinations", destinations);
+    char *side = ranking_side_path(d->path, ".json");
+    fr_status status = side ? json_write(side, root, err) : fail_memory(err, 0);
+    free(side);
+    return status ? status : npy_writer_commit(&d->file, err);
+}
+
+void dump_close(dump *d) {
+    if (d->open) npy_writer_discard(&d->file);
+    free(d->path);
+    free(d->row);
+    *d = (dump){0};
+}

@@ -1,0 +1,125 @@
+/* engine.c - see engine.h. */
+#include "rank/engine.h"
+
+#include "base/shards.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct engine {
+    const fr_window *w;
+    fr_scorer *scorer;
+    const probe *probes;
+    int probe_count;
+    int64_t shard;
+    float **scores; /* [threads][destinations] worker scratch */
+} engine;
+
+bool engine_covered(const fr_window *w, int32_t event) {
+    int32_t v = w->destination[event];
+    if (w->catalog_kind == CATALOG_TIME) return window_available(w, v, window_cut(w, event));
+    return w->catalog_place[v] >= 0;
+}
+
+scored_event engine_event(const fr_window *w, int32_t event) {
+    int32_t cut = window_cut(w, event), v = w->destination[event];
+    return (scored_event){.event = event,
+                          .cut = cut,
+                          .source = w->source[event],
+                          .destination = v,
+                          .place = event - w->train,
+                          .covered = engine_covered(w, event),
+                          .available = window_available(w, v, cut)};
+}
+
+/* A score that is no number cannot be ranked (PROTOCOL 4): names event and candidate. */
+static fr_status check_finite(const fr_window *w, int32_t event, const float *scores,
+                              fr_error *err) {
+    int bad = 0;
+    for (int32_t v = 0; v < w->destinations; v++) { /* exponent all ones: infinite or NaN */
+        uint32_t bits;
+        memcpy(&bits, &scores[v], sizeof bits);
+        bad |= (bits & 0x7f800000u) == 0x7f800000u;
+    }
+    for (int32_t v = 0; bad && v < w->destinations; v++) {
+        if (scores[v] - scores[v] == 0) continue;
+        return fail(
+            err, FR_EINPUT, "event %lld: the score of destination %lld is %g, expected a number",
+            (long long)(w->first + event), (long long)w->destination_id[v], (double)scores[v]);
+    }
+    return FR_OK;
+}
+
+#ifdef FULLRANK_CHECK_STATE
+/* FNV-1a over the memory that scoring must leave alone. */
+static uint64_t fingerprint(const fr_scorer *scorer) {
+    size_t bytes = 0;
+    const unsigned char *memory = scorer->memory ? scorer->memory(scorer->state, &bytes) : NULL;
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < bytes; i++) hash = (hash ^ memory[i]) * 0x100000001b3u;
+    return hash;
+}
+#endif
+
+static fr_status rank_event(engine *e, int32_t event, int worker, fr_error *err) {
+    const fr_window *w = e->w;
+    scored_event facts = engine_event(w, event);
+    if (!facts.covered && !facts.available) return FR_OK;
+    fr_query query = {event, facts.source, window_time(w, event)};
+    float *scores = e->scores[worker];
+#ifdef FULLRANK_CHECK_STATE
+    uint64_t before = fingerprint(e->scorer);
+#endif
+    TRY(e->scorer->score(e->scorer->state, &query, worker, scores, err));
+#ifdef FULLRANK_CHECK_STATE
+    if (fingerprint(e->scorer) != before)
+        return fail(err, FR_EINPUT, "event %lld: scoring changed the state of %s",
+                    (long long)(w->first + event), e->scorer->name);
+#endif
+    TRY(check_finite(w, event, scores, err));
+    for (int k = 0; k < e->probe_count; k++)
+        TRY(e->probes[k].read(e->probes[k].state, &facts, scores, err));
+    return FR_OK;
+}
+
+static fr_status rank_shard(void *job, int64_t shard, int worker, fr_error *err) {
+    engine *e = job;
+    int64_t from = e->w->train + shard * e->shard, to = from + e->shard;
+    if (to > e->w->events) to = e->w->events;
+    for (int64_t event = from; event < to; event++) TRY(rank_event(e, (int32_t)event, worker, err));
+    return FR_OK;
+}
+
+static fr_status rank_in_order(engine *e, const fr_context *context, fr_error *err) {
+    const fr_window *w = e->w;
+    int32_t observed = e->scorer->start;
+    for (int32_t event = w->train; event <= w->events; event++) {
+        int32_t cut = event < w->events ? window_cut(w, event) : w->events;
+        for (; observed < cut; observed++) TRY(e->scorer->observe(e->scorer->state, observed, err));
+        if (event == w->events) break;
+        TRY(rank_event(e, event, 0, err));
+        if (((event - w->train) & 63) == 0) {
+            TRY(context_check(context, err));
+            context_progress(context, "rank", (uint64_t)(event - w->train),
+                             (uint64_t)(w->events - w->train), "events");
+        }
+    }
+    return FR_OK;
+}
+
+fr_status engine_run(const fr_window *w, fr_scorer *scorer, const probe *probes, int probe_count,
+                     int64_t shard, const fr_context *context, fr_error *err) {
+    engine e = {w, scorer, probes, probe_count, shard, NULL};
+    int threads = scorer->observe ? 1 : context_threads(context);
+    fr_status status = ALLOCATE(e.scores, threads, err);
+    for (int k = 0; !status && k < threads; k++)
+        status = ALLOCATE(e.scores[k], w->destinations, err);
+    if (!status && scorer->observe)
+        status = rank_in_order(&e, context, err);
+    else if (!status)
+        status = shards_run(context, "rank", (w->events - w->train + shard - 1) / shard, rank_shard,
+                            &e, err);
+    for (int k = 0; e.scores && k < threads; k++) free(e.scores[k]);
+    free(e.scores);
+    return status;
+}

@@ -1,0 +1,42 @@
+/* engine.h - the one loop: score each ranked event once, let every probe read the vector, observe.
+ *
+ *     for each event in stream order:
+ *         if it is a ranked event:  scorer->score(event, scores);  each probe reads scores
+ *         scorer->observe(event)                    exactly once
+ *
+ * A scorer without memory is run over fixed shards of events by all threads; one with memory event
+ * by event. With strict order an event is observed only when time has moved on, so that no scoring
+ * sees events of its own time.
+ */
+#ifndef FR_RANK_ENGINE_H
+#define FR_RANK_ENGINE_H
+
+#include "base/context.h"
+#include "data/window.h"
+
+/* An event whose scores are there to be read. */
+typedef struct scored_event {
+    int32_t event, cut; /* number in the window; what is history of it */
+    int32_t source, destination;
+    int32_t place;  /* among the test events, from 0 */
+    bool covered;   /* the destination is in the catalog */
+    bool available; /* it has occurred before */
+} scored_event;
+
+/* Reads the scores[destinations] of one event. Called for different events at the same time: a
+ * probe writes only what belongs to its event. */
+typedef struct probe {
+    void *state;
+    fr_status (*read)(void *state, const scored_event *event, const float *scores, fr_error *err);
+} probe;
+
+/* Runs over the test suffix. Events whose destination is in neither catalog are not scored. */
+fr_status engine_run(const fr_window *w, fr_scorer *scorer, const probe *probes, int probe_count,
+                     int64_t shard, const fr_context *context, fr_error *err);
+
+/* The facts of test event `event`, without scoring it. */
+scored_event engine_event(const fr_window *w, int32_t event);
+/* Is it in the catalog the protocol ranks over? (PROTOCOL 3) */
+bool engine_covered(const fr_window *w, int32_t event);
+
+#endif

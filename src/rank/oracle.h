@@ -1,0 +1,12 @@
+/* oracle.h - the scorer that knows: log p of every destination of a synthetic stream. No model can
+ * beat it in expectation, so its metrics are the ceiling of that stream. */
+#ifndef FR_RANK_ORACLE_H
+#define FR_RANK_ORACLE_H
+
+#include "base/context.h"
+#include "data/window.h"
+
+/* Replays the events before the window; an error if the stream was not made by `data synth`. */
+fr_status oracle_open(const fr_window *w, const fr_context *context, fr_scorer *out, fr_error *err);
+
+#endif

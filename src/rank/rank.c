@@ -1,0 +1,92 @@
+/* rank.c - opening scorers by name, and a whole ranking run (fullrank.h, chapters 9 and 10). */
+#include "baselines/baseline.h"
+#include "rank/dump.h"
+#include "rank/oracle.h"
+#include "rank/ranking.h"
+#include "rank/record.h"
+#include "rank/scores.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+const fr_option fr_rank_options[] = {
+    {"shard", FR_OPTION_INT, "64", "N", 1, 1 << 20, offsetof(fr_rank_settings, shard),
+     "events a thread takes at a time; results do not depend on it"},
+    {"popularity-power", FR_OPTION_REAL, "1", "POWER", 0, 10,
+     offsetof(fr_rank_settings, popularity_power),
+     "the popularity sampler draws with probability proportional to training count ^ POWER"},
+    {"dump-scores", FR_OPTION_TEXT, "", "FILE.npy", 0, 0, offsetof(fr_rank_settings, dump_scores),
+     "also write score vectors: float32 [events, N] in catalog order, and FILE.json beside it"},
+    {"events", FR_OPTION_TEXT, "all", "WHICH", 0, 0, offsetof(fr_rank_settings, events),
+     "which ranked events to dump: all, first:N, every:N, or rows of the stream 5,9,12"},
+    {0}};
+
+/* The part of `spec` behind `prefix`, NULL if it does not begin with it. */
+static const char *behind(const char *spec, const char *prefix) {
+    size_t n = strlen(prefix);
+    return strncmp(spec, prefix, n) ? NULL : spec + n;
+}
+
+fr_status fr_scorer_open(const char *spec, const fr_window *window, int64_t seed,
+                         const fr_context *context, fr_scorer *out, fr_error *err) {
+    *out = (fr_scorer){0};
+    const char *rest;
+    fr_status status;
+    if ((rest = behind(spec, "baseline:")))
+        status = baseline_open(rest, window, seed, out, err);
+    else if ((rest = behind(spec, "scores:")))
+        status = scores_open(rest, window, out, err);
+    else if (!strcmp(spec, "oracle"))
+        status = oracle_open(window, context, out, err);
+    else
+        status = fail(err, FR_EUSAGE,
+                      "unknown scorer %s, expected baseline:NAME, scores:FILE.npy or oracle", spec);
+    (void)snprintf(out->name, sizeof out->name, "%s", spec);
+    if (status) fr_scorer_close(out);
+    return status;
+}
+
+void fr_scorer_close(fr_scorer *scorer) {
+    if (scorer->close && scorer->state) scorer->close(scorer->state);
+    *scorer = (fr_scorer){0};
+}
+
+static double now(void) {
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+fr_status fr_rank_run(const fr_window *window, fr_scorer *scorer, const fr_rank_settings *settings,
+                      const fr_context *context, fr_ranking **out, fr_error *err) {
+    *out = NULL;
+    recorder records = {0};
+    dump scores = {0};
+    probe probes[2];
+    int count = 0;
+    double start = now();
+    fr_status status =
+        recorder_open(&records, window, scorer->scored, settings->popularity_power, err);
+    if (!status) probes[count++] = recorder_probe(&records);
+    if (!status && settings->dump_scores) {
+        status = dump_open(&scores, window, settings->dump_scores, settings->events,
+                           settings->force, err);
+        probes[count++] = dump_probe(&scores);
+    }
+    if (!status) status = engine_run(window, scorer, probes, count, settings->shard, context, err);
+    if (!status && settings->dump_scores) status = dump_commit(&scores, err);
+    if (!status) {
+        double scored = 0;
+        for (int32_t k = 0; k < window->events - window->train; k++)
+            if (records.records[k].covered || records.records[k].avail_n >= 0)
+                scored += window->destinations;
+        status =
+            ranking_make(window, scorer->name, records.records, now() - start, scored, out, err);
+        records.records = NULL; /* the ranking has them */
+    }
+    dump_close(&scores);
+    recorder_close(&records);
+    return status;
+}

@@ -1,0 +1,191 @@
+/* ranking.c - rank records in memory and on disk (fullrank.h, chapter 10).
+ *
+ * RANKS.npy is a pure function of data, protocol and scorer, byte for byte. What is not (timings)
+ * and what explains it (protocol, hashes, tool) is in RANKS.json beside it.
+ */
+#define _GNU_SOURCE
+#include "rank/ranking.h"
+
+#include "base/json.h"
+#include "base/npy.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* The record as a structured dtype: the order and names of the CLI's contract. */
+static const npy_field fields[] = {
+    {.name = "event", .kind = 'i', .size = 8},
+    {.name = "source", .kind = 'i', .size = 8},
+    {.name = "destination", .kind = 'i', .size = 8},
+    {.name = "time", .kind = 'f', .size = 8},
+    {.name = "covered", .kind = 'u', .size = 1},
+    {.name = "repeated", .kind = 'u', .size = 1},
+    {.name = "n", .kind = 'i', .size = 4},
+    {.name = "above", .kind = 'i', .size = 4},
+    {.name = "tied", .kind = 'i', .size = 4},
+    {.name = "seen_n", .kind = 'i', .size = 4},
+    {.name = "seen_above", .kind = 'i', .size = 4},
+    {.name = "seen_tied", .kind = 'i', .size = 4},
+    {.name = "pop_above", .kind = 'f', .size = 8},
+    {.name = "pop_tied", .kind = 'f', .size = 8},
+    {.name = "pop_self", .kind = 'f', .size = 8},
+    {.name = "avail_n", .kind = 'i', .size = 4},
+    {.name = "avail_above", .kind = 'i', .size = 4},
+    {.name = "avail_tied", .kind = 'i', .size = 4},
+    {.name = "score", .kind = 'f', .size = 4},
+    {.name = "pair_count", .kind = 'i', .size = 4},
+    {.name = "source_degree", .kind = 'i', .size = 4},
+    {.name = "destination_degree", .kind = 'i', .size = 4},
+    {.name = "gap", .kind = 'f', .size = 8},
+};
+enum { FIELDS = sizeof fields / sizeof *fields };
+_Static_assert(sizeof(fr_record) == 118, "the record is packed");
+
+char *ranking_side_path(const char *path, const char *end) {
+    size_t n = strlen(path);
+    char *side = NULL;
+    if (n < 5 || strcmp(path + n - 4, ".npy")) return NULL;
+    return asprintf(&side, "%.*s%s", (int)n - 4, path, end) < 0 ? NULL : side;
+}
+
+/* ---- making ---- */
+
+static json_t *protocol_json(const fr_window *w) {
+    return json_pack("{s:s, s:i, s:i, s:i, s:s, s:s, s:s, s:i, s:s, s:s}", "data_sha256",
+                     w->stream->sha256, "window", (int)w->events, "train", (int)w->train, "test",
+                     (int)(w->events - w->train), "order",
+                     w->protocol.order == FR_ORDER_STRICT ? "strict" : "stream", "catalog",
+                     w->catalog_kind == CATALOG_FIXED  ? "fixed"
+                     : w->catalog_kind == CATALOG_TIME ? "time"
+                                                       : "file",
+                     "catalog_sha256", w->catalog_sha256, "catalog_size", (int)w->catalog_size,
+                     "oov", w->protocol.oov == FR_OOV_ZERO ? "zero" : "exclude", "ties", "average");
+}
+
+/* "window=32768 train=27852 ...": two results may be compared if these are equal (PROTOCOL 11). */
+static char *protocol_text(const json_t *protocol) {
+    char *text = strdup("");
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)protocol, key, value) {
+        char *longer = NULL;
+        const char *word = json_string_value(value);
+        int done = !text  ? -1
+                   : word ? asprintf(&longer, "%s%s%s=%.16s", text, *text ? " " : "", key, word)
+                          : asprintf(&longer, "%s%s%s=%lld", text, *text ? " " : "", key,
+                                     (long long)json_integer_value(value));
+        free(text);
+        text = done < 0 ? NULL : longer;
+    }
+    return text;
+}
+
+/* Fills what is derived from `about`. */
+static fr_status read_about(fr_ranking *r, const char *path, fr_error *err) {
+    const json_t *protocol = json_object_get(r->about, "protocol");
+    const char *scorer = json_string_value(json_object_get(r->about, "scorer"));
+    const char *data = json_string_value(json_object_get(r->about, "data"));
+    const char *oov = json_string_value(json_object_get(protocol, "oov"));
+    if (!json_is_object(protocol) || !scorer || !data || !oov)
+        return fail(err, FR_EINPUT, "%s: does not describe rank records", path);
+    const json_t *timing = json_object_get(r->about, "timing");
+    r->seconds = json_number_value(json_object_get(timing, "seconds"));
+    r->scores_per_second = json_number_value(json_object_get(timing, "scores_per_second"));
+    r->oov = strcmp(oov, "zero") ? FR_OOV_EXCLUDE : FR_OOV_ZERO;
+    r->protocol = protocol_text(protocol);
+    r->scorer = strdup(scorer);
+    r->data = strdup(data);
+    return r->protocol && r->scorer && r->data ? FR_OK : fail_memory(err, 0);
+}
+
+fr_status ranking_make(const fr_window *w, const char *scorer, fr_record *records, double seconds,
+                       double scores, fr_ranking **out, fr_error *err) {
+    fr_ranking *r;
+    fr_status status = ALLOCATE(r, 1, err);
+    if (status) {
+        free(records);
+        return status;
+    }
+    fr_version v = fr_version_get();
+    r->records = records;
+    r->count = w->events - w->train;
+    r->about = json_pack(
+        "{s:s, s:i, s:o, s:o, s:o, s:{s:f, s:f}, s:{s:s, s:s}}", "format", "fullrank-ranks",
+        "version", 1, "data", json_text(w->stream->name), "scorer", json_text(scorer), "protocol",
+        protocol_json(w), "timing", "seconds", seconds, "scores_per_second",
+        seconds > 0 ? scores / seconds : 0, "tool", "version", v.version, "commit", v.commit);
+    status = r->about ? read_about(r, scorer, err) : fail_memory(err, 0);
+    if (status)
+        fr_ranking_close(r);
+    else
+        *out = r;
+    return status;
+}
+
+void fr_ranking_close(fr_ranking *r) {
+    if (!r) return;
+    json_decref(r->about);
+    free(r->records);
+    free(r->protocol);
+    free(r->scorer);
+    free(r->data);
+    free(r);
+}
+
+fr_ranking_facts fr_ranking_get(const fr_ranking *r) {
+    return (fr_ranking_facts){r->records,  r->count, r->scorer,  r->data,
+                              r->protocol, r->oov,   r->seconds, r->scores_per_second};
+}
+
+/* ---- files ---- */
+
+fr_status fr_ranking_save(const fr_ranking *r, const char *path, bool force, fr_error *err) {
+    struct stat facts;
+    if (!force && !stat(path, &facts))
+        return fail(err, FR_EFILE, "%s: exists; --force replaces it", path);
+    char *side = ranking_side_path(path, ".json");
+    if (!side) return fail(err, FR_EUSAGE, "%s: expected a name that ends in .npy", path);
+    npy_writer w = {0};
+    fr_status status = npy_writer_open_struct(&w, path, fields, FIELDS, err);
+    if (!status) status = npy_writer_put(&w, r->records, r->count, err);
+    if (!status) status = json_write(side, json_incref(r->about), err);
+    if (!status) status = npy_writer_commit(&w, err);
+    npy_writer_discard(&w);
+    free(side);
+    return status;
+}
+
+fr_status fr_ranking_load(const char *path, fr_ranking **out, fr_error *err) {
+    *out = NULL;
+    npy file = {0};
+    char *side = ranking_side_path(path, ".json");
+    if (!side) return fail(err, FR_EUSAGE, "%s: expected a name that ends in .npy", path);
+    fr_ranking *r = NULL;
+    fr_status status = ALLOCATE(r, 1, err);
+    if (!status) status = npy_open(path, &file, err);
+    if (!status) {
+        bool same = file.fields == FIELDS && file.dims == 1;
+        for (int k = 0; same && k < FIELDS; k++)
+            same = !strcmp(file.field[k].name, fields[k].name) &&
+                   file.field[k].kind == fields[k].kind && file.field[k].size == fields[k].size;
+        if (!same)
+            status = fail(err, FR_EINPUT,
+                          "%s: not a file of rank records (made by `fullrank rank`)", path);
+    }
+    if (!status) status = ALLOCATE(r->records, file.shape[0], err);
+    if (!status) {
+        r->count = file.shape[0];
+        if (r->count) memcpy(r->records, file.data, (size_t)r->count * sizeof *r->records);
+        status = json_read(side, &r->about, err);
+    }
+    if (!status) status = read_about(r, side, err);
+    npy_close(&file);
+    free(side);
+    if (status)
+        fr_ranking_close(r);
+    else
+        *out = r;
+    return status;
+}

@@ -1,0 +1,175 @@
+/* record.c - see record.h.
+ *
+ * Ranks are counts (PROTOCOL 5): candidates above and candidates equal. Scores are compared as they
+ * are. The loops over the vector have no branches, so the compiler turns them into vector code;
+ * counts are whole numbers and masses are summed in four fixed lanes, so neither depends on how.
+ */
+#include "rank/record.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+fr_status recorder_open(recorder *r, const fr_window *w, const uint8_t *scored,
+                        double popularity_power, fr_error *err) {
+    *r = (recorder){.w = w, .available_until = INT32_MAX};
+    int32_t test = w->events - w->train;
+    TRY(TAKE(&r->memory, r->in_catalog, w->destinations, err));
+    TRY(TAKE(&r->memory, r->first, w->destinations, err));
+    TRY(TAKE(&r->memory, r->popularity, w->destinations, err));
+    TRY(ALLOCATE(r->records, test, err));
+    for (int32_t i = 0; i < w->train; i++) r->popularity[w->destination[i]] += 1;
+    for (int32_t v = 0; v < w->destinations; v++) {
+        r->in_catalog[v] = w->catalog_place[v] >= 0;
+        r->first[v] = w->destination_at[v] < w->destination_at[v + 1]
+                          ? w->destination_events[w->destination_at[v]]
+                          : INT32_MAX;
+        if (scored && !scored[v] && r->first[v] < r->available_until)
+            r->available_until = r->first[v];
+        double count = r->in_catalog[v] ? r->popularity[v] : 0;
+        r->popularity[v] = count > 0 ? pow(count, popularity_power) : 0;
+        r->popularity_total += r->popularity[v];
+    }
+    for (int32_t k = 0; k < test; k++) {
+        int32_t i = w->train + k, u = w->source[i], v = w->destination[i], cut = window_cut(w, i);
+        event_list pair = window_pair_history(w, u, v, cut);
+        r->records[k] = (fr_record){
+            .event = w->first + i,
+            .source = w->source_id[u],
+            .destination = w->destination_id[v],
+            .time = w->time[i],
+            .repeated = pair.count > 0,
+            .n = -1,
+            .above = -1,
+            .tied = -1,
+            .seen_n = -1,
+            .seen_above = -1,
+            .seen_tied = -1,
+            .pop_above = NAN,
+            .pop_tied = NAN,
+            .pop_self = NAN,
+            .avail_n = -1,
+            .avail_above = -1,
+            .avail_tied = -1,
+            .score = NAN,
+            .pair_count = pair.count,
+            .source_degree = window_source_history(w, u, cut, INT32_MAX).count,
+            .destination_degree = window_destination_history(w, v, cut, INT32_MAX).count,
+            .gap = pair.count ? w->time[i] - w->time[pair.event[pair.count - 1]] : NAN};
+    }
+    return FR_OK;
+}
+
+void recorder_close(recorder *r) {
+    arena_free(&r->memory);
+    free(r->records);
+    *r = (recorder){0};
+}
+
+/* Candidates of one catalog against the positive. */
+typedef struct counts {
+    int32_t n, above, tied; /* without the positive */
+} counts;
+
+static counts count_fixed(const recorder *r, const float *scores, float positive) {
+    counts c = {0};
+    for (int32_t v = 0; v < r->w->destinations; v++) {
+        c.n += r->in_catalog[v];
+        c.above += (scores[v] > positive) & r->in_catalog[v];
+        c.tied += (scores[v] == positive) & r->in_catalog[v];
+    }
+    return c;
+}
+
+static counts count_available(const recorder *r, const float *scores, float positive, int32_t cut) {
+    counts c = {0};
+    for (int32_t v = 0; v < r->w->destinations; v++) {
+        int32_t in = r->first[v] < cut;
+        c.n += in;
+        c.above += (scores[v] > positive) & in;
+        c.tied += (scores[v] == positive) & in;
+    }
+    return c;
+}
+
+/* Takes one candidate out of the counts. */
+static void leave_out(counts *c, float score, float positive) {
+    c->n--;
+    c->above -= score > positive;
+    c->tied -= score == positive;
+}
+
+static counts count_seen(const recorder *r, const scored_event *e, const float *scores,
+                         int32_t self) {
+    const fr_window *w = r->w;
+    counts c = {0};
+    event_list met = window_met(w, e->source, e->cut);
+    for (int32_t k = 0; k < met.count; k++) {
+        int32_t v = w->destination[met.event[k]];
+        bool in = w->catalog_kind == CATALOG_TIME || r->in_catalog[v];
+        if (!in || v == e->destination || v == self) continue;
+        c.n++;
+        c.above += scores[v] > scores[e->destination];
+        c.tied += scores[v] == scores[e->destination];
+    }
+    return c;
+}
+
+/* Popularity above and tied, without the positive and the source itself. */
+static void sum_masses(const recorder *r, const float *scores, int32_t destination, int32_t self,
+                       fr_record *out) {
+    enum { LANES = 4 };
+    double above[LANES] = {0}, tied[LANES] = {0};
+    float positive = scores[destination];
+    int32_t n = r->w->destinations;
+    for (int32_t v = 0; v < n; v++) {
+        double mass = (v != destination) & (v != self) ? r->popularity[v] : 0;
+        above[v % LANES] += scores[v] > positive ? mass : 0;
+        tied[v % LANES] += scores[v] == positive ? mass : 0;
+    }
+    double total = r->popularity_total;
+    if (self >= 0 && self != destination) total -= r->popularity[self];
+    out->pop_above = ((above[0] + above[1]) + (above[2] + above[3])) / total;
+    out->pop_tied = ((tied[0] + tied[1]) + (tied[2] + tied[3])) / total;
+    out->pop_self = r->popularity[destination] / total;
+}
+
+static fr_status read_scores(void *state, const scored_event *e, const float *scores,
+                             fr_error *err) {
+    (void)err;
+    recorder *r = state;
+    fr_record *out = &r->records[e->place];
+    float positive = scores[e->destination];
+    int32_t self = r->w->self ? r->w->self[e->source] : -1;
+    bool drop_self = self >= 0 && self != e->destination; /* never its own candidate (PROTOCOL 3) */
+    out->score = positive;
+
+    counts available = count_available(r, scores, positive, e->cut);
+    if (drop_self && r->first[self] < e->cut) leave_out(&available, scores[self], positive);
+    if (e->available) leave_out(&available, positive, positive);
+    if (e->available && e->cut <= r->available_until) {
+        out->avail_n = available.n + 1;
+        out->avail_above = available.above;
+        out->avail_tied = available.tied;
+    }
+    if (!e->covered) return FR_OK;
+
+    counts ranked = available;
+    if (r->w->catalog_kind != CATALOG_TIME) {
+        ranked = count_fixed(r, scores, positive);
+        if (drop_self && r->in_catalog[self]) leave_out(&ranked, scores[self], positive);
+        leave_out(&ranked, positive, positive);
+    }
+    counts seen = count_seen(r, e, scores, self);
+    out->covered = 1;
+    out->n = ranked.n + 1;
+    out->above = ranked.above;
+    out->tied = ranked.tied;
+    out->seen_n = seen.n;
+    out->seen_above = seen.above;
+    out->seen_tied = seen.tied;
+    sum_masses(r, scores, e->destination, drop_self ? self : -1, out);
+    return FR_OK;
+}
+
+probe recorder_probe(recorder *r) { return (probe){r, read_scores}; }
