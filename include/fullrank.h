@@ -340,6 +340,8 @@ FR_API FR_MUST_USE fr_status fr_rank_run(const fr_window *window, fr_scorer *sco
 /* Writes RANKS.npy and, beside it, RANKS.json: protocol, scorer, hashes, timings. */
 FR_API FR_MUST_USE fr_status fr_ranking_save(const fr_ranking *ranking, const char *path,
                                              bool force, fr_error *err);
+/* Could it be saved there? To be asked before the work. */
+FR_API FR_MUST_USE fr_status fr_ranking_check(const char *path, bool force, fr_error *err);
 FR_API FR_MUST_USE fr_status fr_ranking_load(const char *path, fr_ranking **out, fr_error *err);
 FR_API void fr_ranking_close(fr_ranking *ranking);
 
@@ -354,6 +356,93 @@ typedef struct fr_ranking_facts {
     double scores_per_second;
 } fr_ranking_facts;
 FR_API fr_ranking_facts fr_ranking_get(const fr_ranking *ranking);
+
+/* ---- 11. Metrics: numbers from rank records alone (PROTOCOL 5-7) ---- */
+
+/* Records are checked first: counts that contradict each other are FR_EINPUT, naming the record.
+ * Sums run in record order in float64. docs/metrics.md says the same in prose.
+ */
+
+/* What a metric or a sampler is: enough to print its help. */
+typedef struct fr_definition {
+    const char *name;        /* as typed: "mrr", "hits@k", "tgb-mix" */
+    const char *title;       /* a few words for a table */
+    const char *explanation; /* one paragraph with the formula */
+} fr_definition;
+
+/* The registered metrics and samplers by number from 0; NULL behind the last one. */
+FR_API const fr_definition *fr_metric_get(int index);
+FR_API const fr_definition *fr_sampler_get(int index);
+/* By what a user types. "hits@7" finds hits@k, "tgb-mix-50" and "tgb-mix" find tgb-mix; the number
+ * goes to *k, 0 if there is none. NULL if the name is not known. `k` may be NULL. */
+FR_API const fr_definition *fr_metric_find(const char *text, int64_t *k);
+FR_API const fr_definition *fr_sampler_find(const char *text, int64_t *k);
+
+typedef struct fr_metric_value {
+    double value;   /* NaN when no event applies */
+    int64_t events; /* it is a mean (median, count, share) over */
+} fr_metric_value;
+
+/* Largest difference of the four tie rules (metric "tie-spread") that needs no warning. */
+#define FR_TIE_WARNING 1e-4
+
+/* Computes the named metrics ("mrr", "hits@10", ...) into out[names]. `oov` is FR_OOV_*. */
+FR_API FR_MUST_USE fr_status fr_metrics_compute(const fr_record *records, int64_t count, int oov,
+                                                const char *const *name, int names,
+                                                fr_metric_value *out, fr_error *err);
+
+enum { FR_SMALL_WHOLE, FR_SMALL_INELIGIBLE };
+enum { FR_HITS_MAX = 8 };
+
+/* How negatives are drawn. The lists belong to the caller. */
+typedef struct fr_sampling {
+    const char *sampler; /* a name of fr_sampler_get; a number at its end is not looked at */
+    int small;           /* FR_SMALL_*: a pool smaller than what is to be drawn from it is taken
+                            whole, or the event is not counted (PROTOCOL 6) */
+    int oov;             /* FR_OOV_* */
+    const int64_t *k;    /* negatives per event */
+    int k_count;
+    const int64_t *hits; /* the k of Hits@k, at most FR_HITS_MAX */
+    int hits_count;
+} fr_sampling;
+
+/* The K of PROTOCOL 6: 1, 5, 20, 50, 100. */
+enum { FR_STANDARD_K = 5 };
+extern FR_API const int64_t fr_standard_k[FR_STANDARD_K];
+
+/* A sampled metric without sampling: expectations and standard deviations over all draws. */
+typedef struct fr_expected {
+    int64_t k;
+    int64_t events;           /* counted; 0 = this K was skipped, and what follows is NaN */
+    int64_t ineligible;       /* ranked events of this sampler that are not counted */
+    double mrr;               /* expectation of the sampled MRR */
+    double sd;                /* its standard deviation over evaluation seeds */
+    double hits[FR_HITS_MAX]; /* expected Hits@k, in the order of fr_sampling.hits */
+} fr_expected;
+
+/* Fills out[k_count]. A K larger than the negatives of every event is skipped where draws are
+ * without replacement. An event without a single negative to draw is never counted. Equal events
+ * are computed once, by the context's threads: O(records + distinct counts * K). */
+FR_API FR_MUST_USE fr_status fr_expected_compute(const fr_record *records, int64_t count,
+                                                 const fr_sampling *sampling,
+                                                 const fr_context *context, fr_expected *out,
+                                                 fr_error *err);
+
+/* The same by drawing (PROTOCOL 7, a check): sampled MRR under `seeds` evaluation seeds. */
+typedef struct fr_draws {
+    int64_t k;
+    int64_t events; /* as in fr_expected */
+    double mrr;     /* mean over seeds */
+    double sd;      /* sample standard deviation over seeds (n-1); NaN for one seed */
+} fr_draws;
+
+/* Draws seed, seed+1, ..., seed+seeds-1 for the sampler "uniform"; nested: the negatives of a
+ * smaller K are the first ones of a larger K. `each`, if not NULL, is double[seeds][k_count] and
+ * gets the MRR of every seed. Seeds are shared out over the context's threads. */
+FR_API FR_MUST_USE fr_status fr_draws_compute(const fr_record *records, int64_t count,
+                                              const fr_sampling *sampling, uint64_t seed,
+                                              int64_t seeds, const fr_context *context,
+                                              fr_draws *out, double *each, fr_error *err);
 
 #ifdef __cplusplus
 }

@@ -109,7 +109,7 @@ static void check_record(const toy *t, const fr_record *r, int32_t event) {
         if (c != v && s > positive) pop[0] += count;
         if (c != v && s == positive) pop[1] += count;
     }
-    bool covered = engine_covered(w, event), is_available = window_available(w, v, cut);
+    bool covered = window_covered(w, event), is_available = window_available(w, v, cut);
     assert_int_equal(r->event, w->first + event);
     assert_int_equal(r->source, w->source_id[u]);
     assert_int_equal(r->destination, w->destination_id[v]);
@@ -431,7 +431,7 @@ static void test_dump_choices(void **state) {
     char *path = in_directory(*state, "d.npy");
     int64_t covered = 0, second = 0;
     for (int32_t i = w->train; i < w->events; i++)
-        if (engine_covered(w, i) && ++covered == 2) second = w->first + i;
+        if (window_covered(w, i) && ++covered == 2) second = w->first + i;
     char list[64];
     (void)snprintf(list, sizeof list, "%lld", (long long)second);
     const struct {

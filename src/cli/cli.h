@@ -69,6 +69,7 @@ typedef struct cli_command {
     const char *example;  /* a command line that works */
     cli_group groups[CLI_MAX_GROUPS]; /* ends with a NULL table if not full */
     int (*run)(cli_call *call);       /* returns an exit code, usually by cli_report */
+    int (*explain)(const char *name); /* `COMMAND --help NAME`; may be NULL */
 } cli_command;
 
 /* All commands, NULL at the end. */

@@ -1,6 +1,6 @@
 /* cmd_rank.c - rank: one score vector per event, records out; baselines: what can be ranked
  * untrained. */
-#include "cli.h"
+#include "board.h"
 
 #include <string.h>
 
@@ -19,6 +19,27 @@ static const fr_option rank_io_options[] = {
     {"force", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(rank_io, force), "replace files that exist"},
     {0}};
 
+/* The main numbers of what was just ranked; `fullrank metrics` has the others. */
+static int report(cli_call *call, const char *path, const fr_ranking *ranking) {
+    board_row row;
+    fr_error err = {0};
+    fr_ranking_facts f = fr_ranking_get(ranking);
+    fr_status status = board_fill(&row, f.scorer, ranking, &err);
+    if (status) return cli_report(status, &err);
+    cli_terminal_clear();
+    if (call->common.json)
+        return cli_print_json(json_pack(
+            "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:o}", "output", path,
+            "scorer", f.scorer, "protocol", f.protocol, "mrr", cli_json_real(row.mrr), "hits10",
+            cli_json_real(row.hits10), "expected20", cli_json_real(row.expected20), "all_seen",
+            cli_json_real(row.all_seen), "all_unseen", cli_json_real(row.all_unseen), "coverage",
+            cli_json_real(row.coverage), "ranked", (json_int_t)row.ranked, "ties",
+            (json_int_t)row.ties, "seconds", cli_json_real(f.seconds), "scores_per_second",
+            cli_json_real(f.scores_per_second)));
+    board_print(&row, 1);
+    return CLI_OK;
+}
+
 static int run_rank(cli_call *call) {
     const rank_io *io = call->settings[0];
     const fr_protocol *protocol = call->settings[1];
@@ -31,13 +52,14 @@ static int run_rank(cli_call *call) {
     fr_ranking *ranking = NULL;
     fr_scorer scorer = {0};
     settings->force = io->force;
-    fr_status status = fr_stream_open(io->data, import, &call->context, &stream, &err);
+    fr_status status = fr_ranking_check(io->output, io->force, &err);
+    if (!status) status = fr_stream_open(io->data, import, &call->context, &stream, &err);
     if (!status) status = fr_window_open(stream, protocol, &call->context, &window, &err);
     if (!status)
         status = fr_scorer_open(io->scorer, window, seed->seed, &call->context, &scorer, &err);
     if (!status) status = fr_rank_run(window, &scorer, settings, &call->context, &ranking, &err);
     if (!status) status = fr_ranking_save(ranking, io->output, io->force, &err);
-    int code = cli_report(status, &err);
+    int code = status ? cli_report(status, &err) : report(call, io->output, ranking);
     fr_ranking_close(ranking);
     fr_scorer_close(&scorer);
     fr_window_close(window);

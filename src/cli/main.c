@@ -13,12 +13,14 @@
 /* Every command, in the order of help: X(name) is cli_name_command, defined in its own file. */
 // clang-format off
 #define COMMANDS(X) \
+    X(demo) \
     X(data_import) \
     X(data_info) \
     X(data_get) \
     X(data_export) \
     X(data_synth) \
     X(rank) \
+    X(metrics) \
     X(baselines) \
     X(help) \
     X(version) \
@@ -67,7 +69,8 @@ static int run(const cli_command *command, int count, char **words) {
     int code = cli_parse(&call, count, words);
     if (!code) {
         if (call.common.help) {
-            code = cli_help(command->name);
+            bool named = command->explain && call.arguments;
+            code = named ? command->explain(call.argument[0]) : cli_help(command->name);
         } else {
             call.context = cli_terminal_context(&call.common);
             code = command->run(&call);

@@ -264,10 +264,15 @@ static fr_status set_defaults(cli_call *call, fr_error *err) {
     return status;
 }
 
-/* Someone who asks for help gets it, whatever else is missing or wrong. */
-static bool wants_help(int count, char **words) {
-    for (int i = 0; i < count && strcmp(words[i], "--"); i++)
-        if (!strcmp(words[i], "--help") || !strcmp(words[i], "-h")) return true;
+/* Someone who asks for help gets it, whatever else is missing or wrong. The word behind --help says
+ * what about, for commands that can explain. */
+static bool wants_help(cli_call *call, int count, char **words) {
+    for (int i = 0; i < count && strcmp(words[i], "--"); i++) {
+        if (strcmp(words[i], "--help") && strcmp(words[i], "-h")) continue;
+        if (i + 1 < count && words[i + 1][0] != '-')
+            call->argument[call->arguments++] = words[i + 1];
+        return true;
+    }
     return false;
 }
 
@@ -282,7 +287,7 @@ int cli_parse(cli_call *call, int count, char **words) {
         (void)wrong(&err, "out of memory");
         status = FR_ENOMEM;
     }
-    if (!status && wants_help(count, words)) {
+    if (!status && wants_help(call, count, words)) {
         call->common.help = true;
         goto done;
     }

@@ -59,18 +59,47 @@ static fr_status fill(csv *c, fr_error *err) {
 
 static bool blank(char c) { return c == ' ' || c == '\t'; }
 
-/* A word up to the separator or the line's end, without blanks and quotes around it. */
-static const char *parse_word(const csv *c, const char *p, word_table *table, int64_t *out,
-                              fr_error *err, fr_status *status) {
+/* The closing quote of a text that begins at p, where two quotes stand for one; NULL if the line
+ * ends before. */
+static const char *quote_end(const char *p) {
+    for (;; p++) {
+        if (*p == '"' && *++p != '"') return p - 1;
+        if (*p == '\n' || *p == '\r' || !*p) return NULL;
+    }
+}
+
+/* A word up to the separator or the line's end, without blanks and quotes around it. Doubled quotes
+ * become single ones in place. */
+static const char *parse_word(csv *c, const char *p, word_table *table, int64_t *out, fr_error *err,
+                              fr_status *status) {
+    const char separator = c->layout.separator;
+    while (blank(*p) && *p != separator) p++;
     bool quoted = *p == '"';
-    const char *start = p += quoted;
-    char stop = quoted ? '"' : c->layout.separator;
-    while (*p != stop && *p != '\n' && *p != '\r' && *p && !(stop == ' ' && *p == '\t')) p++;
-    const char *end = p;
-    while (!quoted && end > start && blank(end[-1])) end--;
-    if (end == start || (quoted && *p != '"') || !*p) return NULL;
-    *status = word_code(table, start, (size_t)(end - start), out, err);
-    return p + quoted;
+    const char *start = p += quoted, *end;
+    if (quoted) {
+        if (!(end = quote_end(p))) return NULL;
+        p = end + 1;
+    } else {
+        while (*p != separator && *p != '\n' && *p != '\r' && *p &&
+               !(separator == ' ' && *p == '\t'))
+            p++;
+        if (!*p) return NULL;
+        for (end = p; end > start && blank(end[-1]);) end--;
+    }
+    if (end == start) return NULL;
+    size_t length = (size_t)(end - start);
+    if (quoted && memchr(start, '"', length)) {
+        char *text = c->buffer + (start - c->buffer);
+        size_t kept = 0;
+        for (size_t i = 0; i < length; i++) {
+            bool doubled = text[i] == '"';
+            text[kept++] = text[i];
+            i += doubled;
+        }
+        length = kept;
+    }
+    *status = word_code(table, start, length, out, err);
+    return p;
 }
 
 /* One field of the given role into row `row`; the byte behind it, or NULL if it is no such value.
@@ -97,9 +126,8 @@ static inline const char *parse_field(csv *c, role r, const char *p, int64_t row
         return p && isfinite(*(*feature)++) ? p : NULL;
     case ROLE_SKIP: break;
     }
-    if (*p == '"')
-        for (p++; *p != '"'; p++)
-            if (*p == '\n' || !*p) return NULL;
+    while (blank(*p) && *p != c->layout.separator) p++;
+    if (*p == '"' && !(p = quote_end(p + 1))) return NULL;
     while (*p != c->layout.separator && *p != '\n' && *p &&
            !(c->layout.separator == ' ' && *p == '\t'))
         p++;
@@ -165,14 +193,15 @@ static fr_status row_error(const csv *c, fr_error *err) {
     if (f == l->fields)
         return fail(err, FR_EINPUT, "%s: the row goes on, expected %d columns", where, l->fields);
     const char *text = c->bad_text;
-    if (*text == '\n' || *text == '\r')
+    bool empty = f > 0 && l->separator != ' ' && text[-1] == l->separator;
+    if ((*text == '\n' || *text == '\r') && !empty)
         return fail(err, FR_EINPUT, "%s: the row ends after %d column%s, expected %d", where, f,
                     f == 1 ? "" : "s", l->fields);
     /* what was found, cut and made printable */
     char found[40];
     size_t n = 0;
     for (const char *p = text; n + 4 < sizeof found && *p != '\n' && *p != '\r'; p++) {
-        if (*p == l->separator && n) break;
+        if (*p == l->separator && (n || l->separator != ' ')) break;
         if ((unsigned char)*p < ' ')
             n += (size_t)snprintf(found + n, sizeof found - n, "\\x%02x", (unsigned char)*p);
         else
@@ -256,7 +285,7 @@ static fr_status read_layout(csv *c, const char *columns, fr_error *err) {
     const char *row;
     TRY(peek_line(c, length, &row, err));
     line = c->buffer + c->at;
-    TRY(layout_detect(&c->layout, line, row ? row : line, columns, c->in.name, err));
+    TRY(layout_detect(&c->layout, line, row ? row : line, c->line, columns, c->in.name, err));
     if (!c->layout.named) return FR_OK;
     if (!row) return fail(err, FR_EINPUT, "%s: no events behind the header", c->in.name);
     c->at += length;

@@ -59,8 +59,9 @@ static void ranking_facts(const fr_window *w, fr_facts *f) {
         int32_t u = w->source[i], v = w->destination[i], cut = window_cut(w, i);
         bool repeated = window_pair_history(w, u, v, cut).count > 0;
         int32_t size = advance_available(&available, w, cut);
-        bool is_available = window_available(w, v, cut);
-        bool covered = w->catalog_kind == CATALOG_TIME ? is_available : w->catalog_place[v] >= 0;
+        int32_t self = window_self(w, u);
+        bool is_available = window_candidate(w, i, v), covered = window_covered(w, i);
+        size -= self >= 0 && window_available(w, self, cut);
         f->covered += covered;
         f->repeated += covered && repeated;
         f->new_ += covered && !repeated;
@@ -82,7 +83,7 @@ static void diagnostic_facts(const fr_window *w, fr_facts *f) {
     double q1 = 0;
     for (int32_t i = w->train; i < w->events; i++) {
         int32_t u = w->source[i], v = w->destination[i], cut = window_cut(w, i);
-        int32_t self = w->self ? w->self[u] : -1;
+        int32_t self = window_self(w, u);
         event_list met = window_met(w, u, cut);
         int32_t seen_negatives = 0, seen_in_catalog = 0;
         bool repeated = false;
@@ -91,19 +92,22 @@ static void diagnostic_facts(const fr_window *w, fr_facts *f) {
             if (other == v) repeated = true;
             if (other == v || other == self) continue;
             seen_negatives++;
-            seen_in_catalog += w->catalog_place[other] >= 0;
+            seen_in_catalog += w->catalog_kind == CATALOG_TIME || w->catalog_place[other] >= 0;
         }
         int32_t available_now = advance_available(&available, w, cut);
         if (seen_negatives < ENOUGH) continue;
-        int32_t catalog_negatives = w->catalog_size - (w->catalog_place[v] >= 0) -
-                                    (self >= 0 && self != v && w->catalog_place[self] >= 0);
+        bool other_self = self >= 0 && self != v;
+        /* A(i) without the positive */
+        int32_t available_negatives = available_now - window_available(w, v, cut) -
+                                      (other_self && window_available(w, self, cut));
+        int32_t catalog_negatives = w->catalog_kind == CATALOG_TIME
+                                        ? available_negatives
+                                        : w->catalog_size - (w->catalog_place[v] >= 0) -
+                                              (other_self && w->catalog_place[self] >= 0);
         f->eligible++;
         f->eligible_repeated += repeated;
         q1 += catalog_negatives ? (double)seen_in_catalog / catalog_negatives : 0;
-        /* unseen but available: A(i) without H_u and without the positive */
-        int32_t unseen = available_now - seen_negatives - window_available(w, v, cut) -
-                         (self >= 0 && self != v && window_available(w, self, cut));
-        if (unseen < ENOUGH) continue;
+        if (available_negatives - seen_negatives < ENOUGH) continue; /* unseen but available */
         f->membership_repeated += repeated;
         f->membership_new += !repeated;
     }

@@ -9,6 +9,7 @@
 #include "data/columns.h"
 #include "data/csv.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,7 @@ const fr_option fr_import_options[] = {
 
 /* The feature file of ml_X.csv is ml_X.npy: float64 or float32 [events + 1, width]. */
 typedef struct side_features {
+    char *path;
     npy file;
     int64_t rows, width;
     float *block; /* [rows_per_block, width] */
@@ -56,7 +58,7 @@ static fr_status open_side(side_features *s, const char *input_path, int64_t row
             status = ALLOCATE(s->block, rows_per_block * s->width, err);
         }
     }
-    free(path);
+    s->path = path;
     return status;
 }
 
@@ -71,6 +73,10 @@ static fr_status gather_side(side_features *s, const csv *c, fr_error *err) {
             out[k] = s->file.field[0].size == 8
                          ? (float)((const double *)s->file.data)[from * s->width + k]
                          : ((const float *)s->file.data)[from * s->width + k];
+        for (int64_t k = 0; k < s->width; k++)
+            if (!isfinite(out[k]))
+                return fail(err, FR_EINPUT, "%s: row %lld: feature %lld is not a finite number",
+                            s->path, (long long)from, (long long)k + 1);
     }
     mapping_forget(&s->file.file, s->file.file.size);
     return FR_OK;
@@ -114,6 +120,7 @@ fr_status import_file(const char *input_path, const import_origin *origin, const
     side_features side = {0};
 
     fr_status status = input_open(&in, input_path, err);
+    in.context = context;
     if (status)
         input_close(&in);
     else
@@ -141,6 +148,7 @@ fr_status import_file(const char *input_path, const import_origin *origin, const
     csv_close(&c);
     npy_close(&side.file);
     free(side.block);
+    free(side.path);
     word_table_free(&words[0]);
     word_table_free(&words[1]);
     return status;

@@ -5,13 +5,23 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
-enum { RAW_BYTES = 1 << 17 };
+enum { RAW_BYTES = 1 << 17, WAIT_MILLISECONDS = 100 };
+
+/* Returns when there is something to read. A read that blocks would not see that the user wants to
+ * stop. */
+static fr_status wait_for_bytes(input *in, fr_error *err) {
+    struct pollfd ready = {.fd = in->fd, .events = POLLIN};
+    do TRY(context_check(in->context, err));
+    while (poll(&ready, 1, WAIT_MILLISECONDS) <= 0);
+    return FR_OK;
+}
 
 /* Refills `raw` when it is used up; an empty result means the end of the stored file. */
 static fr_status refill(input *in, fr_error *err) {
@@ -22,6 +32,7 @@ static fr_status refill(input *in, fr_error *err) {
         got = (ssize_t)(left < RAW_BYTES ? left : RAW_BYTES);
         if (got) memcpy(in->raw, in->memory + in->taken, (size_t)got);
     } else {
+        if (in->waits) TRY(wait_for_bytes(in, err));
         do got = read(in->fd, in->raw, RAW_BYTES);
         while (got < 0 && errno == EINTR);
         if (got < 0) return fail_errno(err, "%s: cannot be read", in->name);
@@ -56,6 +67,7 @@ fr_status input_open(input *in, const char *path, fr_error *err) {
     if (in->fd < 0 || fstat(in->fd, &facts)) return fail_errno(err, "%s: cannot be read", path);
     if (S_ISDIR(facts.st_mode))
         return fail(err, FR_EFILE, "%s: is a directory, expected a file", path);
+    in->waits = !S_ISREG(facts.st_mode);
     in->size = S_ISREG(facts.st_mode) ? facts.st_size : 0;
     return start(in, err);
 }
@@ -94,6 +106,7 @@ static fr_status inflate_some(input *in, unsigned char *out, size_t size, size_t
         z->avail_in = (uInt)(in->raw_end - in->raw_at);
         int result = inflate(z, Z_NO_FLUSH);
         in->raw_at = in->raw_end - z->avail_in;
+        at = in->taken - (int64_t)z->avail_in;
         if (result == Z_STREAM_END)
             in->inside = false;
         else if (result == Z_MEM_ERROR)

@@ -7,6 +7,7 @@
 #ifndef FR_DATA_INPUT_H
 #define FR_DATA_INPUT_H
 
+#include "base/context.h"
 #include "base/sha256.h"
 
 typedef struct input {
@@ -18,8 +19,10 @@ typedef struct input {
     struct z_stream_s *gzip; /* NULL for plain bytes */
     unsigned char *raw;      /* stored bytes not yet inflated */
     size_t raw_at, raw_end;
-    bool inside; /* within a gzip member */
-    bool ended;  /* the stored file was read to its end */
+    bool inside;               /* within a gzip member */
+    bool ended;                /* the stored file was read to its end */
+    bool waits;                /* a pipe or terminal: bytes may be long in coming */
+    const fr_context *context; /* asked for cancel while waiting; NULL or the caller's */
     sha256 hash;
 } input;
 

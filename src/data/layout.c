@@ -201,7 +201,8 @@ static void list_add(char *list, size_t size, const char *word) {
     (void)snprintf(list + n, size - n, "%s%s", n ? ", " : "", *word ? word : "(unnamed)");
 }
 
-static fr_status check_roles(layout *l, const name_list *names, const char *name, fr_error *err) {
+static fr_status check_roles(layout *l, const name_list *names, int64_t line, const char *name,
+                             fr_error *err) {
     bool found[ROLE_FEATURE + 1] = {false};
     char all[256] = "";
     for (int f = 0; f < l->fields; f++) {
@@ -215,29 +216,40 @@ static fr_status check_roles(layout *l, const name_list *names, const char *name
     for (role r = ROLE_SOURCE; r <= ROLE_TIME; r++)
         if (!found[r])
             return fail(err, FR_EINPUT,
-                        "%s:1: no column for the %s among: %s; name it with --columns %s=...", name,
-                        role_name(r), *all ? all : "(none)", role_name(r));
+                        "%s:%lld: no column for the %s among: %s; name it with --columns %s=...",
+                        name, (long long)line, role_name(r), *all ? all : "(none)", role_name(r));
     return FR_OK;
 }
 
-fr_status layout_detect(layout *out, const char *first, const char *row, const char *columns,
-                        const char *name, fr_error *err) {
+/* Names stand above numbers. A first line with words above words (ids, labels) is a row. */
+static bool has_names(const name_list *first, const name_list *row, bool alone) {
+    for (size_t f = 0; f < first->count; f++)
+        if (!is_number(first->at[f].text) &&
+            (alone || f >= row->count || is_number(row->at[f].text)))
+            return true;
+    return false;
+}
+
+fr_status layout_detect(layout *out, const char *first, const char *row, int64_t line,
+                        const char *columns, const char *name, fr_error *err) {
     *out = (layout){.separator = find_separator(first)};
     name_list names = {0}, values = {0};
     fr_status status = split(first, out->separator, &names, err);
     if (!status) status = split(row, out->separator, &values, err);
     if (status) goto done;
 
-    for (size_t f = 0; f < names.count; f++)
-        if (!is_number(names.at[f].text)) out->named = true;
+    out->named = has_names(&names, &values, first == row);
     bool list = !strcmp(names.at[names.count - 1].text, feature_list);
-    size_t fields = out->named && !list ? names.count : values.count;
+    size_t fields = list ? values.count : names.count;
     if (list && fields + 1 < names.count)
         fields = names.count; /* a row too short: said with its line */
     if (fields < 3 || fields > MAX_FIELDS) {
-        status = fail(err, FR_EINPUT,
-                      "%s:1: %zu column%s, expected at least 3: source, destination, time", name,
-                      fields, fields == 1 ? "" : "s");
+        status = fields < 3
+                     ? fail(err, FR_EINPUT,
+                            "%s:%lld: %zu column%s, expected at least 3: source, destination, time",
+                            name, (long long)line, fields, fields == 1 ? "" : "s")
+                     : fail(err, FR_EINPUT, "%s:%lld: %zu columns, expected at most %d", name,
+                            (long long)line, fields, MAX_FIELDS);
         goto done;
     }
     out->fields = (int)fields;
@@ -253,7 +265,7 @@ fr_status layout_detect(layout *out, const char *first, const char *row, const c
         for (size_t f = 0; f < fields; f++) out->roles[f] = f < 4 ? order[f] : ROLE_FEATURE;
     }
     if (columns) status = override(out, &names, columns, err);
-    if (!status) status = check_roles(out, &names, name, err);
+    if (!status) status = check_roles(out, &names, line, name, err);
     for (int f = 0; !out->dyglib && f < out->fields; f++)
         if (out->roles[f] == ROLE_INDEX) out->roles[f] = ROLE_SKIP;
 done:

@@ -29,9 +29,10 @@ typedef struct layout {
 } layout;
 
 /* `first` is the first line, `row` the first one of events (the same line if there are no names);
- * both end at their newline or 0. `columns` may be NULL. `name` is for messages. */
-fr_status layout_detect(layout *out, const char *first, const char *row, const char *columns,
-                        const char *name, fr_error *err);
+ * both end at their newline or 0. `columns` may be NULL. `name` and
+ * `line`, the number of the first line, are for messages. */
+fr_status layout_detect(layout *out, const char *first, const char *row, int64_t line,
+                        const char *columns, const char *name, fr_error *err);
 void layout_free(layout *l);
 
 /* "source", "time", ...: the role in words, for messages. */

@@ -202,8 +202,16 @@ static fr_status put_id(text_out *t, int64_t id, const word_list *words, fr_erro
                         Z_NO_FLUSH, err);
     const char *word = words->start.at[id];
     size_t n = (size_t)(words->start.at[id + 1] - word) - 1;
-    bool quote = memchr(word, ',', n) || strchr(" \t", word[0]) || strchr(" \t", word[n - 1]);
+    bool quote = memchr(word, ',', n) || memchr(word, '"', n) || strchr(" \t", word[0]) ||
+                 strchr(" \t", word[n - 1]);
     if (quote) TRY(put_text(t, "\"", 1, Z_NO_FLUSH, err));
+    for (const char *inner; (inner = memchr(word, '"', n));) { /* a quote is written twice */
+        size_t before = (size_t)(inner + 1 - word);
+        TRY(put_text(t, word, before, Z_NO_FLUSH, err));
+        TRY(put_text(t, "\"", 1, Z_NO_FLUSH, err));
+        word += before;
+        n -= before;
+    }
     TRY(put_text(t, word, n, Z_NO_FLUSH, err));
     return put_text(t, quote ? "\"," : ",", quote ? 2 : 1, Z_NO_FLUSH, err);
 }
@@ -245,8 +253,11 @@ static fr_status put_events(const fr_stream *s, text_out *t, const fr_context *c
 fr_status fr_stream_export(const fr_stream *s, const char *output, bool force,
                            const fr_context *context, fr_error *err) {
     struct stat facts;
-    if (!force && !stat(output, &facts))
-        return fail(err, FR_EFILE, "%s: exists; --force replaces it", output);
+    if (!stat(output, &facts)) {
+        if (!S_ISREG(facts.st_mode)) /* a directory, or a device that must not become a file */
+            return fail(err, FR_EFILE, "%s: exists and is not a file", output);
+        if (!force) return fail(err, FR_EFILE, "%s: exists; --force replaces it", output);
+    }
     text_out t = {.file.fd = -1};
     size_t n = strlen(output);
     fr_status status = writer_open(&t.file, output, err);

@@ -267,12 +267,15 @@ void fr_window_close(fr_window *w) {
 }
 
 fr_window_facts fr_window_get(const fr_window *w) {
+    int32_t met = 0; /* a catalog file may name destinations without events */
+    for (int32_t v = 0; v < w->destinations; v++)
+        met += w->destination_at[v + 1] > w->destination_at[v];
     fr_window_facts f = {.events = w->events,
                          .train = w->train,
                          .test = w->events - w->train,
                          .first = w->first,
                          .sources = w->sources,
-                         .destinations = w->destinations,
+                         .destinations = met,
                          .catalog_size = w->catalog_size,
                          .index_bytes = sizeof *w + w->memory.used};
     memcpy(f.catalog_sha256, w->catalog_sha256, sizeof f.catalog_sha256);
@@ -280,6 +283,17 @@ fr_window_facts fr_window_get(const fr_window *w) {
 }
 
 /* ---- queries ---- */
+
+bool window_covered(const fr_window *w, int32_t event) {
+    int32_t v = w->destination[event];
+    if (w->catalog_kind == CATALOG_TIME) return window_candidate(w, event, v);
+    return w->catalog_place[v] >= 0 && v != window_self(w, w->source[event]);
+}
+
+bool window_candidate(const fr_window *w, int32_t event, int32_t destination) {
+    return destination != window_self(w, w->source[event]) &&
+           window_available(w, destination, window_cut(w, event));
+}
 
 int32_t events_below(const int32_t *event, int32_t count, int32_t cut) {
     int32_t low = 0;

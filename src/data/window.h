@@ -91,4 +91,14 @@ static inline bool window_available(const fr_window *w, int32_t destination, int
     return at < w->destination_at[destination + 1] && w->destination_events[at] < cut;
 }
 
+/* The source as a destination, which is never its own candidate; -1 if there is no such thing. */
+static inline int32_t window_self(const fr_window *w, int32_t source) {
+    return w->self ? w->self[source] : -1;
+}
+
+/* Is the event's destination in the catalog the protocol ranks over? (PROTOCOL 3) */
+bool window_covered(const fr_window *w, int32_t event);
+/* Is a destination in the time-available catalog of the event? */
+bool window_candidate(const fr_window *w, int32_t event, int32_t destination);
+
 #endif

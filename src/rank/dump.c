@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* The number behind "first:" or "every:"; 0 if the text is something else. */
 static int64_t counted(const char *text, const char *word) {
@@ -28,7 +27,7 @@ static fr_status mark_list(dump *d, const char *list, bool *keep, fr_error *err)
             return fail(
                 err, FR_EUSAGE,
                 "option events: found \"%s\", expected all, first:N, every:N or rows 5,9,12", list);
-        if (event < d->w->train || event >= d->w->events || !engine_covered(d->w, (int32_t)event))
+        if (event < d->w->train || event >= d->w->events || !window_covered(d->w, (int32_t)event))
             return fail(err, FR_EUSAGE, "option events: row %lld is not a ranked event", row);
         keep[event - d->w->train] = true;
         p = end + (*end == ',');
@@ -44,7 +43,7 @@ static fr_status choose(dump *d, const char *events, fr_error *err) {
     fr_status status = first || every || all ? FR_OK : mark_list(d, events, keep, err);
     int64_t ranked = 0;
     for (int32_t k = 0; !status && k < test; k++) {
-        bool covered = engine_covered(d->w, d->w->train + k);
+        bool covered = window_covered(d->w, d->w->train + k);
         bool wanted = all || keep[k] || (first && ranked < first) || (every && ranked % every == 0);
         d->row[k] = covered && wanted ? d->rows++ : -1;
         ranked += covered;
@@ -56,12 +55,7 @@ static fr_status choose(dump *d, const char *events, fr_error *err) {
 fr_status dump_open(dump *d, const fr_window *w, const char *path, const char *events, bool force,
                     fr_error *err) {
     *d = (dump){.w = w};
-    struct stat facts;
-    if (!force && !stat(path, &facts))
-        return fail(err, FR_EFILE, "%s: exists; --force replaces it", path);
-    char *side = ranking_side_path(path, ".json");
-    free(side);
-    if (!side) return fail(err, FR_EUSAGE, "%s: expected a name that ends in .npy", path);
+    TRY(fr_ranking_check(path, force, err));
     if (!(d->path = strdup(path))) return fail_memory(err, strlen(path));
     TRY(ALLOCATE(d->row, w->events - w->train, err));
     TRY(choose(d, events && *events ? events : "all", err));

@@ -15,21 +15,15 @@ typedef struct engine {
     float **scores; /* [threads][destinations] worker scratch */
 } engine;
 
-bool engine_covered(const fr_window *w, int32_t event) {
-    int32_t v = w->destination[event];
-    if (w->catalog_kind == CATALOG_TIME) return window_available(w, v, window_cut(w, event));
-    return w->catalog_place[v] >= 0;
-}
-
-scored_event engine_event(const fr_window *w, int32_t event) {
+static scored_event describe(const fr_window *w, int32_t event) {
     int32_t cut = window_cut(w, event), v = w->destination[event];
     return (scored_event){.event = event,
                           .cut = cut,
                           .source = w->source[event],
                           .destination = v,
                           .place = event - w->train,
-                          .covered = engine_covered(w, event),
-                          .available = window_available(w, v, cut)};
+                          .covered = window_covered(w, event),
+                          .available = window_candidate(w, event, v)};
 }
 
 /* A score that is no number cannot be ranked (PROTOCOL 4): names event and candidate. */
@@ -63,7 +57,7 @@ static uint64_t fingerprint(const fr_scorer *scorer) {
 
 static fr_status rank_event(engine *e, int32_t event, int worker, fr_error *err) {
     const fr_window *w = e->w;
-    scored_event facts = engine_event(w, event);
+    scored_event facts = describe(w, event);
     if (!facts.covered && !facts.available) return FR_OK;
     fr_query query = {event, facts.source, window_time(w, event)};
     float *scores = e->scores[worker];

@@ -34,9 +34,4 @@ typedef struct probe {
 fr_status engine_run(const fr_window *w, fr_scorer *scorer, const probe *probes, int probe_count,
                      int64_t shard, const fr_context *context, fr_error *err);
 
-/* The facts of test event `event`, without scoring it. */
-scored_event engine_event(const fr_window *w, int32_t event);
-/* Is it in the catalog the protocol ranks over? (PROTOCOL 3) */
-bool engine_covered(const fr_window *w, int32_t event);
-
 #endif

@@ -141,12 +141,20 @@ fr_ranking_facts fr_ranking_get(const fr_ranking *r) {
 
 /* ---- files ---- */
 
-fr_status fr_ranking_save(const fr_ranking *r, const char *path, bool force, fr_error *err) {
+fr_status fr_ranking_check(const char *path, bool force, fr_error *err) {
     struct stat facts;
+    size_t n = strlen(path);
+    if (n < 5 || strcmp(path + n - 4, ".npy"))
+        return fail(err, FR_EUSAGE, "%s: expected a name that ends in .npy", path);
     if (!force && !stat(path, &facts))
         return fail(err, FR_EFILE, "%s: exists; --force replaces it", path);
+    return FR_OK;
+}
+
+fr_status fr_ranking_save(const fr_ranking *r, const char *path, bool force, fr_error *err) {
+    TRY(fr_ranking_check(path, force, err));
     char *side = ranking_side_path(path, ".json");
-    if (!side) return fail(err, FR_EUSAGE, "%s: expected a name that ends in .npy", path);
+    if (!side) return fail_memory(err, 0);
     npy_writer w = {0};
     fr_status status = npy_writer_open_struct(&w, path, fields, FIELDS, err);
     if (!status) status = npy_writer_put(&w, r->records, r->count, err);

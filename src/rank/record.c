@@ -128,7 +128,7 @@ static void sum_masses(const recorder *r, const float *scores, int32_t destinati
         tied[v % LANES] += scores[v] == positive ? mass : 0;
     }
     double total = r->popularity_total;
-    if (self >= 0 && self != destination) total -= r->popularity[self];
+    if (self >= 0) total -= r->popularity[self];
     out->pop_above = ((above[0] + above[1]) + (above[2] + above[3])) / total;
     out->pop_tied = ((tied[0] + tied[1]) + (tied[2] + tied[3])) / total;
     out->pop_self = r->popularity[destination] / total;
@@ -140,12 +140,11 @@ static fr_status read_scores(void *state, const scored_event *e, const float *sc
     recorder *r = state;
     fr_record *out = &r->records[e->place];
     float positive = scores[e->destination];
-    int32_t self = r->w->self ? r->w->self[e->source] : -1;
-    bool drop_self = self >= 0 && self != e->destination; /* never its own candidate (PROTOCOL 3) */
+    int32_t self = window_self(r->w, e->source); /* never its own candidate (PROTOCOL 3) */
     out->score = positive;
 
     counts available = count_available(r, scores, positive, e->cut);
-    if (drop_self && r->first[self] < e->cut) leave_out(&available, scores[self], positive);
+    if (self >= 0 && r->first[self] < e->cut) leave_out(&available, scores[self], positive);
     if (e->available) leave_out(&available, positive, positive);
     if (e->available && e->cut <= r->available_until) {
         out->avail_n = available.n + 1;
@@ -157,7 +156,7 @@ static fr_status read_scores(void *state, const scored_event *e, const float *sc
     counts ranked = available;
     if (r->w->catalog_kind != CATALOG_TIME) {
         ranked = count_fixed(r, scores, positive);
-        if (drop_self && r->in_catalog[self]) leave_out(&ranked, scores[self], positive);
+        if (self >= 0 && r->in_catalog[self]) leave_out(&ranked, scores[self], positive);
         leave_out(&ranked, positive, positive);
     }
     counts seen = count_seen(r, e, scores, self);
@@ -168,7 +167,7 @@ static fr_status read_scores(void *state, const scored_event *e, const float *sc
     out->seen_n = seen.n;
     out->seen_above = seen.above;
     out->seen_tied = seen.tied;
-    sum_masses(r, scores, e->destination, drop_self ? self : -1, out);
+    sum_masses(r, scores, e->destination, self, out);
     return FR_OK;
 }
 

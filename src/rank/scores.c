@@ -87,7 +87,7 @@ static fr_status match_rows(score_file *s, fr_error *err) {
     int32_t test = w->events - w->train;
     int64_t covered = 0;
     TRY(ALLOCATE(s->row, test, err));
-    for (int32_t k = 0; k < test; k++) s->row[k] = engine_covered(w, w->train + k) ? covered++ : -1;
+    for (int32_t k = 0; k < test; k++) s->row[k] = window_covered(w, w->train + k) ? covered++ : -1;
     if (!s->events.count) {
         if (s->rows == covered) return FR_OK;
         return fail(
@@ -114,7 +114,7 @@ static fr_status match_rows(score_file *s, fr_error *err) {
         s->row[place] = row;
     }
     for (int32_t k = 0; k < test; k++)
-        if (s->row[k] < 0 && engine_covered(w, w->train + k))
+        if (s->row[k] < 0 && window_covered(w, w->train + k))
             return fail(err, FR_EINPUT, "%s: no row for event %lld, a covered test event", s->path,
                         (long long)(w->first + w->train + k));
     return FR_OK;

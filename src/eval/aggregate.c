@@ -1,0 +1,178 @@
+/* aggregate.c - expected sampled metrics over all records (fullrank.h, chapter 11).
+ *
+ * A catalog has some hundred or thousand places for a positive to land, and a file may have a
+ * million events: most are equal in everything a sampler looks at. Events are therefore grouped by
+ * their pools in a hash table, and each group is computed once per K. Groups keep the order in
+ * which they first appear, so sums depend on the records alone.
+ *
+ * Draws of different events are independent, so the variance of the sampled MRR over evaluation
+ * seeds is the sum of the events' variances over the square of their number.
+ */
+#include "base/shards.h"
+#include "eval/check.h"
+#include "eval/sampler.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct group {
+    expected_pool pool[SAMPLER_POOLS]; /* without draws */
+    int64_t events;
+} group;
+
+typedef struct groups {
+    ARRAY(group) list;
+    int32_t *slot;     /* [slots] number of the group + 1, 0 = free */
+    size_t slots;      /* a power of two, at least twice the groups */
+    int64_t uncovered; /* events outside the catalog that count as 0 */
+    double most;       /* negatives of the largest catalog */
+} groups;
+
+/* The numbers that tell groups apart. They are never -0 or NaN, so equal values have equal bits. */
+typedef struct group_key {
+    uint64_t bits[3 * SAMPLER_POOLS];
+} group_key;
+
+static group_key key_of(const expected_pool *pool) {
+    double numbers[] = {pool[0].size, pool[0].above, pool[0].tied,
+                        pool[1].size, pool[1].above, pool[1].tied};
+    group_key key;
+    _Static_assert(sizeof key.bits == sizeof numbers, "one word per number");
+    memcpy(key.bits, numbers, sizeof numbers);
+    return key;
+}
+
+static size_t hash(const group_key *key) {
+    uint64_t h = 0;
+    for (int i = 0; i < 3 * SAMPLER_POOLS; i++) {
+        h = (h ^ key->bits[i]) * 0x9e3779b97f4a7c15u; /* 2^64 / golden ratio: mixes upwards */
+        h ^= h >> 32;
+    }
+    return (size_t)h;
+}
+
+/* The slot of `pool`: taken by its group, or the free one where it belongs. */
+static int32_t *find_slot(const groups *g, const expected_pool *pool) {
+    group_key key = key_of(pool);
+    for (size_t at = hash(&key);; at++) {
+        int32_t *slot = &g->slot[at & (g->slots - 1)];
+        if (!*slot) return slot;
+        group_key other = key_of(g->list.at[*slot - 1].pool);
+        if (memcmp(key.bits, other.bits, sizeof key.bits) == 0) return slot;
+    }
+}
+
+static fr_status enlarge(groups *g, fr_error *err) {
+    free(g->slot);
+    g->slots = g->slots ? 4 * g->slots : 1024;
+    TRY(ALLOCATE(g->slot, g->slots, err));
+    for (size_t i = 0; i < g->list.count; i++) *find_slot(g, g->list.at[i].pool) = (int32_t)i + 1;
+    return FR_OK;
+}
+
+static fr_status add_event(groups *g, const expected_pool *pool, fr_error *err) {
+    if (2 * (g->list.count + 1) > g->slots) TRY(enlarge(g, err));
+    int32_t *slot = find_slot(g, pool);
+    if (!*slot) {
+        group fresh = {.pool = {pool[0], pool[1]}};
+        ARRAY_PUSH(&g->list, fresh, err);
+        *slot = (int32_t)g->list.count;
+    }
+    g->list.at[*slot - 1].events++;
+    return FR_OK;
+}
+
+static fr_status collect(groups *g, const sampler *s, const fr_record *records, int64_t count,
+                         int oov, fr_error *err) {
+    for (int64_t i = 0; i < count; i++) {
+        const fr_record *r = &records[i];
+        expected_pool pool[SAMPLER_POOLS] = {0};
+        if (!r->covered) {
+            g->uncovered += oov == FR_OOV_ZERO && !s->subgroup;
+        } else if (s->pools(r, pool)) {
+            if (r->n - 1 > g->most) g->most = r->n - 1;
+            TRY(add_event(g, pool, err));
+        }
+    }
+    return FR_OK;
+}
+
+/* One K: the groups' moments, computed in shards by all threads, then summed in order. */
+enum { SHARD = 128 };
+
+typedef struct moments_job {
+    const groups *g;
+    const sampler *s;
+    const fr_sampling *sampling;
+    int64_t k;
+    expected_moments *moments; /* [groups] */
+    bool *counted;             /* [groups] */
+    expected_scratch *scratch; /* [threads] */
+} moments_job;
+
+static fr_status compute_shard(void *job, int64_t shard, int worker, fr_error *err) {
+    moments_job *j = job;
+    size_t from = (size_t)shard * SHARD, to = from + SHARD;
+    if (to > j->g->list.count) to = j->g->list.count;
+    for (size_t i = from; i < to; i++) {
+        const group *here = &j->g->list.at[i];
+        expected_pool pool[SAMPLER_POOLS] = {here->pool[0], here->pool[1]};
+        j->counted[i] = j->s->deal(j->k, j->sampling->small, pool);
+        if (!j->counted[i]) continue;
+        TRY(expected_compute(pool, pool[1].draws ? 2 : 1, j->sampling->hits,
+                             j->sampling->hits_count, &j->scratch[worker], &j->moments[i], err));
+    }
+    return FR_OK;
+}
+
+static void sum_groups(const moments_job *j, fr_expected *out) {
+    double rr = 0, variance = 0, hits[FR_HITS_MAX] = {0};
+    for (size_t i = 0; i < j->g->list.count; i++) {
+        int64_t events = j->g->list.at[i].events;
+        const expected_moments *m = &j->moments[i];
+        if (!j->counted[i]) {
+            out->ineligible += events;
+            continue;
+        }
+        rr += (double)events * m->rr;
+        variance += (double)events * m->variance;
+        for (int k = 0; k < j->sampling->hits_count; k++) hits[k] += (double)events * m->hits[k];
+        out->events += events;
+    }
+    if (out->events) out->events += j->g->uncovered; /* they add nothing to the sums */
+    double events = out->events ? (double)out->events : NAN;
+    out->mrr = rr / events;
+    out->sd = sqrt(variance) / events;
+    for (int k = 0; k < j->sampling->hits_count; k++) out->hits[k] = hits[k] / events;
+}
+
+fr_status fr_expected_compute(const fr_record *records, int64_t count, const fr_sampling *sampling,
+                              const fr_context *context, fr_expected *out, fr_error *err) {
+    groups g = {0};
+    moments_job job = {.g = &g, .sampling = sampling};
+    int threads = context_threads(context);
+    TRY(sampling_check(sampling, &job.s, err));
+    TRY(check_records(records, count, sampling->oov, err));
+    fr_status status = collect(&g, job.s, records, count, sampling->oov, err);
+    if (!status) status = ALLOCATE(job.moments, g.list.count, err);
+    if (!status) status = ALLOCATE(job.counted, g.list.count, err);
+    if (!status) status = ALLOCATE(job.scratch, threads, err);
+    for (int i = 0; i < sampling->k_count && !status; i++) {
+        job.k = sampling->k[i];
+        out[i] = (fr_expected){.k = job.k};
+        memset(job.counted, 0, g.list.count * sizeof *job.counted);
+        bool skipped = !job.s->replaced && (double)job.k > g.most;
+        if (!skipped)
+            status = shards_run(context, NULL, ((int64_t)g.list.count + SHARD - 1) / SHARD,
+                                compute_shard, &job, err);
+        if (!status) sum_groups(&job, &out[i]);
+    }
+    for (int i = 0; job.scratch && i < threads; i++) expected_scratch_free(&job.scratch[i]);
+    free(job.scratch);
+    free(job.counted);
+    free(job.moments);
+    free(g.slot);
+    free(g.list.at);
+    return status;
+}

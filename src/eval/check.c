@@ -1,0 +1,47 @@
+/* check.c - see check.h. */
+#include "eval/check.h"
+
+static bool counts_fit(int32_t size, int32_t above, int32_t tied) {
+    return size >= 0 && above >= 0 && tied >= 0 && above <= size && tied <= size - above;
+}
+
+static fr_status check_record(const fr_record *r, int64_t number, fr_error *err) {
+    long long row = (long long)number, event = (long long)r->event;
+    if (r->covered) {
+        int32_t negatives = r->n - 1;
+        if (r->n < 1 || !counts_fit(negatives, r->above, r->tied))
+            return fail(err, FR_EINPUT,
+                        "record %lld (event %lld): %d above and %d tied, expected counts among the "
+                        "other %d of a catalog of %d",
+                        row, event, r->above, r->tied, negatives, r->n);
+        if (!counts_fit(r->seen_n, r->seen_above, r->seen_tied) || r->seen_n > negatives ||
+            r->seen_above > r->above || r->seen_tied > r->tied ||
+            r->seen_n - r->seen_above - r->seen_tied > negatives - r->above - r->tied)
+            return fail(err, FR_EINPUT,
+                        "record %lld (event %lld): of %d seen negatives %d above and %d tied, "
+                        "expected a part of %d with %d above and %d tied",
+                        row, event, r->seen_n, r->seen_above, r->seen_tied, negatives, r->above,
+                        r->tied);
+        double mass = r->pop_above + r->pop_tied + r->pop_self; /* NaN: not recorded */
+        if (r->pop_above < 0 || r->pop_tied < 0 || r->pop_self < 0 || mass > 1 + 1e-9)
+            return fail(err, FR_EINPUT,
+                        "record %lld (event %lld): popularity %g above, %g tied, %g of its own, "
+                        "expected shares of 1",
+                        row, event, r->pop_above, r->pop_tied, r->pop_self);
+    }
+    if (r->avail_n >= 0 &&
+        (r->avail_n < 1 || !counts_fit(r->avail_n - 1, r->avail_above, r->avail_tied)))
+        return fail(err, FR_EINPUT,
+                    "record %lld (event %lld): %d above and %d tied, expected counts among the "
+                    "others of a time-available catalog of %d",
+                    row, event, r->avail_above, r->avail_tied, r->avail_n);
+    return FR_OK;
+}
+
+fr_status check_records(const fr_record *records, int64_t count, int oov, fr_error *err) {
+    if (oov != FR_OOV_EXCLUDE && oov != FR_OOV_ZERO)
+        return fail(err, FR_EUSAGE, "oov %d is not known, expected FR_OOV_EXCLUDE or FR_OOV_ZERO",
+                    oov);
+    for (int64_t i = 0; i < count; i++) TRY(check_record(&records[i], i, err));
+    return FR_OK;
+}

@@ -1,0 +1,148 @@
+/* draws.c - see draws.h. Each seed is one shard, summed in record order by one thread. */
+#include "eval/draws.h"
+
+#include "base/rng.h"
+#include "base/shards.h"
+#include "eval/check.h"
+#include "eval/sampler.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void draws_nested(const fr_record *record, uint64_t seed, const int64_t *k, int k_count,
+                  draw_counts *out) {
+    const rng_key key = {.seed = seed, .purpose = RNG_DRAWS};
+    uint32_t left = (uint32_t)record->n - 1, above = (uint32_t)record->above,
+             tied = (uint32_t)record->tied;
+    uint32_t position = 0;
+    draw_counts drawn = {0};
+    for (int i = 0; i < k_count; i++) {
+        while (position < k[i] && left > 0) {
+            uint32_t pick = rng_below(key, (uint64_t)record->event, position++, left--);
+            if (pick < above) {
+                above--;
+                drawn.above++;
+            } else if (pick < above + tied) {
+                tied--;
+                drawn.tied++;
+            }
+        }
+        out[i] = drawn;
+    }
+}
+
+/* Run memory of fr_draws_compute. */
+typedef struct draws_job {
+    const fr_record *records;
+    int64_t count;
+    int small;
+    uint64_t seed;
+    int k_count;
+    int64_t *k;      /* [k_count] ascending */
+    int *place;      /* [k_count] of each in the caller's list */
+    int64_t *events; /* [k_count] counted; 0 = skipped */
+    double *each;    /* [seeds][k_count], in the caller's order */
+} draws_job;
+
+static bool counts(const draws_job *job, const fr_record *r, int64_t k) {
+    return r->covered && r->n > 1 && (job->small == FR_SMALL_WHOLE || k < r->n);
+}
+
+static fr_status draw_seed(void *user, int64_t shard, int worker, fr_error *err) {
+    const draws_job *job = user;
+    draw_counts *drawn = NULL;
+    (void)worker;
+    TRY(ALLOCATE(drawn, job->k_count, err));
+    double *sum = job->each + shard * job->k_count;
+    memset(sum, 0, (size_t)job->k_count * sizeof *sum);
+    for (int64_t i = 0; i < job->count; i++) {
+        const fr_record *r = &job->records[i];
+        if (!r->covered) continue;
+        draws_nested(r, job->seed + (uint64_t)shard, job->k, job->k_count, drawn);
+        for (int k = 0; k < job->k_count; k++)
+            if (counts(job, r, job->k[k]))
+                sum[job->place[k]] += 2.0 / (2.0 + 2.0 * drawn[k].above + drawn[k].tied);
+    }
+    for (int k = 0; k < job->k_count; k++)
+        sum[job->place[k]] /= job->events[k] ? (double)job->events[k] : NAN;
+    free(drawn);
+    return FR_OK;
+}
+
+/* Ascending K, each with its place in the caller's list: insertion sort, lists are short. */
+static void order_k(draws_job *job, const int64_t *k) {
+    for (int i = 0; i < job->k_count; i++) {
+        int at = i;
+        for (; at > 0 && job->k[at - 1] > k[i]; at--) {
+            job->k[at] = job->k[at - 1];
+            job->place[at] = job->place[at - 1];
+        }
+        job->k[at] = k[i];
+        job->place[at] = i;
+    }
+}
+
+/* The same events as the expectation has: see fr_expected_compute. */
+static void count_events(draws_job *job, int oov) {
+    int64_t uncovered = 0, most = 0;
+    for (int64_t i = 0; i < job->count; i++) {
+        const fr_record *r = &job->records[i];
+        uncovered += !r->covered && oov == FR_OOV_ZERO;
+        if (r->covered && r->n - 1 > most) most = r->n - 1;
+        for (int k = 0; k < job->k_count; k++) job->events[k] += counts(job, r, job->k[k]);
+    }
+    for (int k = 0; k < job->k_count; k++) {
+        if (job->k[k] > most) job->events[k] = 0;
+        if (job->events[k]) job->events[k] += uncovered;
+    }
+}
+
+static void mean_and_sd(const draws_job *job, int64_t seeds, int place, fr_draws *out) {
+    double sum = 0, squares = 0;
+    for (int64_t s = 0; s < seeds; s++) sum += job->each[s * job->k_count + place];
+    out->mrr = sum / (double)seeds;
+    for (int64_t s = 0; s < seeds; s++) {
+        double away = job->each[s * job->k_count + place] - out->mrr;
+        squares += away * away;
+    }
+    out->sd = seeds > 1 ? sqrt(squares / (double)(seeds - 1)) : NAN;
+}
+
+fr_status fr_draws_compute(const fr_record *records, int64_t count, const fr_sampling *sampling,
+                           uint64_t seed, int64_t seeds, const fr_context *context, fr_draws *out,
+                           double *each, fr_error *err) {
+    const sampler *s;
+    TRY(sampling_check(sampling, &s, err));
+    if (strcmp(s->definition.name, "uniform") != 0)
+        return fail(err, FR_EUSAGE,
+                    "draws with sampler %s, expected uniform: others have their "
+                    "exact expectation only",
+                    s->definition.name);
+    if (seeds < 1) return fail(err, FR_EUSAGE, "%lld seeds, expected at least 1", (long long)seeds);
+    TRY(check_records(records, count, sampling->oov, err));
+
+    fr_status status;
+    arena memory = {0};
+    draws_job job = {.records = records,
+                     .count = count,
+                     .small = sampling->small,
+                     .seed = seed,
+                     .k_count = sampling->k_count,
+                     .each = each};
+    if ((status = TAKE(&memory, job.k, job.k_count, err))) goto done;
+    if ((status = TAKE(&memory, job.place, job.k_count, err))) goto done;
+    if ((status = TAKE(&memory, job.events, job.k_count, err))) goto done;
+    if (!each && (status = TAKE(&memory, job.each, seeds * job.k_count, err))) goto done;
+    order_k(&job, sampling->k);
+    count_events(&job, sampling->oov);
+    if ((status = shards_run(context, "draws", seeds, draw_seed, &job, err))) goto done;
+    for (int k = 0; k < job.k_count; k++) {
+        int place = job.place[k];
+        out[place] = (fr_draws){.k = job.k[k], .events = job.events[k]};
+        mean_and_sd(&job, seeds, place, &out[place]);
+    }
+done:
+    arena_free(&memory);
+    return status;
+}

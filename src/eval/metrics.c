@@ -1,0 +1,349 @@
+/* metrics.c - metrics over the full catalog, each one registered struct that explains itself.
+ *
+ * Most metrics are the mean of one number per event over the events they apply to: they name two
+ * small functions, `applies` and `value`, and share mean_over. The others bring a `compute` of
+ * their own. To add a metric, add a struct to the table at the end: help, lists and JSON follow.
+ */
+#include "eval/metrics.h"
+
+#include "base/memory.h"
+#include "eval/check.h"
+#include "eval/definition.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct request {
+    const struct metric *metric;
+    const fr_record *records;
+    int64_t count;
+    int oov;
+    int64_t k; /* of hits@k */
+} request;
+
+typedef struct metric {
+    fr_definition definition; /* first: fr_metric_get hands out a pointer to it */
+    fr_status (*compute)(const request *q, fr_metric_value *out, fr_error *err);
+    bool (*applies)(const fr_record *r);            /* to a covered event */
+    double (*value)(const fr_record *r, int64_t k); /* of a covered event */
+    bool (*missed)(const fr_record *r); /* to an uncovered event, which counts 0 if oov is zero */
+} metric;
+
+/* ---- one number per event ---- */
+
+static double rank_of(double above, double tied) { return 1 + above + tied / 2; }
+
+static bool every(const fr_record *r) {
+    (void)r;
+    return true;
+}
+static bool is_repeated(const fr_record *r) { return r->repeated; }
+static bool is_new(const fr_record *r) { return !r->repeated; }
+static bool is_available(const fr_record *r) { return r->avail_n > 0; }
+
+static double rank_value(const fr_record *r, int64_t k) {
+    (void)k;
+    return rank_of(r->above, r->tied);
+}
+static double rr_value(const fr_record *r, int64_t k) { return 1 / rank_value(r, k); }
+static double hits_value(const fr_record *r, int64_t k) { return rank_value(r, k) <= (double)k; }
+static double optimistic_value(const fr_record *r, int64_t k) {
+    (void)k;
+    return 1 / (1.0 + r->above);
+}
+static double pessimistic_value(const fr_record *r, int64_t k) {
+    (void)k;
+    return 1 / (1.0 + r->above + r->tied);
+}
+static double random_ties_value(const fr_record *r, int64_t k) {
+    (void)k;
+    return harmonic(r->above, (int64_t)r->above + r->tied + 1) / (1.0 + r->tied);
+}
+static double seen_value(const fr_record *r, int64_t k) {
+    (void)k;
+    return 1 / rank_of(r->seen_above, r->seen_tied);
+}
+static double unseen_value(const fr_record *r, int64_t k) {
+    (void)k;
+    return 1 / rank_of(r->above - r->seen_above, r->tied - r->seen_tied);
+}
+static double available_value(const fr_record *r, int64_t k) {
+    (void)k;
+    return 1 / rank_of(r->avail_above, r->avail_tied);
+}
+static double chance_value(const fr_record *r, int64_t k) {
+    (void)k;
+    return harmonic(0, r->n) / r->n;
+}
+
+/* H_n has an expansion in 1/n whose first terms are exact to the last digit from n = 64 on; the
+ * difference of two of them is written so that equal leading parts never meet. */
+double harmonic(int64_t low, int64_t high) {
+    enum { DIRECT = 64, LARGE = 64 };
+    double sum = 0;
+    int64_t from = low;
+    for (; from < high && (from < LARGE || high - from <= DIRECT); from++)
+        sum += 1 / (double)(from + 1);
+    if (from == high) return sum;
+    double a = (double)from, b = (double)high, d = b - a, a2 = a * a, b2 = b * b;
+    double tail = log1p(d / a) - d / (2 * a * b) + d * (a + b) / (12 * a2 * b2);
+    return sum + tail - (1 / (a2 * a2) - 1 / (b2 * b2)) / 120 +
+           (1 / (a2 * a2 * a2) - 1 / (b2 * b2 * b2)) / 252;
+}
+
+/* ---- over all events ---- */
+
+static fr_status mean_over(const request *q, fr_metric_value *out, fr_error *err) {
+    const metric *m = q->metric;
+    double sum = 0;
+    (void)err;
+    out->events = 0;
+    for (int64_t i = 0; i < q->count; i++) {
+        const fr_record *r = &q->records[i];
+        if (r->covered && m->applies(r)) {
+            sum += m->value(r, q->k);
+            out->events++;
+        } else if (!r->covered && q->oov == FR_OOV_ZERO && m->missed && m->missed(r)) {
+            out->events++;
+        }
+    }
+    out->value = sum / (out->events ? (double)out->events : NAN);
+    return FR_OK;
+}
+
+static fr_metric_value mean_of(const request *q, bool (*missed)(const fr_record *),
+                               double (*value)(const fr_record *, int64_t)) {
+    metric m = {.applies = every, .value = value, .missed = missed};
+    request inner = *q;
+    fr_metric_value out;
+    inner.metric = &m;
+    (void)mean_over(&inner, &out, NULL); /* never fails */
+    return out;
+}
+
+/* The time-available catalog may hold positives that the catalog of the records does not. */
+static fr_status mean_available(const request *q, fr_metric_value *out, fr_error *err) {
+    double sum = 0;
+    (void)err;
+    out->events = 0;
+    for (int64_t i = 0; i < q->count; i++) {
+        if (!is_available(&q->records[i])) continue;
+        sum += available_value(&q->records[i], 0);
+        out->events++;
+    }
+    out->value = sum / (out->events ? (double)out->events : NAN);
+    return FR_OK;
+}
+
+static int by_size(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static fr_status median_rank(const request *q, fr_metric_value *out, fr_error *err) {
+    int64_t *half_ranks = NULL, n = 0; /* whole numbers: 2 r */
+    TRY(ALLOCATE(half_ranks, q->count, err));
+    for (int64_t i = 0; i < q->count; i++)
+        if (q->records[i].covered)
+            half_ranks[n++] = 2 + 2 * (int64_t)q->records[i].above + q->records[i].tied;
+    qsort(half_ranks, (size_t)n, sizeof *half_ranks, by_size);
+    out->events = n;
+    int64_t middle = n / 2, before = (n - 1) / 2; /* the same one if n is odd */
+    out->value = n ? (double)(half_ranks[before] + half_ranks[middle]) / 4 : NAN;
+    free(half_ranks);
+    return FR_OK;
+}
+
+static fr_status adjusted_mrr(const request *q, fr_metric_value *out, fr_error *err) {
+    (void)err;
+    fr_metric_value mrr = mean_of(q, NULL, rr_value), chance = mean_of(q, NULL, chance_value);
+    out->events = mrr.events;
+    out->value = chance.value < 1 ? (mrr.value - chance.value) / (1 - chance.value) : NAN;
+    return FR_OK;
+}
+
+static fr_status tie_spread(const request *q, fr_metric_value *out, fr_error *err) {
+    (void)err;
+    fr_metric_value most = mean_of(q, every, optimistic_value),
+                    least = mean_of(q, every, pessimistic_value);
+    out->events = most.events;
+    out->value = most.value - least.value; /* the other two rules lie between */
+    return FR_OK;
+}
+
+static int64_t count_covered(const request *q) {
+    int64_t covered = 0;
+    for (int64_t i = 0; i < q->count; i++) covered += q->records[i].covered != 0;
+    return covered;
+}
+
+static fr_status ranked_events(const request *q, fr_metric_value *out, fr_error *err) {
+    (void)err;
+    *out = (fr_metric_value){(double)count_covered(q), q->count};
+    return FR_OK;
+}
+
+static fr_status coverage(const request *q, fr_metric_value *out, fr_error *err) {
+    (void)err;
+    double events = q->count ? (double)q->count : NAN;
+    *out = (fr_metric_value){(double)count_covered(q) / events, q->count};
+    return FR_OK;
+}
+
+static fr_status tied_events(const request *q, fr_metric_value *out, fr_error *err) {
+    (void)err;
+    int64_t ties = 0;
+    for (int64_t i = 0; i < q->count; i++) ties += q->records[i].covered && q->records[i].tied > 0;
+    *out = (fr_metric_value){(double)ties, count_covered(q)};
+    return FR_OK;
+}
+
+/* ---- the registry ---- */
+
+#define AB "With a candidates scoring above the positive and b others scoring equal, "
+
+static const metric metrics[] = {
+    {{"mrr", "mean reciprocal rank",
+      AB "the average rank is r = 1 + a + b/2 and MRR is the mean of 1/r over ranked events; under "
+         "oov = zero an event outside the catalog counts 0."},
+     .compute = mean_over,
+     .applies = every,
+     .value = rr_value,
+     .missed = every},
+    {{"hits@k", "share of events ranked within k",
+      AB
+      "the average rank is r = 1 + a + b/2 and Hits@k is the share of events with r <= k, for any "
+      "k: hits@1, hits@10. Under oov = zero an event outside the catalog is no hit."},
+     .compute = mean_over,
+     .applies = every,
+     .value = hits_value,
+     .missed = every},
+    {{"mrr-repeated", "MRR of repeated positives",
+      "MRR over the events whose source and destination have met before, ranked in the whole "
+      "catalog."},
+     .compute = mean_over,
+     .applies = is_repeated,
+     .value = rr_value,
+     .missed = is_repeated},
+    {{"mrr-new", "MRR of new positives",
+      "MRR over the events whose source and destination have not met before, ranked in the whole "
+      "catalog."},
+     .compute = mean_over,
+     .applies = is_new,
+     .value = rr_value,
+     .missed = is_new},
+    {{"all-seen", "repeated positives among all seen",
+      "Each repeated positive is ranked among all catalog destinations its source has met: mean of "
+      "1 / (1 + seen_above + seen_tied/2) over ranked repeated events. No sampling: not the "
+      "repeated-seen cell."},
+     .compute = mean_over,
+     .applies = is_repeated,
+     .value = seen_value},
+    {{"all-unseen", "new positives among all unseen",
+      "Each new positive is ranked among all catalog destinations its source has not met: mean of "
+      "1 / (1 + a' + b'/2) over ranked new events, a' = above - seen_above, b' = tied - seen_tied. "
+      "No sampling: not the new-unseen cell."},
+     .compute = mean_over,
+     .applies = is_new,
+     .value = unseen_value},
+    {{"mrr-available", "MRR in the time-available catalog",
+      "The catalog of an event holds every destination that appeared before it: mean of 1 / (1 + "
+      "avail_above + avail_tied/2) over the events whose positive is among them."},
+     .compute = mean_available},
+    {{"mrr-adjusted", "MRR adjusted for chance",
+      "(MRR - E0) / (1 - E0), where E0 is the mean over the same events of H_n / n, what a random "
+      "order of the n candidates is expected to get (H_n = 1 + 1/2 + ... + 1/n). 0 is chance, 1 is "
+      "perfect, below 0 is worse than chance; comparable across catalog sizes. Over ranked events, "
+      "whatever oov is."},
+     .compute = adjusted_mrr},
+    {{"mean-rank", "mean rank",
+      "Mean of the average rank r = 1 + a + b/2 over ranked events, whatever oov is: an event "
+      "outside the catalog has no rank."},
+     .compute = mean_over,
+     .applies = every,
+     .value = rank_value},
+    {{"median-rank", "median rank",
+      "Median of the average rank r = 1 + a + b/2 over ranked events, whatever oov is; the mean of "
+      "the two middle ones if their number is even."},
+     .compute = median_rank},
+    {{"mrr-optimistic", "MRR, ties in favour",
+      AB "the mean of 1/(1 + a): the positive comes first among equals. A constant scorer gets 1."},
+     .compute = mean_over,
+     .applies = every,
+     .value = optimistic_value,
+     .missed = every},
+    {{"mrr-pessimistic", "MRR, ties against",
+      AB "the mean of 1/(1 + a + b): the positive comes last among equals."},
+     .compute = mean_over,
+     .applies = every,
+     .value = pessimistic_value,
+     .missed = every},
+    {{"mrr-random-ties", "MRR, expected over random tie order",
+      AB "the mean of (H_{a+b+1} - H_a) / (b+1), the expectation of 1/rank when equals are put in "
+         "random order (H_n = 1 + 1/2 + ... + 1/n)."},
+     .compute = mean_over,
+     .applies = every,
+     .value = random_ties_value,
+     .missed = every},
+    {{"tie-spread", "largest difference between tie rules",
+      "mrr-optimistic minus mrr-pessimistic; mrr and mrr-random-ties lie between them. Above 1e-4 "
+      "the tie rule decides digits people report, and a warning is due."},
+     .compute = tie_spread},
+    {{"ties", "events with ties",
+      "Number of ranked events in which at least one other candidate has exactly the score of the "
+      "positive."},
+     .compute = tied_events},
+    {{"ranked", "ranked events",
+      "Number of test events whose positive is in the catalog. The others are left out (oov = "
+      "exclude) or count 0 (oov = zero)."},
+     .compute = ranked_events},
+    {{"coverage", "share of events ranked",
+      "Ranked events over all test events: the share whose positive is in the catalog."},
+     .compute = coverage},
+};
+
+enum { METRICS = sizeof metrics / sizeof *metrics };
+
+static const char hits_name[] = "hits@k";
+
+const fr_definition *fr_metric_get(int index) {
+    return index >= 0 && index < METRICS ? &metrics[index].definition : NULL;
+}
+
+static const metric *lookup(const char *text, int64_t *k) {
+    *k = 0;
+    for (int i = 0; i < METRICS; i++) {
+        const char *name = metrics[i].definition.name;
+        if (strcmp(text, name) == 0) return &metrics[i];
+        if (strcmp(name, hits_name) == 0 && definition_match(text, "hits", '@', k) && *k > 0)
+            return &metrics[i];
+    }
+    return NULL;
+}
+
+const fr_definition *fr_metric_find(const char *text, int64_t *k) {
+    int64_t number;
+    const metric *found = lookup(text, k ? k : &number);
+    return found ? &found->definition : NULL;
+}
+
+static fr_status find(const char *text, request *q, fr_error *err) {
+    q->metric = lookup(text, &q->k);
+    if (!q->metric) return definition_unknown("metric", text, fr_metric_get, err);
+    if (q->metric->value == hits_value && q->k == 0)
+        return fail(err, FR_EUSAGE, "metric %s needs a number, such as hits@10", text);
+    return FR_OK;
+}
+
+fr_status fr_metrics_compute(const fr_record *records, int64_t count, int oov,
+                             const char *const *name, int names, fr_metric_value *out,
+                             fr_error *err) {
+    request q = {.records = records, .count = count, .oov = oov};
+    TRY(check_records(records, count, oov, err));
+    for (int i = 0; i < names; i++) {
+        TRY(find(name[i], &q, err));
+        TRY(q.metric->compute(&q, &out[i], err));
+    }
+    return FR_OK;
+}

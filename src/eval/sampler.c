@@ -1,0 +1,222 @@
+/* sampler.c - see sampler.h. The table at the end is the documentation. */
+#include "eval/sampler.h"
+
+#include "eval/definition.h"
+
+#include <math.h>
+
+/* ---- pools: what a record says about the places negatives come from ---- */
+
+static expected_pool catalog_pool(const fr_record *r) {
+    return (expected_pool){.size = r->n - 1.0, .above = r->above, .tied = r->tied};
+}
+
+static expected_pool seen_pool(const fr_record *r) {
+    return (expected_pool){.size = r->seen_n, .above = r->seen_above, .tied = r->seen_tied};
+}
+
+static expected_pool unseen_pool(const fr_record *r) {
+    return (expected_pool){.size = r->n - 1.0 - r->seen_n,
+                           .above = r->above - r->seen_above,
+                           .tied = r->tied - r->seen_tied};
+}
+
+static bool from_catalog(const fr_record *r, expected_pool pool[]) {
+    pool[0] = catalog_pool(r);
+    return true;
+}
+
+static bool from_catalog_replaced(const fr_record *r, expected_pool pool[]) {
+    pool[0] = catalog_pool(r);
+    pool[0].replaced = true;
+    return true;
+}
+
+static bool from_popularity(const fr_record *r, expected_pool pool[]) {
+    double size = fmax(0, 1 - r->pop_self);
+    pool[0] =
+        (expected_pool){.size = size, .above = r->pop_above, .tied = r->pop_tied, .replaced = true};
+    return r->pop_above >= 0 && r->pop_tied >= 0 && size >= 0; /* false for NaN: not recorded */
+}
+
+static bool from_seen(const fr_record *r, expected_pool pool[]) {
+    pool[0] = seen_pool(r);
+    return true;
+}
+
+static bool from_unseen(const fr_record *r, expected_pool pool[]) {
+    pool[0] = unseen_pool(r);
+    return true;
+}
+
+static bool from_seen_and_unseen(const fr_record *r, expected_pool pool[]) {
+    pool[0] = seen_pool(r);
+    pool[1] = unseen_pool(r);
+    return true;
+}
+
+/* A cell of the 2x2 table draws from its first pool; of the other one only the size matters, for
+ * who is eligible. */
+static bool cell(expected_pool drawn, expected_pool other, expected_pool pool[]) {
+    pool[0] = drawn;
+    pool[1] = (expected_pool){.size = other.size};
+    return true;
+}
+static bool repeated_seen(const fr_record *r, expected_pool pool[]) {
+    return r->repeated && cell(seen_pool(r), unseen_pool(r), pool);
+}
+static bool repeated_unseen(const fr_record *r, expected_pool pool[]) {
+    return r->repeated && cell(unseen_pool(r), seen_pool(r), pool);
+}
+static bool new_seen(const fr_record *r, expected_pool pool[]) {
+    return !r->repeated && cell(seen_pool(r), unseen_pool(r), pool);
+}
+static bool new_unseen(const fr_record *r, expected_pool pool[]) {
+    return !r->repeated && cell(unseen_pool(r), seen_pool(r), pool);
+}
+
+/* ---- dealing: K negatives over the pools ---- */
+
+static bool deal_first(int64_t k, int small, expected_pool pool[]) {
+    if (pool[0].size <= 0) return false;
+    if (!pool[0].replaced && small == FR_SMALL_INELIGIBLE && pool[0].size < (double)k) return false;
+    pool[0].draws = k;
+    return true;
+}
+
+static bool deal_cell(int64_t k, int small, expected_pool pool[]) {
+    if (small == FR_SMALL_INELIGIBLE && pool[1].size < (double)k) return false;
+    return deal_first(k, small, pool);
+}
+
+static bool deal_halves(int64_t k, int small, expected_pool pool[]) {
+    int64_t floor_half = k / 2;
+    double half = (double)floor_half;
+    double seen = fmin(half, pool[0].size), unseen = fmin((double)k - seen, pool[1].size);
+    if (seen + unseen == 0) return false;
+    if (small == FR_SMALL_INELIGIBLE && (seen < half || seen + unseen < (double)k)) return false;
+    pool[0].draws = (int64_t)seen;
+    pool[1].draws = (int64_t)unseen;
+    return true;
+}
+
+/* ---- the registry ---- */
+
+#define CELL                                                                                       \
+    " One cell of the membership table; an event needs K seen and K unseen negatives to be "       \
+    "eligible, so that all four cells have the same events. The paper's table draws from the "     \
+    "destinations available before the event: rank with --catalog time for that (a positive that " \
+    "appears for the first time is then not covered)."
+
+static const sampler samplers[] = {
+    {{"uniform", "uniform, without replacement",
+      "K different negatives, every set of K among the N-1 of the catalog equally likely. Without "
+      "ties and with r = 1 + above, E[RR] = N / ((K+1) r) * (1 - prod_{j=0..K} (N-r-j)/(N-j)); at "
+      "K = N-1 it is the full-catalog 1/r."},
+     .pools = from_catalog,
+     .deal = deal_first},
+    {{"random", "uniform, with replacement",
+      "K independent uniform draws from the N-1 negatives, repeats allowed, as most training and "
+      "evaluation code draws random negatives (that code often lets a negative equal the positive; "
+      "here it never does). With p = above/(N-1) and no ties, E[RR] = (1 - (1-p)^(K+1)) / ((K+1) "
+      "p)."},
+     .replaced = true,
+     .pools = from_catalog_replaced,
+     .deal = deal_first},
+    {{"popularity", "by training popularity, with replacement",
+      "K independent draws from the catalog without the positive, each destination with a chance "
+      "proportional to its number of events in the training prefix. With p = pop_above / (1 - "
+      "pop_self) and no ties, E[RR] = (1 - (1-p)^(K+1)) / ((K+1) p). An event whose positive holds "
+      "all popularity has nothing to draw and is not counted."},
+     .replaced = true,
+     .pools = from_popularity,
+     .deal = deal_first},
+    {{"source-history", "destinations the source has met",
+      "K different negatives among the catalog destinations the source has met before the event, "
+      "without the positive (historical negatives). A source with fewer than K gives all it has "
+      "(small = whole) or the event is not counted (small = ineligible); an event without any such "
+      "negative is never counted."},
+     .pools = from_seen,
+     .deal = deal_first},
+    {{"unseen", "destinations the source has not met",
+      "K different negatives among the catalog destinations the source has not met before the "
+      "event, without the positive. The counterpart of source-history, with the same rules."},
+     .pools = from_unseen,
+     .deal = deal_first},
+    {{"tgb-mix", "half source history, half unseen, as TGB",
+      "floor(K/2) different negatives among the destinations the source has met and the rest of K "
+      "among those it has not met: the hist_rnd strategy of TGB. With small = whole, what the "
+      "history cannot give is drawn from the unseen ones, as TGB does, and unseen ones are taken "
+      "whole if they are fewer than asked (TGB then draws them with repeats). TGB counts as met "
+      "what the training part holds; here everything before the event counts."},
+     .pools = from_seen_and_unseen,
+     .deal = deal_halves},
+    {{"repeated-seen", "repeated positives against seen negatives",
+      "Positives whose pair has met before, against K different negatives the source has met: "
+      "recurrent-link ranking." CELL},
+     .subgroup = true,
+     .pools = repeated_seen,
+     .deal = deal_cell},
+    {{"repeated-unseen", "repeated positives against unseen negatives",
+      "Positives whose pair has met before, against K different negatives the source has not met: "
+      "subgroup separation." CELL},
+     .subgroup = true,
+     .pools = repeated_unseen,
+     .deal = deal_cell},
+    {{"new-seen", "new positives against seen negatives",
+      "Positives whose pair has not met before, against K different negatives the source has met: "
+      "subgroup separation." CELL},
+     .subgroup = true,
+     .pools = new_seen,
+     .deal = deal_cell},
+    {{"new-unseen", "new positives against unseen negatives",
+      "Positives whose pair has not met before, against K different negatives the source has not "
+      "met: novel-link ranking." CELL},
+     .subgroup = true,
+     .pools = new_unseen,
+     .deal = deal_cell},
+};
+
+enum { SAMPLERS = sizeof samplers / sizeof *samplers };
+
+const int64_t fr_standard_k[FR_STANDARD_K] = {1, 5, 20, 50, 100};
+
+const fr_definition *fr_sampler_get(int index) {
+    return index >= 0 && index < SAMPLERS ? &samplers[index].definition : NULL;
+}
+
+static const sampler *lookup(const char *text, int64_t *k) {
+    for (int i = 0; i < SAMPLERS; i++)
+        if (definition_match(text, samplers[i].definition.name, '-', k)) return &samplers[i];
+    return NULL;
+}
+
+const fr_definition *fr_sampler_find(const char *text, int64_t *k) {
+    int64_t number;
+    const sampler *found = lookup(text, k ? k : &number);
+    return found ? &found->definition : NULL;
+}
+
+fr_status sampling_check(const fr_sampling *sampling, const sampler **out, fr_error *err) {
+    int64_t k;
+    *out = sampling->sampler ? lookup(sampling->sampler, &k) : NULL;
+    if (!*out)
+        return definition_unknown("sampler", sampling->sampler ? sampling->sampler : "(none)",
+                                  fr_sampler_get, err);
+    if (sampling->small != FR_SMALL_WHOLE && sampling->small != FR_SMALL_INELIGIBLE)
+        return fail(err, FR_EUSAGE, "rule %d for small pools is not known, expected FR_SMALL_*",
+                    sampling->small);
+    if (sampling->k_count < 1) return fail(err, FR_EUSAGE, "no K given, expected at least one");
+    if (sampling->hits_count < 0 || sampling->hits_count > FR_HITS_MAX)
+        return fail(err, FR_EUSAGE, "%d values of k for Hits@k, expected at most %d",
+                    sampling->hits_count, FR_HITS_MAX);
+    for (int i = 0; i < sampling->k_count; i++)
+        if (sampling->k[i] < 1 || sampling->k[i] > INT32_MAX)
+            return fail(err, FR_EUSAGE, "K = %lld, expected 1 to %d", (long long)sampling->k[i],
+                        INT32_MAX);
+    for (int i = 0; i < sampling->hits_count; i++)
+        if (sampling->hits[i] < 1 || sampling->hits[i] > INT32_MAX)
+            return fail(err, FR_EUSAGE, "Hits@%lld, expected 1 to %d", (long long)sampling->hits[i],
+                        INT32_MAX);
+    return FR_OK;
+}

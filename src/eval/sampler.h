@@ -1,0 +1,28 @@
+/* sampler.h - named ways to draw negatives, each one registered struct that explains itself.
+ *
+ * A sampler has two halves. `pools` turns a record into the pools negatives come from, whatever K
+ * is; equal pools give equal results, so events are grouped by them once for all K. `deal` then
+ * says how many of K are drawn from which pool, and whether the event counts at all.
+ */
+#ifndef FR_EVAL_SAMPLER_H
+#define FR_EVAL_SAMPLER_H
+
+#include "eval/expected.h"
+
+enum { SAMPLER_POOLS = 2 };
+
+typedef struct sampler {
+    fr_definition definition; /* first: fr_sampler_get hands out a pointer to it */
+    bool replaced;            /* draws with replacement: K may exceed the catalog */
+    bool subgroup;            /* of some positives only: no place for uncovered events */
+    /* Fills sizes and counts of both pools (the second is empty if there is one only). False: the
+     * event is none of this sampler's. The record is covered and checked. */
+    bool (*pools)(const fr_record *record, expected_pool pool[SAMPLER_POOLS]);
+    /* Sets the draws of both pools. False: too few negatives under the rule `small`. */
+    bool (*deal)(int64_t k, int small, expected_pool pool[SAMPLER_POOLS]);
+} sampler;
+
+/* Checks the lists and choices of `sampling` and finds its sampler. */
+fr_status sampling_check(const fr_sampling *sampling, const sampler **out, fr_error *err);
+
+#endif

@@ -1,0 +1,277 @@
+/* test_eval_metrics.c - metrics by hand on small cases, rules for uncovered events, tie rules, what
+ * must not change a metric, and the registry. */
+#include "base/rng.h"
+#include "eval/metrics.h"
+#include "testing.h"
+
+#include <math.h>
+
+static fr_metric_value get(const fr_record *records, int64_t count, int oov, const char *name) {
+    fr_error err;
+    fr_metric_value out;
+    OK(fr_metrics_compute(records, count, oov, &name, 1, &out, &err));
+    return out;
+}
+
+#define IS(name, value_, events_)                                                                  \
+    do {                                                                                           \
+        fr_metric_value v_ = get(records, COUNT, oov, (name));                                     \
+        double w_ = (value_);                                                                      \
+        if (!(fabs(v_.value - w_) <= 1e-15 * fabs(w_) * 4) || v_.events != (events_)) {            \
+            print_error("# %s: found %.17g over %lld, expected %.17g over %lld\n", (name),         \
+                        v_.value, (long long)v_.events, w_, (long long)(events_));                 \
+            assert_true(false);                                                                    \
+        }                                                                                          \
+    } while (0)
+
+/* Ranks 1, 3.5 (two above, one tied), 11 and an uncovered event. */
+enum { COUNT = 4 };
+static const fr_record records[COUNT] = {
+    {.event = 0, .covered = 1, .repeated = 1, .n = 20, .seen_n = 3, .avail_n = 10},
+    {.event = 1,
+     .covered = 1,
+     .repeated = 1,
+     .n = 20,
+     .above = 2,
+     .tied = 1,
+     .seen_n = 5,
+     .seen_above = 1,
+     .seen_tied = 1,
+     .avail_n = 30,
+     .avail_above = 3,
+     .avail_tied = 2},
+    {.event = 2,
+     .covered = 1,
+     .repeated = 0,
+     .n = 40,
+     .above = 10,
+     .seen_n = 8,
+     .seen_above = 7,
+     .avail_n = -1},
+    {.event = 3,
+     .repeated = 1,
+     .n = 20,
+     .above = -1,
+     .tied = -1,
+     .seen_n = -1,
+     .avail_n = 21,
+     .avail_above = 1},
+};
+
+static void test_by_hand(void **state) {
+    (void)state;
+    int oov = FR_OOV_EXCLUDE;
+    IS("mrr", (1 + 1 / 3.5 + 1 / 11.0) / 3, 3);
+    IS("hits@1", 1 / 3.0, 3);
+    IS("hits@3", 1 / 3.0, 3); /* 3.5 is not within 3 */
+    IS("hits@4", 2 / 3.0, 3);
+    IS("hits@10", 2 / 3.0, 3);
+    IS("hits@11", 1, 3);
+    IS("mrr-repeated", (1 + 1 / 3.5) / 2, 2);
+    IS("mrr-new", 1 / 11.0, 1);
+    IS("all-seen", (1 + 1 / 2.5) / 2, 2);
+    IS("all-unseen", 1 / 4.0, 1);
+    const fr_record tied = {.covered = 1,
+                            .n = 20,
+                            .above = 5,
+                            .tied = 6,
+                            .seen_n = 7,
+                            .seen_above = 2,
+                            .seen_tied = 1,
+                            .avail_n = -1};
+    assert_true(get(&tied, 1, oov, "all-unseen").value == 1 / (1 + 3 + 2.5));
+    IS("mrr-available", (1 + 1 / 5.0 + 1 / 2.0) / 3, 3);
+    IS("mean-rank", (1 + 3.5 + 11) / 3, 3);
+    IS("median-rank", 3.5, 3);
+    IS("mrr-optimistic", (1 + 1 / 3.0 + 1 / 11.0) / 3, 3);
+    IS("mrr-pessimistic", (1 + 1 / 4.0 + 1 / 11.0) / 3, 3);
+    IS("mrr-random-ties", (1 + (1 / 3.0 + 1 / 4.0) / 2 + 1 / 11.0) / 3, 3);
+    IS("ranked", 3, 4);
+    IS("coverage", 0.75, 4);
+    IS("ties", 1, 3);
+    double h20 = 0, h40 = 0;
+    for (int i = 20; i > 0; i--) h20 += 1.0 / i;
+    for (int i = 40; i > 0; i--) h40 += 1.0 / i;
+    double chance = (2 * h20 / 20 + h40 / 40) / 3, mrr = (1 + 1 / 3.5 + 1 / 11.0) / 3;
+    IS("mrr-adjusted", (mrr - chance) / (1 - chance), 3);
+    assert_true(fabs(get(records, COUNT, oov, "tie-spread").value - (1 / 3.0 - 1 / 4.0) / 3) <
+                1e-15);
+}
+
+static void test_uncovered_count_zero(void **state) {
+    (void)state;
+    int oov = FR_OOV_ZERO;
+    IS("mrr", (1 + 1 / 3.5 + 1 / 11.0) / 4, 4);
+    IS("hits@10", 2 / 4.0, 4);
+    IS("mrr-repeated", (1 + 1 / 3.5) / 3, 3);
+    IS("mrr-new", 1 / 11.0, 1);
+    IS("mrr-optimistic", (1 + 1 / 3.0 + 1 / 11.0) / 4, 4);
+    /* these have nothing to say about an event without a rank */
+    IS("mean-rank", (1 + 3.5 + 11) / 3, 3);
+    IS("median-rank", 3.5, 3);
+    IS("all-seen", (1 + 1 / 2.5) / 2, 2);
+    IS("all-unseen", 1 / 4.0, 1);
+    IS("coverage", 0.75, 4);
+    assert_true(get(records, COUNT, FR_OOV_ZERO, "mrr-adjusted").value ==
+                get(records, COUNT, FR_OOV_EXCLUDE, "mrr-adjusted").value);
+}
+
+/* The positive tied with 999 others, none above: four rules, four numbers. */
+static void test_tie_rules_decide(void **state) {
+    (void)state;
+    const fr_record r = {.covered = 1, .n = 1000, .tied = 999, .avail_n = -1};
+    double h1000 = 0;
+    for (int i = 1000; i > 0; i--) h1000 += 1.0 / i;
+    assert_true(get(&r, 1, 0, "mrr-optimistic").value == 1);
+    assert_true(fabs(get(&r, 1, 0, "mrr-random-ties").value - h1000 / 1000) < 1e-17);
+    assert_true(fabs(get(&r, 1, 0, "mrr-random-ties").value - 0.0075) < 5e-5);
+    assert_true(fabs(get(&r, 1, 0, "mrr").value - 0.0020) < 5e-5);
+    assert_true(get(&r, 1, 0, "mrr-pessimistic").value == 0.001);
+    assert_true(get(&r, 1, 0, "tie-spread").value > FR_TIE_WARNING);
+}
+
+/* H_n with 20 digits, from the exact fraction; and against sums in long double. */
+static void test_harmonic(void **state) {
+    (void)state;
+    assert_true(harmonic(0, 0) == 0 && harmonic(7, 7) == 0 && harmonic(0, 1) == 1);
+    assert_true(fabs(harmonic(0, 100) - 5.1873775176396202608) < 1e-15 * 5);
+    assert_true(fabs(harmonic(0, 1000) - 7.4854708605503449127) < 1e-15 * 7);
+    static const int64_t lows[] = {0, 1, 10, 63, 64, 65, 1000, 123456, 9999000};
+    static const int64_t lengths[] = {1, 2, 63, 64, 65, 66, 100, 1000, 300000};
+    for (size_t i = 0; i < sizeof lows / sizeof *lows; i++)
+        for (size_t j = 0; j < sizeof lengths / sizeof *lengths; j++) {
+            long double sum = 0;
+            for (int64_t n = lows[i] + lengths[j]; n > lows[i]; n--) sum += 1 / (long double)n;
+            double found = harmonic(lows[i], lows[i] + lengths[j]);
+            assert_true(fabsl(found - sum) < 4e-15L * sum);
+        }
+}
+
+static int32_t below(uint64_t event, uint32_t draw, int32_t n) {
+    return (int32_t)rng_below((rng_key){.seed = 12}, event, draw, (uint32_t)n);
+}
+
+static fr_record random_record(uint64_t event) {
+    fr_record r = {.event = (int64_t)event, .covered = below(event, 0, 10) > 0, .avail_n = -1};
+    r.repeated = below(event, 1, 2) == 0;
+    r.n = 2 + below(event, 2, 900);
+    r.above = below(event, 3, r.n);
+    if (below(event, 4, 2)) r.tied = below(event, 5, r.n - r.above);
+    return r;
+}
+
+enum { MANY = 2001 };
+
+/* What must hold for any records: the order of the rules, of the groups, of k, of events. */
+static void test_relations(void **state) {
+    (void)state;
+    static fr_record many[MANY], shuffled[MANY];
+    for (int i = 0; i < MANY; i++) many[i] = shuffled[i * 1000 % MANY] = random_record((uint64_t)i);
+    for (int oov = 0; oov < 2; oov++) {
+        double mrr = get(many, MANY, oov, "mrr").value;
+        double optimistic = get(many, MANY, oov, "mrr-optimistic").value;
+        double pessimistic = get(many, MANY, oov, "mrr-pessimistic").value;
+        double expected = get(many, MANY, oov, "mrr-random-ties").value;
+        assert_true(optimistic > expected && expected > mrr && mrr > pessimistic); /* Jensen */
+        fr_metric_value repeated = get(many, MANY, oov, "mrr-repeated"),
+                        fresh = get(many, MANY, oov, "mrr-new");
+        double events = (double)(repeated.events + fresh.events);
+        assert_true(events == (double)get(many, MANY, oov, "mrr").events);
+        double parts =
+            repeated.value * (double)repeated.events + fresh.value * (double)fresh.events;
+        assert_true(fabs(parts / events - mrr) < 1e-14);
+        assert_true(get(many, MANY, oov, "hits@1").value <= get(many, MANY, oov, "hits@3").value);
+        assert_true(get(many, MANY, oov, "hits@1000").value ==
+                    (oov ? get(many, MANY, oov, "coverage").value : 1));
+        for (int i = 0; fr_metric_get(i); i++) {
+            const char *name = fr_metric_get(i)->name;
+            if (strcmp(name, "hits@k") == 0) name = "hits@10";
+            fr_metric_value a = get(many, MANY, oov, name), b = get(shuffled, MANY, oov, name);
+            assert_int_equal(a.events, b.events);
+            if (a.events) assert_true(fabs(a.value - b.value) <= 1e-12 * fabs(a.value));
+        }
+    }
+}
+
+/* A random order gets 0, a perfect one 1, whatever the catalog. */
+static void test_adjusted_for_chance(void **state) {
+    (void)state;
+    for (int32_t n = 2; n <= 300; n += 37) {
+        static fr_record every[300];
+        for (int32_t above = 0; above < n; above++)
+            every[above] = (fr_record){.covered = 1, .n = n, .above = above, .avail_n = -1};
+        assert_true(fabs(get(every, n, 0, "mrr-adjusted").value) < 1e-14);
+        assert_true(get(every, 1, 0, "mrr-adjusted").value == 1);
+    }
+    const fr_record alone = {.covered = 1, .n = 1, .avail_n = -1}; /* nothing to adjust */
+    assert_true(isnan(get(&alone, 1, 0, "mrr-adjusted").value));
+}
+
+static void test_median(void **state) {
+    (void)state;
+    fr_record r[4];
+    static const int32_t above[] = {9, 0, 4, 5};
+    for (int i = 0; i < 4; i++)
+        r[i] = (fr_record){.covered = 1, .n = 11, .above = above[i], .tied = i == 2, .avail_n = -1};
+    assert_true(get(r, 1, 0, "median-rank").value == 10);
+    assert_true(get(r, 2, 0, "median-rank").value == 5.5);
+    assert_true(get(r, 3, 0, "median-rank").value == 5.5);
+    assert_true(get(r, 4, 0, "median-rank").value == 5.75); /* of 1, 5.5, 6, 10 */
+}
+
+static void test_nothing_to_count(void **state) {
+    (void)state;
+    const fr_record uncovered = {.repeated = 1, .avail_n = -1};
+    for (int i = 0; fr_metric_get(i); i++) {
+        const char *name = fr_metric_get(i)->name;
+        if (strcmp(name, "hits@k") == 0) name = "hits@10";
+        fr_metric_value none = get(NULL, 0, FR_OOV_ZERO, name);
+        bool count = strcmp(name, "ranked") == 0 || strcmp(name, "ties") == 0;
+        assert_true(count ? none.value == 0 : isnan(none.value));
+        assert_int_equal(none.events, 0);
+    }
+    assert_true(isnan(get(&uncovered, 1, FR_OOV_EXCLUDE, "mrr").value));
+    assert_true(get(&uncovered, 1, FR_OOV_ZERO, "mrr").value == 0);
+    assert_true(isnan(get(&uncovered, 1, FR_OOV_ZERO, "mrr-new").value));
+}
+
+static void test_registry(void **state) {
+    (void)state;
+    fr_error err;
+    int64_t k;
+    int count = 0;
+    for (; fr_metric_get(count); count++) {
+        const fr_definition *d = fr_metric_get(count);
+        assert_ptr_equal(fr_metric_find(d->name, &k), d);
+        assert_int_equal(k, 0);
+        assert_true(strlen(d->explanation) > 50 && strlen(d->title) < 60);
+    }
+    assert_int_equal(count, 17);
+    assert_string_equal(fr_metric_find("hits@7", &k)->name, "hits@k");
+    assert_int_equal(k, 7);
+    static const char *const unknown[] = {"", "hits", "hits@", "hits@0", "hits@1x", "MRR", "mrr@1"};
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
+        assert_null(fr_metric_find(unknown[i], NULL));
+
+    fr_metric_value out[2];
+    const char *names[] = {"mrr", "mr"};
+    FAILS(fr_metrics_compute(records, COUNT, 0, names, 2, out, &err), FR_EUSAGE,
+          "metric mr is not known, expected mrr, hits@k");
+    names[1] = "hits@k";
+    FAILS(fr_metrics_compute(records, COUNT, 0, names, 2, out, &err), FR_EUSAGE, "hits@10");
+    FAILS(fr_metrics_compute(records, COUNT, 7, names, 1, out, &err), FR_EUSAGE, "oov 7");
+    fr_record broken = records[0];
+    broken.above = -1;
+    FAILS(fr_metrics_compute(&broken, 1, 0, names, 1, out, &err), FR_EINPUT, "record 0 (event 0)");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_by_hand),          cmocka_unit_test(test_uncovered_count_zero),
+        cmocka_unit_test(test_tie_rules_decide), cmocka_unit_test(test_harmonic),
+        cmocka_unit_test(test_relations),        cmocka_unit_test(test_adjusted_for_chance),
+        cmocka_unit_test(test_median),           cmocka_unit_test(test_nothing_to_count),
+        cmocka_unit_test(test_registry),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

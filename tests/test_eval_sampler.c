@@ -1,0 +1,339 @@
+/* test_eval_sampler.c - samplers by name, what they read from a record, the rules for small pools,
+ * and sums over records: grouped as if one by one. */
+#include "base/rng.h"
+#include "eval/sampler.h"
+#include "testing.h"
+
+#include <math.h>
+
+static const int64_t hits_at[] = {1, 10};
+
+static fr_sampling sampling_of(const char *name, const int64_t *k, int k_count) {
+    return (fr_sampling){
+        .sampler = name, .k = k, .k_count = k_count, .hits = hits_at, .hits_count = 2};
+}
+
+/* N = 21: of 20 negatives 4 above, 2 tied; 6 seen, of them 3 above and 1 tied. */
+static fr_record example(void) {
+    return (fr_record){.event = 7,
+                       .covered = 1,
+                       .repeated = 1,
+                       .n = 21,
+                       .above = 4,
+                       .tied = 2,
+                       .seen_n = 6,
+                       .seen_above = 3,
+                       .seen_tied = 1,
+                       .pop_above = 0.4,
+                       .pop_tied = 0.1,
+                       .pop_self = 0.2,
+                       .avail_n = -1};
+}
+
+static double direct(const expected_pool *pool, int pools) {
+    fr_error err;
+    expected_scratch scratch = {0};
+    expected_moments m;
+    OK(expected_compute(pool, pools, NULL, 0, &scratch, &m, &err));
+    expected_scratch_free(&scratch);
+    return m.rr;
+}
+
+static fr_expected one(const fr_record *records, int64_t count, const char *name, int64_t k,
+                       int small, int oov) {
+    fr_error err;
+    fr_expected out;
+    fr_sampling s = sampling_of(name, &k, 1);
+    s.small = small;
+    s.oov = oov;
+    OK(fr_expected_compute(records, count, &s, NULL, &out, &err));
+    assert_int_equal(out.k, k);
+    return out;
+}
+
+static double mrr_of(fr_record r, const char *name, int64_t k) {
+    fr_expected whole = one(&r, 1, name, k, FR_SMALL_WHOLE, FR_OOV_EXCLUDE);
+    assert_int_equal(whole.events, 1);
+    return whole.mrr;
+}
+
+static void test_names(void **state) {
+    (void)state;
+    int64_t k;
+    int count = 0;
+    for (; fr_sampler_get(count); count++) {
+        const fr_definition *d = fr_sampler_get(count);
+        char text[64];
+        (void)snprintf(text, sizeof text, "%s-50", d->name);
+        assert_ptr_equal(fr_sampler_find(text, &k), d);
+        assert_int_equal(k, 50);
+        assert_ptr_equal(fr_sampler_find(d->name, &k), d);
+        assert_int_equal(k, 0);
+        assert_true(strlen(d->explanation) > 100 && strlen(d->title) < 60);
+    }
+    assert_int_equal(count, 10);
+    assert_null(fr_sampler_get(-1));
+    static const char *const unknown[] = {"",           "uniform-",  "uniform-0", "uniform-x",
+                                          "uniform-5x", "uniform5",  "unifor",    "tgb",
+                                          "tgb-50",     "uniform--5"};
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
+        assert_null(fr_sampler_find(unknown[i], NULL));
+}
+
+static void test_pools_of_a_record(void **state) {
+    (void)state;
+    fr_record r = example();
+    expected_pool all = {20, 4, 2, 5, false}, masses = {20, 4, 2, 5, true},
+                  popular = {0.8, 0.4, 0.1, 5, true}, seen = {6, 3, 1, 5, false},
+                  unseen = {14, 1, 1, 5, false};
+    assert_true(mrr_of(r, "uniform", 5) == direct(&all, 1));
+    assert_true(mrr_of(r, "random", 5) == direct(&masses, 1));
+    assert_true(mrr_of(r, "popularity", 5) == direct(&popular, 1));
+    assert_true(mrr_of(r, "source-history", 5) == direct(&seen, 1));
+    assert_true(mrr_of(r, "unseen", 5) == direct(&unseen, 1));
+    assert_true(mrr_of(r, "repeated-seen", 5) == direct(&seen, 1));
+    assert_true(mrr_of(r, "repeated-unseen", 5) == direct(&unseen, 1));
+    expected_pool mix[] = {{6, 3, 1, 2, false}, {14, 1, 1, 3, false}};
+    assert_true(mrr_of(r, "tgb-mix", 5) == direct(mix, 2));
+    assert_int_equal(one(&r, 1, "new-seen", 5, FR_SMALL_WHOLE, FR_OOV_EXCLUDE).events, 0);
+    r.repeated = 0;
+    assert_true(mrr_of(r, "new-seen", 5) == direct(&seen, 1));
+    assert_true(mrr_of(r, "new-unseen", 5) == direct(&unseen, 1));
+    assert_int_equal(one(&r, 1, "repeated-seen", 5, FR_SMALL_WHOLE, FR_OOV_EXCLUDE).events, 0);
+}
+
+static void test_small_pools(void **state) {
+    (void)state;
+    fr_record r = example();
+    fr_expected out;
+
+    /* seven of six seen: all of them, or not at all */
+    assert_true(mrr_of(r, "source-history", 7) == 1 / (1 + 3 + 0.5));
+    out = one(&r, 1, "source-history", 7, FR_SMALL_INELIGIBLE, FR_OOV_EXCLUDE);
+    assert_int_equal(out.events, 0);
+    assert_int_equal(out.ineligible, 1);
+    assert_true(isnan(out.mrr) && isnan(out.sd) && isnan(out.hits[0]));
+    out = one(&r, 1, "source-history", 6, FR_SMALL_INELIGIBLE, FR_OOV_EXCLUDE);
+    assert_int_equal(out.events, 1);
+    assert_true(out.sd == 0);
+
+    /* half of 16 is eight, the history has six: ten unseen ones fill up */
+    expected_pool filled[] = {{6, 3, 1, 6, false}, {14, 1, 1, 10, false}};
+    assert_true(mrr_of(r, "tgb-mix", 16) == direct(filled, 2));
+    out = one(&r, 1, "tgb-mix", 16, FR_SMALL_INELIGIBLE, FR_OOV_EXCLUDE);
+    assert_int_equal(out.events, 0);
+    out = one(&r, 1, "tgb-mix", 12, FR_SMALL_INELIGIBLE, FR_OOV_EXCLUDE);
+    assert_int_equal(out.events, 1);
+    /* an odd one goes to the unseen */
+    expected_pool single[] = {{6, 3, 1, 0, false}, {14, 1, 1, 1, false}};
+    assert_true(mrr_of(r, "tgb-mix", 1) == direct(single, 2));
+    /* everything there is: the full rank */
+    assert_true(mrr_of(r, "tgb-mix", 20) == 1.0 / 6);
+
+    /* the cells share their events: 6 seen, 14 unseen */
+    static const char *const cells[] = {"repeated-seen", "repeated-unseen"};
+    for (int c = 0; c < 2; c++)
+        for (int64_t k = 5; k <= 8; k++)
+            assert_int_equal(one(&r, 1, cells[c], k, FR_SMALL_INELIGIBLE, FR_OOV_EXCLUDE).events,
+                             k <= 6);
+
+    /* no negative, no ranking */
+    r.seen_n = r.seen_above = r.seen_tied = 0;
+    assert_int_equal(one(&r, 1, "source-history", 5, FR_SMALL_WHOLE, FR_OOV_EXCLUDE).events, 0);
+    r = (fr_record){.covered = 1, .n = 1, .pop_self = 1, .avail_n = -1};
+    for (int i = 0; fr_sampler_get(i); i++)
+        assert_int_equal(
+            one(&r, 1, fr_sampler_get(i)->name, 1, FR_SMALL_WHOLE, FR_OOV_EXCLUDE).events, 0);
+}
+
+static void test_k_beyond_the_catalog(void **state) {
+    (void)state;
+    fr_record r[2] = {example(), example()};
+    r[1].n = 31; /* a larger catalog, as time-available ones are */
+    fr_expected out = one(r, 2, "uniform", 31, FR_SMALL_WHOLE, FR_OOV_EXCLUDE);
+    assert_int_equal(out.events, 0);
+    assert_int_equal(out.ineligible, 2);
+    out = one(r, 2, "uniform", 30, FR_SMALL_WHOLE, FR_OOV_EXCLUDE);
+    assert_int_equal(out.events, 2);
+    assert_true(out.mrr == 1.0 / 6);
+    out = one(r, 2, "uniform", 25, FR_SMALL_INELIGIBLE, FR_OOV_EXCLUDE);
+    assert_int_equal(out.events, 1);
+    assert_int_equal(out.ineligible, 1);
+    out = one(r, 2, "random", 1000, FR_SMALL_INELIGIBLE, FR_OOV_EXCLUDE);
+    assert_int_equal(out.events, 2); /* repeats never run out */
+}
+
+static void test_uncovered(void **state) {
+    (void)state;
+    fr_record r[4] = {
+        example(), {.above = -1, .tied = -1, .avail_n = -1}, example(), {.avail_n = -1}};
+    double mrr = mrr_of(r[0], "uniform", 5);
+    fr_expected single = one(r, 1, "uniform", 5, FR_SMALL_WHOLE, FR_OOV_ZERO);
+    fr_expected without = one(r, 4, "uniform", 5, FR_SMALL_WHOLE, FR_OOV_EXCLUDE);
+    fr_expected zero = one(r, 4, "uniform", 5, FR_SMALL_WHOLE, FR_OOV_ZERO);
+    assert_int_equal(without.events, 2);
+    assert_true(without.mrr == mrr);
+    assert_true(fabs(without.sd - single.sd / sqrt(2)) < 1e-15);
+    assert_int_equal(zero.events, 4);
+    assert_true(zero.mrr == mrr / 2 && zero.hits[1] == without.hits[1] / 2);
+    assert_true(fabs(zero.sd - without.sd / 2) < 1e-15);
+    assert_int_equal(one(r, 4, "repeated-seen", 5, FR_SMALL_WHOLE, FR_OOV_ZERO).events, 2);
+    assert_int_equal(one(r, 4, "uniform", 21, FR_SMALL_WHOLE, FR_OOV_ZERO).events, 0);
+    fr_expected none = one(r, 0, "uniform", 5, FR_SMALL_WHOLE, FR_OOV_ZERO);
+    assert_true(none.events == 0 && isnan(none.mrr));
+}
+
+enum { COUNT = 5000 };
+
+static int32_t below(uint64_t event, uint32_t draw, int32_t n) {
+    return (int32_t)rng_below((rng_key){.seed = 11}, event, draw, (uint32_t)n);
+}
+
+static fr_record random_record(uint64_t event) {
+    fr_record r = {.event = (int64_t)event, .covered = below(event, 0, 10) > 0, .avail_n = -1};
+    r.repeated = below(event, 1, 2) == 0;
+    r.n = 90 + below(event, 2, 4);
+    r.above = below(event, 3, r.n);
+    if (below(event, 4, 2)) r.tied = below(event, 5, r.n - r.above);
+    int32_t rest = r.n - 1 - r.above - r.tied;
+    r.seen_above = below(event, 6, r.above + 1);
+    r.seen_tied = below(event, 7, r.tied + 1);
+    r.seen_n = r.seen_above + r.seen_tied + below(event, 8, rest + 1);
+    r.pop_above = 0.5 * r.above / r.n;
+    r.pop_tied = 0.5 * r.tied / r.n;
+    r.pop_self = 0.25;
+    return r;
+}
+
+/* More groups than the table starts with; every sampler; sums as if events were taken one by one,
+ * in any order. */
+static void test_groups_equal_single_events(void **state) {
+    (void)state;
+    fr_error err;
+    fr_record *records, *backwards;
+    OK(ALLOCATE(records, COUNT, &err));
+    OK(ALLOCATE(backwards, COUNT, &err));
+    for (int i = 0; i < COUNT; i++)
+        records[i] = backwards[COUNT - 1 - i] = random_record((uint64_t)i);
+    for (int s = 0; fr_sampler_get(s); s++) {
+        enum { KS = 2 };
+        static const int64_t k[KS] = {20, 3};
+        fr_sampling sampling = sampling_of(fr_sampler_get(s)->name, k, KS);
+        sampling.small = FR_SMALL_INELIGIBLE;
+        fr_expected out[KS], reversed[KS];
+        OK(fr_expected_compute(records, COUNT, &sampling, NULL, out, &err));
+        OK(fr_expected_compute(backwards, COUNT, &sampling, NULL, reversed, &err));
+        for (int threads = 1; threads <= 5; threads += 2) { /* the same bits with any number */
+            fr_expected again[KS];
+            fr_context context = {.threads = threads};
+            memset(again, 0, sizeof again);
+            OK(fr_expected_compute(records, COUNT, &sampling, &context, again, &err));
+            for (int j = 0; j < KS; j++)
+                assert_true(again[j].mrr == out[j].mrr && again[j].sd == out[j].sd);
+        }
+        double sum[KS] = {0}, variance[KS] = {0}, hits[KS] = {0};
+        int64_t events[KS] = {0}, ineligible[KS] = {0};
+        for (int i = 0; i < COUNT; i++) {
+            fr_expected single[KS];
+            OK(fr_expected_compute(&records[i], 1, &sampling, NULL, single, &err));
+            for (int j = 0; j < KS; j++) {
+                events[j] += single[j].events;
+                ineligible[j] += single[j].ineligible;
+                if (!single[j].events) continue;
+                sum[j] += single[j].mrr;
+                variance[j] += single[j].sd * single[j].sd;
+                hits[j] += single[j].hits[1];
+            }
+        }
+        for (int j = 0; j < KS; j++) {
+            double n = (double)events[j];
+            assert_true(n > 100);
+            assert_int_equal(out[j].events, events[j]);
+            assert_int_equal(out[j].ineligible, ineligible[j]);
+            assert_true(fabs(out[j].mrr - sum[j] / n) < 1e-13);
+            assert_true(fabs(out[j].mrr - reversed[j].mrr) < 1e-13);
+            assert_true(fabs(out[j].sd - sqrt(variance[j]) / n) < 1e-13);
+            assert_true(fabs(out[j].hits[1] - hits[j] / n) < 1e-13);
+        }
+    }
+    free(records);
+    free(backwards);
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    fr_error err;
+    fr_expected out[1];
+    static const int64_t five[] = {5}, none[] = {0};
+    fr_record r = example();
+    fr_sampling s = sampling_of("unifrom", five, 1);
+    FAILS(fr_expected_compute(&r, 1, &s, NULL, out, &err), FR_EUSAGE,
+          "sampler unifrom is not known, expected uniform, random");
+    s = sampling_of(NULL, five, 1);
+    FAILS(fr_expected_compute(&r, 1, &s, NULL, out, &err), FR_EUSAGE,
+          "sampler (none) is not known");
+    s = sampling_of("uniform", none, 1);
+    FAILS(fr_expected_compute(&r, 1, &s, NULL, out, &err), FR_EUSAGE, "K = 0");
+    s = sampling_of("uniform", five, 0);
+    FAILS(fr_expected_compute(&r, 1, &s, NULL, out, &err), FR_EUSAGE, "no K");
+    s = sampling_of("uniform", five, 1);
+    s.hits_count = 9;
+    FAILS(fr_expected_compute(&r, 1, &s, NULL, out, &err), FR_EUSAGE, "9 values");
+    s.hits_count = 1;
+    s.hits = none;
+    FAILS(fr_expected_compute(&r, 1, &s, NULL, out, &err), FR_EUSAGE, "Hits@0");
+    s = sampling_of("uniform", five, 1);
+    s.small = 2;
+    FAILS(fr_expected_compute(&r, 1, &s, NULL, out, &err), FR_EUSAGE, "small pools");
+    s.small = 0;
+    s.oov = 2;
+    FAILS(fr_expected_compute(&r, 1, &s, NULL, out, &err), FR_EUSAGE, "oov 2");
+    s.oov = 0;
+    r.above = 19; /* 19 + 2 > 20 */
+    FAILS(fr_expected_compute(&r, 1, &s, NULL, out, &err), FR_EINPUT,
+          "record 0 (event 7): 19 above");
+    r = example();
+    r.seen_tied = 3;
+    FAILS(fr_expected_compute(&r, 1, &s, NULL, out, &err), FR_EINPUT, "6 seen negatives");
+    r = example();
+    r.seen_n = 19; /* 15 of them below, but only 14 negatives are */
+    FAILS(fr_expected_compute(&r, 1, &s, NULL, out, &err), FR_EINPUT, "19 seen negatives");
+    r = example();
+    r.pop_above = 0.9;
+    FAILS(fr_expected_compute(&r, 1, &s, NULL, out, &err), FR_EINPUT, "popularity 0.9 above");
+    r = example();
+    r.avail_n = 3;
+    r.avail_above = 3;
+    FAILS(fr_expected_compute(&r, 1, &s, NULL, out, &err), FR_EINPUT,
+          "time-available catalog of 3");
+}
+
+/* The manual has a row for each. */
+static void test_documented(void **state) {
+    (void)state;
+    static char manual[1 << 16];
+    FILE *file = fopen(FULLRANK_SOURCE_DIR "/docs/metrics.md", "r");
+    assert_non_null(file);
+    size_t size = fread(manual, 1, sizeof manual - 1, file);
+    (void)fclose(file);
+    assert_true(size < sizeof manual - 1);
+    for (int kind = 0; kind < 2; kind++)
+        for (int i = 0;; i++) {
+            const fr_definition *d = kind ? fr_metric_get(i) : fr_sampler_get(i);
+            if (!d) break;
+            char row[64];
+            (void)snprintf(row, sizeof row, "\n| `%s` |", d->name);
+            if (!strstr(manual, row)) print_error("# docs/metrics.md has no row for %s\n", d->name);
+            assert_non_null(strstr(manual, row));
+        }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names),       cmocka_unit_test(test_pools_of_a_record),
+        cmocka_unit_test(test_small_pools), cmocka_unit_test(test_k_beyond_the_catalog),
+        cmocka_unit_test(test_uncovered),   cmocka_unit_test(test_groups_equal_single_events),
+        cmocka_unit_test(test_refusals),    cmocka_unit_test(test_documented),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
