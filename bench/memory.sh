@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/bin/sh
 # memory.sh - shows that the memory of an import does not grow with the file.
 #
 #     bench/memory.sh BUILD [DIR [MEGABYTES]]
@@ -8,7 +8,7 @@
 # chunks of 100,000 events, and prints the largest resident size of each import. A file of a tenth
 # of the size goes first, for comparison. Exits with 1 if one is not below 300 MB, or if the two
 # orders do not give the same number of events. Needs about twice MEGABYTES of free space.
-set -euo pipefail
+set -eu
 
 build=${1:?usage: memory.sh BUILD [DIR [MEGABYTES]]}
 megabytes=${3:-2000}
@@ -43,7 +43,7 @@ PYTHON
 # measure NAME MEGABYTES CHUNK: sets `events`.
 measure() {
     generate "$folder/table.csv" "$2" "$3"
-    local size
+    size
     size=$(stat -c %s "$folder/table.csv")
     rm -rf "$folder/columns"
     /usr/bin/env python3 - "$build/fullrank" "$folder" "$1" "$size" $limit <<'PYTHON'

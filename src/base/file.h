@@ -16,9 +16,10 @@ typedef struct writer {
     int fd;
     unsigned char *buffer;
     size_t used;
-    int64_t written; /* bytes put so far, buffered ones included */
+    int64_t written;         /* bytes put so far, buffered ones included */
+    int64_t stored, started; /* bytes given to the system; of those, sent on to the disk */
     bool open;
-    bool scratch; /* no sync on commit: the file will be replaced before anyone relies on it */
+    bool scratch; /* no sync: the file will be replaced before anyone relies on it */
 } writer;
 
 fr_status writer_open(writer *w, const char *path, fr_error *err);

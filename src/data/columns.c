@@ -73,6 +73,7 @@ fr_status columns_open(columns *c, const char *output, bool force, int64_t width
     TRY(open_column(c, &c->destination, "destination.npy", 'i', 4, 0, err));
     TRY(open_column(c, &c->time, "time.npy", 'f', 8, 0, err));
     if (width) TRY(open_column(c, &c->feature, "features.npy", 'f', 4, width, err));
+    c->source.file.scratch = c->destination.file.scratch = true; /* codes, most likely rewritten */
     return FR_OK;
 }
 
@@ -120,6 +121,14 @@ static fr_status read_column(const columns *c, const char *name, char kind, int 
 
 static size_t data_offset(const npy *n) {
     return (size_t)((const unsigned char *)n->data - n->file.bytes);
+}
+
+/* Ids met in ascending order, as in files that number them by first appearance, have their final
+ * numbers from the start. */
+static bool ranks_are_codes(const int32_t *rank, const id_table *table) {
+    for (size_t code = 0; code < table->ids.count; code++)
+        if (rank[code] != (int32_t)code) return false;
+    return true;
 }
 
 /* Rows were in order: only the codes become dense indices. */
@@ -316,8 +325,6 @@ static fr_status finish_columns(columns *c, columns_finish *finish, const fr_con
                                 fr_error *err) {
     int32_t *source_rank = NULL, *destination_rank = NULL;
     fr_status status = FR_OK;
-    c->source.file.scratch = c->destination.file.scratch = true;
-    c->time.file.scratch = c->feature.file.scratch = c->late > 0;
     if (finish->source_words)
         status = number_words(c, &c->sources, finish->source_words, "source_words.txt", err);
     if (!status && finish->destination_words)
@@ -327,17 +334,23 @@ static fr_status finish_columns(columns *c, columns_finish *finish, const fr_con
     if (!status) status = id_table_sort(&c->destinations, &destination_rank, err);
     if (!status && finish->one_based) undo_one_based(c, &finish->shared_ids);
 
+    /* What will be written again need not be synced now. */
+    bool late = c->late > 0;
+    bool source_again = !status && !late && !ranks_are_codes(source_rank, &c->sources);
+    bool destination_again =
+        !status && !late && !ranks_are_codes(destination_rank, &c->destinations);
+    c->time.file.scratch = c->feature.file.scratch = late;
+    c->source.file.scratch = late || source_again;
+    c->destination.file.scratch = late || destination_again;
     if (!status) status = npy_writer_commit(&c->source, err);
     if (!status) status = npy_writer_commit(&c->destination, err);
     if (!status) status = npy_writer_commit(&c->time, err);
     if (!status && c->width) status = npy_writer_commit(&c->feature, err);
-    if (!status && c->late) {
-        status = rewrite_sorted(c, source_rank, destination_rank, context, err);
-    } else if (!status) {
+    if (!status && late) status = rewrite_sorted(c, source_rank, destination_rank, context, err);
+    if (!status && source_again)
         status = rewrite_codes(c, &c->source, "source.npy", source_rank, err);
-        if (!status)
-            status = rewrite_codes(c, &c->destination, "destination.npy", destination_rank, err);
-    }
+    if (!status && destination_again)
+        status = rewrite_codes(c, &c->destination, "destination.npy", destination_rank, err);
     if (!status) status = write_ids(c, "source_ids.npy", &c->sources, err);
     if (!status) status = write_ids(c, "destination_ids.npy", &c->destinations, err);
     if (!status) status = write_manifest(c, finish, err);

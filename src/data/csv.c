@@ -145,6 +145,22 @@ static const char *parse_odd_field(csv *c, role r, const char *p, int64_t row, f
     return p && *p == '"' ? p + 1 : NULL;
 }
 
+/* Features one behind the other from field *f on, as long as nothing is odd about them; all but the
+ * row's last field. Wide files consist of little else, so nothing else is asked here. */
+static const char *parse_features(const layout *l, const char *p, int *f, float **feature) {
+    const char separator = l->separator;
+    if (separator == ' ') return p; /* several may stand in a row */
+    for (; *f + 1 < l->fields && l->roles[*f] == ROLE_FEATURE; ++*f) {
+        double value = 0;
+        const char *end = number_real(p, &value);
+        **feature = (float)value;
+        if (!end || *end != separator || !isfinite(**feature)) break;
+        p = end + 1;
+        ++*feature;
+    }
+    return p;
+}
+
 /* The row at `p` into row `row` of the block; its end behind the newline, or NULL with what was
  * wrong in bad_field and bad_text (bad_field = fields: the row goes on too long). */
 static const char *parse_row(csv *c, const char *p, int64_t row, fr_error *err, fr_status *status) {
@@ -152,6 +168,7 @@ static const char *parse_row(csv *c, const char *p, int64_t row, fr_error *err, 
     const char separator = l->separator;
     float *feature = c->block.feature + row * l->width;
     for (int f = 0; f < l->fields; f++) {
+        if (l->roles[f] == ROLE_FEATURE) p = parse_features(l, p, &f, &feature);
         const char *start = p;
         float *slot = feature;
         p = parse_field(c, l->roles[f], p, row, &feature, err, status);

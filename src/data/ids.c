@@ -64,9 +64,25 @@ fr_status id_code_slow(id_table *t, int64_t id, int32_t *code, fr_error *err) {
     return FR_OK;
 }
 
-static int by_id(const void *a, const void *b, void *ids) {
-    int64_t x = ((int64_t *)ids)[*(const int32_t *)a], y = ((int64_t *)ids)[*(const int32_t *)b];
-    return (x > y) - (x < y);
+/* The places of `ids` in ascending order, sorted by one digit of 11 bits after the other, lowest
+ * first; each pass is stable. `spare` is room for n places. */
+static void order_ids(const int64_t *ids, size_t n, int32_t *order, int32_t *spare) {
+    enum { BITS = 11, DIGITS = 1 << BITS };
+    int64_t most = 0;
+    for (size_t i = 0; i < n; i++) {
+        order[i] = (int32_t)i;
+        if (ids[i] > most) most = ids[i];
+    }
+    for (int shift = 0; shift < 63 && most >> shift; shift += BITS) {
+        size_t start[DIGITS + 1] = {0};
+        for (size_t i = 0; i < n; i++) start[(ids[i] >> shift & (DIGITS - 1)) + 1]++;
+        for (int d = 0; d < DIGITS; d++) start[d + 1] += start[d];
+        for (size_t i = 0; i < n; i++) {
+            int64_t digit = ids[order[i]] >> shift & (DIGITS - 1);
+            spare[start[digit]++] = order[i];
+        }
+        memcpy(order, spare, n * sizeof *order);
+    }
 }
 
 fr_status id_table_sort(id_table *t, int32_t **rank, fr_error *err) {
@@ -78,8 +94,7 @@ fr_status id_table_sort(id_table *t, int32_t **rank, fr_error *err) {
     if (!status) status = ALLOCATE(sorted, n, err);
     if (!status) status = ALLOCATE(*rank, n, err);
     if (!status) {
-        for (size_t i = 0; i < n; i++) order[i] = (int32_t)i;
-        if (n) qsort_r(order, n, sizeof *order, by_id, t->ids.at);
+        order_ids(t->ids.at, n, order, *rank); /* ranks are filled in behind it */
         for (size_t i = 0; i < n; i++) {
             (*rank)[order[i]] = (int32_t)i;
             sorted[i] = t->ids.at[order[i]];

@@ -23,26 +23,31 @@ static fr_status wait_for_bytes(input *in, fr_error *err) {
     return FR_OK;
 }
 
+/* Reads and hashes up to `size` stored bytes; none means their end. */
+static fr_status take(input *in, void *out, size_t size, size_t *got, fr_error *err) {
+    ssize_t count;
+    if (in->fd < 0) {
+        size_t left = (size_t)(in->size - in->taken);
+        count = (ssize_t)(left < size ? left : size);
+        if (count) memcpy(out, in->memory + in->taken, (size_t)count);
+    } else {
+        if (in->waits) TRY(wait_for_bytes(in, err));
+        do count = read(in->fd, out, size);
+        while (count < 0 && errno == EINTR);
+        if (count < 0) return fail_errno(err, "%s: cannot be read", in->name);
+    }
+    *got = (size_t)count;
+    in->taken += count;
+    in->ended = count == 0;
+    sha256_add(&in->hash, out, *got);
+    return FR_OK;
+}
+
 /* Refills `raw` when it is used up; an empty result means the end of the stored file. */
 static fr_status refill(input *in, fr_error *err) {
     if (in->raw_at < in->raw_end || in->ended) return FR_OK;
-    ssize_t got;
-    if (in->fd < 0) {
-        int64_t left = in->size - in->taken;
-        got = (ssize_t)(left < RAW_BYTES ? left : RAW_BYTES);
-        if (got) memcpy(in->raw, in->memory + in->taken, (size_t)got);
-    } else {
-        if (in->waits) TRY(wait_for_bytes(in, err));
-        do got = read(in->fd, in->raw, RAW_BYTES);
-        while (got < 0 && errno == EINTR);
-        if (got < 0) return fail_errno(err, "%s: cannot be read", in->name);
-    }
     in->raw_at = 0;
-    in->raw_end = (size_t)got;
-    in->taken += got;
-    in->ended = got == 0;
-    sha256_add(&in->hash, in->raw, (size_t)got);
-    return FR_OK;
+    return take(in, in->raw, RAW_BYTES, &in->raw_end, err);
 }
 
 static fr_status start(input *in, fr_error *err) {
@@ -122,9 +127,10 @@ static fr_status inflate_some(input *in, unsigned char *out, size_t size, size_t
 fr_status input_read(input *in, void *out, size_t size, size_t *got, fr_error *err) {
     *got = 0;
     if (in->gzip) return inflate_some(in, out, size, got, err);
-    TRY(refill(in, err));
     size_t have = in->raw_end - in->raw_at;
-    *got = have < size ? have : size;
+    if (!have) /* in pieces that are still in the cache when they are hashed and parsed */
+        return in->ended ? FR_OK : take(in, out, size < RAW_BYTES ? size : RAW_BYTES, got, err);
+    *got = have < size ? have : size; /* the first piece, read to know gzip from plain text */
     memcpy(out, in->raw + in->raw_at, *got);
     in->raw_at += *got;
     return FR_OK;

@@ -34,7 +34,8 @@ static inline int number_run(const char *text, uint64_t *value) {
     word -= 0x3030303030303030u;
     uint64_t other = (word | (word + 0x7676767676767676u)) & 0x8080808080808080u;
     int digits = other ? __builtin_ctzll(other) >> 3 : 8;
-    word = digits ? word << (64 - 8 * digits) : 0;
+    int half = 32 - 4 * digits; /* in two steps: a shift by 64 is not defined */
+    word = word << half << half;
     word = word * 10 + (word >> 8); /* two-digit sums in the even bytes */
     word = (word & 0x00ff00ff00ff00ffu) * 100 + ((word >> 16) & 0x00ff00ff00ff00ffu);
     word = (word & 0x0000ffff0000ffffu) * 10000 + ((word >> 32) & 0x0000ffff0000ffffu);
@@ -125,7 +126,8 @@ static inline const char *number_real(const char *p, double *out) {
         return p;
     }
     double value = m ? number_scale(m, (int)k) : 0;
-    *out = negative ? -value : value;
+    static const double sign[2] = {1, -1}; /* signs come at random: no branch */
+    *out = value * sign[negative];
     return p;
 }
 
