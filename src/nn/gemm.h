@@ -1,0 +1,29 @@
+/* gemm.h - matrix products whose every element is one chain of fused multiply-adds.
+ *
+ *     acc = fma(a[i,k], b[k,j], acc)    k ascending, beginning with 0 or with what C holds
+ *
+ * So an element has the same bits whatever the tiling, the block it is computed in, the instruction set
+ * or the thread: equal rows give equal results, which is what makes exact ties possible (docs/architecture.md).
+ * Matrices are row-major; ld* is the distance between rows. C must not overlap A or B. One thread each.
+ */
+#ifndef FR_NN_GEMM_H
+#define FR_NN_GEMM_H
+
+#include "nn/real.h"
+
+#include <stdbool.h>
+
+/* C[m,n] (+)= A[m,k] B[k,n] */
+void gemm_nn(int m, int n, int k, const real *a, int lda, const real *b, int ldb, real *c, int ldc,
+             bool accumulate);
+/* C[m,n] (+)= A[m,k] B[n,k]^T: a linear layer with weights stored (out, in) */
+void gemm_nt(int m, int n, int k, const real *a, int lda, const real *b, int ldb, real *c, int ldc,
+             bool accumulate);
+/* C[m,n] (+)= A[k,m]^T B[k,n]: the gradient of such weights */
+void gemm_tn(int m, int n, int k, const real *a, int lda, const real *b, int ldb, real *c, int ldc,
+             bool accumulate);
+
+/* The instruction set in use: "avx512", "avx2", "portable". */
+const char *gemm_kind(void);
+
+#endif

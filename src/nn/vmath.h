@@ -1,0 +1,26 @@
+/* vmath.h - elementwise functions whose result depends on the value alone, never on its place in the array.
+ *
+ * Compilers vectorise loops over libm with other routines for the body than for the tail, so equal inputs
+ * get different bits. Here every element goes through the same vector code, the tail included (padded).
+ * Results have the same bits on every instruction set. x and y may be the same array.
+ */
+#ifndef FR_NN_VMATH_H
+#define FR_NN_VMATH_H
+
+#include "nn/real.h"
+
+#include <stdint.h>
+
+void vmath_exp(int64_t n, const real *x, real *y);
+void vmath_sigmoid(int64_t n, const real *x, real *y);
+void vmath_tanh(int64_t n, const real *x, real *y);
+void vmath_erf(int64_t n, const real *x, real *y);
+/* GELU(x) = x/2 (1 + erf(x / sqrt 2)), the exact form */
+void vmath_gelu(int64_t n, const real *x, real *y);
+/* dx = dy * GELU'(x) */
+void vmath_gelu_backward(int64_t n, const real *x, const real *dy, real *dx);
+/* cosine and sine of an angle in double (any size up to 1e9), rounded to real */
+void vmath_cos(int64_t n, const double *angle, real *y);
+void vmath_sin(int64_t n, const double *angle, real *y);
+
+#endif
