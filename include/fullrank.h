@@ -444,6 +444,44 @@ FR_API FR_MUST_USE fr_status fr_draws_compute(const fr_record *records, int64_t 
                                               int64_t seeds, const fr_context *context,
                                               fr_draws *out, double *each, fr_error *err);
 
+/* ---- 12. Models and training ---- */
+
+typedef struct fr_model {
+    const char *name;
+    const char *summary; /* one line */
+    const char *text;    /* the definition, one paragraph */
+} fr_model;
+/* The models by number from 0; NULL behind the last one. */
+FR_API const fr_model *fr_model_at(int index);
+
+/* The shape of a model; a model uses what applies to it. */
+typedef struct fr_model_settings {
+    int64_t dim, heads, layers, history, head_layers;
+    double dropout;
+} fr_model_settings;
+extern FR_API const fr_option fr_model_options[];
+
+enum { FR_OBJECTIVE_BCE, FR_OBJECTIVE_BPR };
+
+typedef struct fr_training {
+    int objective; /* FR_OBJECTIVE_* */
+    int64_t epochs, batch_size, seed;
+    double rate;        /* of learning */
+    bool deterministic; /* no dropout, stream order, negatives by formula: to compare
+                           implementations */
+    bool resume;        /* go on from the last complete epoch in the output */
+    bool force;         /* replace an output that exists; the caller's */
+} fr_training;
+extern FR_API const fr_option fr_training_options[];
+
+/* Trains `name` on the window's training prefix and writes RUN/model.safetensors, RUN/train.json
+ * and RUN/state.safetensors (what --resume needs) after every epoch. The same bits with any number
+ * of threads, and whether interrupted and resumed or not. */
+FR_API FR_MUST_USE fr_status fr_train_run(const fr_window *window, const char *name,
+                                          const fr_model_settings *model,
+                                          const fr_training *training, const char *output,
+                                          const fr_context *context, fr_error *err);
+
 #ifdef __cplusplus
 }
 #endif

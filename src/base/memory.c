@@ -32,21 +32,15 @@ fr_status arena_take(arena *a, size_t count, size_t size, void **out, fr_error *
 }
 
 void arena_reset(arena *a) {
-    struct arena_slab *largest = NULL;
-    for (struct arena_slab *slab = a->slabs, *next; slab; slab = next) {
-        next = slab->next;
-        struct arena_slab *smaller = slab;
-        if (!largest || slab->size > largest->size) {
-            smaller = largest;
-            largest = slab;
-        }
-        free(smaller);
+    size_t total = a->used;
+    if (a->slabs && a->slabs->next) { /* next time one slab will do */
+        arena_free(a);
+        struct arena_slab *slab = aligned_alloc(ALIGNMENT, sizeof *slab + total);
+        if (slab) *slab = (struct arena_slab){.size = total};
+        a->slabs = slab; /* without it the next take makes one */
     }
-    if (largest) {
-        largest->next = NULL;
-        largest->used = 0;
-    }
-    *a = (arena){.slabs = largest};
+    if (a->slabs) a->slabs->used = 0;
+    a->used = 0;
 }
 
 void arena_free(arena *a) {

@@ -21,6 +21,10 @@ typedef enum rng_purpose {
     RNG_SYNTH_EVENT, /* its events */
     RNG_BASELINE,    /* the random scorer */
     RNG_DRAWS,       /* nested draws of negatives */
+    RNG_INIT,        /* initial parameters */
+    RNG_SHUFFLE,     /* order of training events */
+    RNG_NEGATIVE,    /* negatives of training */
+    RNG_DROPOUT,
 } rng_purpose;
 
 typedef struct rng_key {

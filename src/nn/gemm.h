@@ -2,9 +2,10 @@
  *
  *     acc = fma(a[i,k], b[k,j], acc)    k ascending, beginning with 0 or with what C holds
  *
- * So an element has the same bits whatever the tiling, the block it is computed in, the instruction set
- * or the thread: equal rows give equal results, which is what makes exact ties possible (docs/architecture.md).
- * Matrices are row-major; ld* is the distance between rows. C must not overlap A or B. One thread each.
+ * So an element has the same bits whatever the tiling, the block it is computed in, the instruction
+ * set or the thread: equal rows give equal results, which is what makes exact ties possible
+ * (docs/architecture.md). Matrices are row-major; ld* is the distance between rows. C must not
+ * overlap A or B. One thread each.
  */
 #ifndef FR_NN_GEMM_H
 #define FR_NN_GEMM_H

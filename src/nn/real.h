@@ -1,7 +1,7 @@
 /* real.h - the number type of learning: float, or double when gradients are checked.
  *
- * nn/, models/ and train/ are compiled twice: as they are, and with FR_DOUBLE for the tests that compare
- * gradients with central differences, where float would drown them in rounding.
+ * nn/, models/ and train/ are compiled twice: as they are, and with FR_DOUBLE for the tests that
+ * compare gradients with central differences, where float would drown them in rounding.
  */
 #ifndef FR_NN_REAL_H
 #define FR_NN_REAL_H
@@ -10,14 +10,14 @@
 
 #ifdef FR_DOUBLE
 typedef double real;
-#define real_fma fma
+#define real_fma  fma
 #define real_sqrt sqrt
-#define REAL(x) x
+#define REAL(x)   x
 #else
 typedef float real;
-#define real_fma fmaf
+#define real_fma  fmaf
 #define real_sqrt sqrtf
-#define REAL(x) x##f
+#define REAL(x)   x##f
 #endif
 
 #endif

@@ -1,0 +1,219 @@
+/* craft.c - CRAFT and CRAFT-R: the candidate is the query of a cross-attention over the source's
+ * past.
+ *
+ * Per candidate v of an event of source u: the last `history` destinations of u, oldest first, are
+ * keys and values; v's embedding is the query; x_v is the time since v last occurred with anyone;
+ * CRAFT-R adds n_uv, how often v stands among the kept destinations. The forward below is
+ * MODELS 2.2 line by line; parameters are in the order of MODELS 2.3, which is that of the
+ * checkpoint.
+ */
+#include "models/craft.h"
+
+#include "models/model.h"
+#include "nn/ops.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const double EPS = 1e-12;
+
+/* Places where dropout acts; each has its own random bits. */
+enum {
+    SITE_QUERY,
+    SITE_KEYS,
+    SITE_ELAPSED,
+    SITE_REPEAT,
+    SITE_HEAD,
+    SITE_LAYER /* + 3 per layer */
+};
+
+static fr_status open_kind(model *m, bool repeat, fr_error *err) {
+    const fr_model_settings *s = &m->settings;
+    int d = (int)s->dim, layers = (int)s->layers;
+    params *p = &m->params;
+    if (d % (int)s->heads)
+        return fail(err, FR_EUSAGE, "dim %d is not a multiple of heads %lld", d,
+                    (long long)s->heads);
+    if (layers > CRAFT_MOST_LAYERS)
+        return fail(err, FR_EUSAGE, "layers %d, expected at most %d", layers, CRAFT_MOST_LAYERS);
+    craft *c;
+    TRY(ALLOCATE(c, 1, err));
+    m->own = c;
+    *c = (craft){.dim = d,
+                 .heads = (int)s->heads,
+                 .layers = layers,
+                 .history = (int)s->history,
+                 .head_layers = (int)s->head_layers,
+                 .repeat = repeat,
+                 .z = d * (repeat ? 3 : 2)};
+#define NORM(name)                                                                                 \
+    {params_add(p, 0, d, INIT_ONE, 0, name ".weight"),                                             \
+     params_add(p, 0, d, INIT_ZERO, 0, name ".bias")}
+#define DENSE(rows, cols, ...)                                                                     \
+    (craft_pair) {                                                                                 \
+        params_add(p, rows, cols, INIT_NORMAL, 0.02, __VA_ARGS__ ".weight", l),                    \
+            params_add(p, 0, rows, INIT_ZERO, 0, __VA_ARGS__ ".bias", l)                           \
+    }
+#define LAYER_NORM(name)                                                                           \
+    (craft_pair) {                                                                                 \
+        params_add(p, 0, d, INIT_ONE, 0, "layers.%d." name ".weight", l),                          \
+            params_add(p, 0, d, INIT_ZERO, 0, "layers.%d." name ".bias", l)                        \
+    }
+    c->item = params_add(p, m->w->destinations, d, INIT_NORMAL, 0.02, "item.weight");
+    c->position = params_add(p, c->history, d, INIT_NORMAL, 0.02, "position.weight");
+    c->input_norm = (craft_pair)NORM("input_norm");
+    for (int l = 0; l < layers; l++) {
+        craft_layer *y = &c->layer[l];
+        y->query = DENSE(d, d, "layers.%d.query");
+        y->key = DENSE(d, d, "layers.%d.key");
+        y->value = DENSE(d, d, "layers.%d.value");
+        y->out = DENSE(d, d, "layers.%d.out");
+        y->attn_norm = LAYER_NORM("attn_norm");
+        y->ffn1 = DENSE(4 * d, d, "layers.%d.ffn1");
+        y->ffn2 = DENSE(d, 4 * d, "layers.%d.ffn2");
+        y->ffn_norm = LAYER_NORM("ffn_norm");
+    }
+    c->elapsed.weight = params_add(p, d, 1, INIT_NORMAL, 0.02, "elapsed.weight");
+    c->elapsed.bias = params_add(p, 0, d, INIT_ZERO, 0, "elapsed.bias");
+    c->elapsed_norm = (craft_pair)NORM("elapsed_norm");
+    if (repeat) {
+        c->repeats.weight = params_add(p, d, 1, INIT_NORMAL, 0.02, "repeat.weight");
+        c->repeats.bias = params_add(p, 0, d, INIT_ZERO, 0, "repeat.bias");
+        c->repeat_norm = (craft_pair)NORM("repeat_norm");
+    }
+    if (c->head_layers == 2) {
+        c->fc1.weight = params_add(p, c->z, c->z, INIT_NORMAL, 0.02, "head.fc1.weight");
+        c->fc1.bias = params_add(p, 0, c->z, INIT_ZERO, 0, "head.fc1.bias");
+        c->prelu = params_add(p, 0, 1, INIT_FIXED, 0.15, "head.prelu");
+    }
+    c->fc2.weight = params_add(p, 1, c->z, INIT_NORMAL, 0.02, "head.fc2.weight");
+    c->fc2.bias = params_add(p, 0, 1, INIT_ZERO, 0, "head.fc2.bias");
+#undef NORM
+#undef DENSE
+#undef LAYER_NORM
+    return FR_OK;
+}
+
+static fr_status open_craft(model *m, fr_error *err) { return open_kind(m, false, err); }
+static fr_status open_craft_r(model *m, fr_error *err) { return open_kind(m, true, err); }
+
+static void close_craft(model *m) { free(m->own); }
+
+real craft_elapsed(const fr_window *w, int32_t event, int32_t cut, int32_t destination) {
+    event_list last = window_destination_history(w, destination, cut, 1);
+    return last.count ? (real)(float)(w->time[event] - w->time[last.event[0]]) : -100000;
+}
+
+/* ---- inputs ---- */
+
+/* What forward reads of the window (MODELS 2.1). Memory: step. */
+typedef struct inputs {
+    int keys;      /* history entries of all events */
+    int32_t *item; /* [keys] destinations */
+    int32_t *slot; /* [keys] positions, 0 = oldest kept */
+    span *spans;   /* [events] */
+    row_key *key_of_key, *key_of_query;
+    real *elapsed, *repeats; /* [candidates] x_v, n_uv */
+} inputs;
+
+static bool read_inputs(const model *m, tape *t, const model_batch *b, inputs *in) {
+    const craft *c = m->own;
+    const fr_window *w = m->w;
+    int candidates = b->from[b->events];
+    *in = (inputs){0};
+    for (int i = 0; i < b->events; i++) {
+        int32_t e = b->event[i];
+        in->keys += window_source_history(w, w->source[e], window_cut(w, e), c->history).count;
+    }
+    in->item = tape_take(t, (size_t)in->keys, sizeof *in->item);
+    in->slot = tape_take(t, (size_t)in->keys, sizeof *in->slot);
+    in->spans = tape_take(t, (size_t)b->events, sizeof *in->spans);
+    in->key_of_key = tape_take(t, (size_t)in->keys, sizeof *in->key_of_key);
+    in->key_of_query = tape_take(t, (size_t)candidates, sizeof *in->key_of_query);
+    in->elapsed = tape_take(t, (size_t)candidates, sizeof *in->elapsed);
+    in->repeats = tape_take(t, (size_t)candidates, sizeof *in->repeats);
+    if (t->status) return false;
+    for (int i = 0, at = 0; i < b->events; i++) {
+        int32_t e = b->event[i], cut = window_cut(w, e);
+        event_list past = window_source_history(w, w->source[e], cut, c->history);
+        in->spans[i] = (span){b->from[i], b->from[i + 1], at, at + past.count};
+        for (int p = 0; p < past.count; p++, at++) {
+            in->item[at] = w->destination[past.event[p]];
+            in->slot[at] = p;
+            in->key_of_key[at] = (row_key){e, p};
+        }
+        for (int k = b->from[i]; k < b->from[i + 1]; k++) {
+            int32_t v = b->candidate[k];
+            in->key_of_query[k] = (row_key){e, k - b->from[i]};
+            in->elapsed[k] = craft_elapsed(w, e, cut, v);
+            for (int p = in->spans[i].key_from; p < in->spans[i].key_to; p++)
+                in->repeats[k] += in->item[p] == v;
+        }
+    }
+    return true;
+}
+
+/* ---- forward ---- */
+
+static tensor forward(const model *m, tape *t, const model_batch *b, tensor *z_out) {
+    const craft *c = m->own;
+    inputs in;
+    if (!read_inputs(m, t, b, &in)) return (tensor){0};
+    const row_key *qk = in.key_of_query, *kk = in.key_of_key;
+    int n = b->from[b->events];
+#define DROP(x, site, keys) op_dropout(t, x, site, keys)
+#define NORM(x, pair)       op_norm(t, x, (pair).weight, (pair).bias, EPS)
+#define LINEAR(x, pair)     op_linear(t, x, (pair).weight, (pair).bias)
+    tensor q = DROP(NORM(op_rows(t, c->item, n, b->candidate), c->input_norm), SITE_QUERY, qk);
+    tensor x =
+        op_add(t, op_rows(t, c->item, in.keys, in.item), op_rows(t, c->position, in.keys, in.slot));
+    x = DROP(NORM(x, c->input_norm), SITE_KEYS, kk); /* feeds every layer unchanged */
+    for (int l = 0; l < c->layers; l++) {
+        const craft_layer *y = &c->layer[l];
+        int site = SITE_LAYER + 3 * l;
+        tensor mix = op_attention(t, LINEAR(q, y->query), LINEAR(x, y->key), LINEAR(x, y->value),
+                                  c->heads, in.spans, b->events, site, qk);
+        tensor a = op_add(t, NORM(DROP(LINEAR(mix, y->out), site + 1, qk), y->attn_norm), q);
+        tensor f = LINEAR(op_gelu(t, LINEAR(a, y->ffn1)), y->ffn2);
+        q = op_add(t, NORM(DROP(f, site + 2, qk), y->ffn_norm), a);
+    }
+    tensor part[3] = {q};
+    part[1] =
+        DROP(NORM(op_code(t, n, in.elapsed, c->elapsed.weight, c->elapsed.bias), c->elapsed_norm),
+             SITE_ELAPSED, qk);
+    if (c->repeat)
+        part[2] = DROP(
+            NORM(op_code(t, n, in.repeats, c->repeats.weight, c->repeats.bias), c->repeat_norm),
+            SITE_REPEAT, qk);
+    tensor z = op_concat(t, c->repeat ? 3 : 2, part);
+    if (z_out) *z_out = z;
+    if (c->head_layers == 2) z = DROP(op_prelu(t, LINEAR(z, c->fc1), c->prelu), SITE_HEAD, qk);
+    return LINEAR(z, c->fc2);
+#undef DROP
+#undef NORM
+#undef LINEAR
+}
+
+const model_kind model_craft = {.facts = {"craft",
+                                          "cross-attention of the candidate over the source's past",
+                                          "The candidate's embedding attends to the embeddings of "
+                                          "the source's last destinations with their "
+                                          "positions, through `layers` blocks; with the time since "
+                                          "the candidate last occurred it enters "
+                                          "a small head."},
+                                .shuffled = true,
+                                .open = open_craft,
+                                .close = close_craft,
+                                .forward = forward,
+                                .fast = craft_fast};
+
+const model_kind model_craft_r = {.facts = {"craft-r",
+                                            "CRAFT that knows how often the pair has met",
+                                            "As craft, and the head also sees a code of the number "
+                                            "of times the candidate stands among the "
+                                            "source's kept destinations."},
+                                  .shuffled = true,
+                                  .open = open_craft_r,
+                                  .close = close_craft,
+                                  .forward = forward,
+                                  .fast = craft_fast};

@@ -1,0 +1,33 @@
+/* craft.h - the parameters of CRAFT(-R) by number, shared by its forward and its fast path. */
+#ifndef FR_MODELS_CRAFT_H
+#define FR_MODELS_CRAFT_H
+
+#include "models/model.h"
+
+enum { CRAFT_MOST_LAYERS = 8 };
+
+typedef struct craft_pair {
+    int weight, bias; /* numbers of parameters */
+} craft_pair;
+
+typedef struct craft_layer {
+    craft_pair query, key, value, out, attn_norm, ffn1, ffn2, ffn_norm;
+} craft_layer;
+
+typedef struct craft {
+    int dim, heads, layers, history, head_layers;
+    bool repeat; /* CRAFT-R */
+    int z;       /* width of the vector that enters the head */
+    int item, position, prelu;
+    craft_pair input_norm, elapsed, elapsed_norm, repeats, repeat_norm, fc1, fc2;
+    craft_layer layer[CRAFT_MOST_LAYERS];
+} craft;
+
+/* x_v of MODELS 2.1: seconds since the destination last occurred before `cut`, rounded to float;
+ * -100000 if it has not. */
+real craft_elapsed(const fr_window *w, int32_t event, int32_t cut, int32_t destination);
+
+/* A scorer through tables made once per checkpoint (MODELS 2.6). */
+fr_status craft_fast(const model *m, int threads, fr_scorer *out, fr_error *err);
+
+#endif

@@ -1,0 +1,94 @@
+/* registry.c - the list of models, opening one, and scoring through plain forward. */
+#include "models/model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const model_kind *const model_kinds[] = {&model_craft, &model_craft_r, NULL};
+
+const fr_model *fr_model_at(int index) {
+    for (int i = 0; model_kinds[i]; i++)
+        if (i == index) return &model_kinds[i]->facts;
+    return NULL;
+}
+
+const fr_option fr_model_options[] = {
+    {"dim", FR_OPTION_INT, "64", "N", 1, 1024, offsetof(fr_model_settings, dim),
+     "width of vectors"},
+    {"heads", FR_OPTION_INT, "2", "N", 1, 64, offsetof(fr_model_settings, heads),
+     "attention heads"},
+    {"layers", FR_OPTION_INT, "2", "N", 1, 8, offsetof(fr_model_settings, layers), "blocks"},
+    {"history", FR_OPTION_INT, "320", "N", 1, 100000, offsetof(fr_model_settings, history),
+     "most recent events of a node that a model reads"},
+    {"head-layers", FR_OPTION_INT, "2", "N", 1, 2, offsetof(fr_model_settings, head_layers),
+     "craft: layers of the scoring head"},
+    {"dropout", FR_OPTION_REAL, "0.1", "P", 0, 0.9, offsetof(fr_model_settings, dropout),
+     "share of values set to 0 in training"},
+    {0}};
+
+fr_status model_open(model *m, const char *name, const fr_model_settings *settings,
+                     const fr_window *w, int64_t seed, fr_error *err) {
+    *m = (model){.w = w, .settings = *settings};
+    fr_option names[sizeof model_kinds / sizeof *model_kinds] = {0}; /* for the nearest one */
+    for (int i = 0; model_kinds[i]; i++) {
+        names[i].key = model_kinds[i]->facts.name;
+        if (!strcmp(names[i].key, name)) m->kind = model_kinds[i];
+    }
+    if (!m->kind) {
+        const char *near = fr_options_nearest(names, name);
+        return near ? fail(err, FR_EUSAGE, "unknown model %s, did you mean %s?", name, near)
+                    : fail(err, FR_EUSAGE, "unknown model %s (`fullrank models` lists them)", name);
+    }
+    fr_status status = m->kind->open(m, err);
+    if (!status) status = params_ready(&m->params, seed, err);
+    if (status) model_close(m);
+    return status;
+}
+
+void model_close(model *m) {
+    if (m->kind && m->own) m->kind->close(m);
+    params_free(&m->params);
+    *m = (model){0};
+}
+
+/* ---- plain scoring ---- */
+
+typedef struct plain_scorer {
+    const model *m;
+    int threads;
+    tape *tapes;        /* [threads] */
+    int32_t *candidate; /* [destinations] all of them */
+} plain_scorer;
+
+static fr_status score(void *state, const fr_query *query, int worker, float *scores,
+                       fr_error *err) {
+    plain_scorer *s = state;
+    tape *t = &s->tapes[worker];
+    int32_t from[] = {0, s->m->w->destinations};
+    model_batch batch = {1, &query->event, from, s->candidate};
+    tape_reset(t);
+    tensor y = s->m->kind->forward(s->m, t, &batch, NULL);
+    if (t->status) return fail(err, t->status, "%s", t->error.message);
+    for (int32_t v = 0; v < from[1]; v++) scores[v] = (float)y.v[v];
+    return FR_OK;
+}
+
+static void close_plain(void *state) {
+    plain_scorer *s = state;
+    for (int i = 0; s->tapes && i < s->threads; i++) tape_free(&s->tapes[i]);
+    free(s->tapes);
+    free(s->candidate);
+    free(s);
+}
+
+fr_status model_plain(const model *m, int threads, fr_scorer *out, fr_error *err) {
+    plain_scorer *s;
+    TRY(ALLOCATE(s, 1, err));
+    *s = (plain_scorer){.m = m, .threads = threads};
+    *out = (fr_scorer){.state = s, .score = score, .close = close_plain};
+    TRY(ALLOCATE(s->tapes, threads, err));
+    TRY(ALLOCATE(s->candidate, m->w->destinations, err));
+    for (int i = 0; i < threads; i++) s->tapes[i].params = &m->params;
+    for (int32_t v = 0; v < m->w->destinations; v++) s->candidate[v] = v;
+    return FR_OK;
+}

@@ -1,0 +1,472 @@
+/* ops.c - see ops.h: forward and backward of each op side by side, shapes beside the arrays.
+ *
+ * Sums over a row use sixteen fixed lanes, so a row's result does not depend on where it stands.
+ * Products go through gemm, elementwise functions through vmath, for the same reason.
+ */
+#include "nn/ops.h"
+
+#include "base/rng.h"
+#include "nn/gemm.h"
+#include "nn/vmath.h"
+
+#include <string.h>
+
+/* ---- kernels ---- */
+
+enum { LANES = 16 };
+
+static real fold(const real *lane) {
+    real half[8], quarter[4];
+    for (int j = 0; j < 8; j++) half[j] = lane[j] + lane[j + 8];
+    for (int j = 0; j < 4; j++) quarter[j] = half[j] + half[j + 4];
+    return (quarter[0] + quarter[2]) + (quarter[1] + quarter[3]);
+}
+
+static real sum(int n, const real *x) {
+    real lane[LANES] = {0};
+    int k = 0;
+    for (; k + LANES <= n; k += LANES)
+        for (int j = 0; j < LANES; j++) lane[j] += x[k + j];
+    for (; k < n; k++) lane[k % LANES] += x[k];
+    return fold(lane);
+}
+
+static real dot(int n, const real *x, const real *y) {
+    real lane[LANES] = {0};
+    int k = 0;
+    for (; k + LANES <= n; k += LANES)
+        for (int j = 0; j < LANES; j++) lane[j] += x[k + j] * y[k + j];
+    for (; k < n; k++) lane[k % LANES] += x[k] * y[k];
+    return fold(lane);
+}
+
+real kernel_normalise(int n, const real *x, double eps, real *hat) {
+    real mean = sum(n, x) / (real)n;
+    for (int k = 0; k < n; k++) hat[k] = x[k] - mean;
+    real rho = (real)(1 / sqrt((double)(dot(n, hat, hat) / (real)n) + eps));
+    for (int k = 0; k < n; k++) hat[k] *= rho;
+    return rho;
+}
+
+void kernel_softmax(int n, real *x) {
+    if (n <= 0) return;
+    real most = x[0];
+    for (int k = 1; k < n; k++) most = x[k] > most ? x[k] : most;
+    for (int k = 0; k < n; k++) x[k] -= most;
+    vmath_exp(n, x, x);
+    real scale = 1 / sum(n, x);
+    for (int k = 0; k < n; k++) x[k] *= scale;
+}
+
+/* ---- rows of a table ---- */
+
+typedef struct rows_node {
+    tape_node node;
+    tensor table, y;
+    const int32_t *index; /* [y.rows] */
+} rows_node;
+
+static void rows_back(tape_node *self) {
+    rows_node *n = (rows_node *)self;
+    for (int i = 0; i < n->y.rows; i++) {
+        real *to = n->table.g + (size_t)n->index[i] * (size_t)n->y.cols;
+        const real *from = n->y.g + (size_t)i * (size_t)n->y.cols;
+        for (int k = 0; k < n->y.cols; k++) to[k] += from[k];
+    }
+}
+
+tensor op_rows(tape *t, int table, int n, const int32_t *index) {
+    tensor from = tape_param(t, table);
+    tensor y = tape_tensor(t, n, from.cols);
+    rows_node *node = tape_take(t, 1, sizeof *node);
+    if (!node) return (tensor){0};
+    for (int i = 0; i < n; i++)
+        memcpy(y.v + (size_t)i * (size_t)y.cols, from.v + (size_t)index[i] * (size_t)y.cols,
+               (size_t)y.cols * sizeof *y.v);
+    *node = (rows_node){.table = from, .y = y, .index = index};
+    tape_note(t, &node->node, rows_back);
+    return y;
+}
+
+/* ---- linear ---- */
+
+typedef struct linear_node {
+    tape_node node;
+    tensor x, w, b, y; /* [rows, in], [out, in], [out], [rows, out] */
+} linear_node;
+
+static void linear_back(tape_node *self) {
+    linear_node *n = (linear_node *)self;
+    int rows = n->x.rows, in = n->x.cols, out = n->y.cols;
+    gemm_nn(rows, in, out, n->y.g, out, n->w.v, in, n->x.g, in, true);
+    gemm_tn(out, in, rows, n->y.g, out, n->x.v, in, n->w.g, in, true);
+    for (int i = 0; i < rows; i++)
+        for (int k = 0; k < out; k++) n->b.g[k] += n->y.g[(size_t)i * (size_t)out + (size_t)k];
+}
+
+tensor op_linear(tape *t, tensor x, int weight, int bias) {
+    tensor w = tape_param(t, weight), b = tape_param(t, bias);
+    if (!tape_fits(t, x.cols == w.cols && b.cols == w.rows, "linear")) return (tensor){0};
+    tensor y = tape_tensor(t, x.rows, w.rows);
+    linear_node *node = tape_take(t, 1, sizeof *node);
+    if (!node) return (tensor){0};
+    for (int i = 0; i < x.rows; i++)
+        memcpy(y.v + (size_t)i * (size_t)y.cols, b.v, (size_t)y.cols * sizeof *y.v);
+    gemm_nt(x.rows, y.cols, x.cols, x.v, x.cols, w.v, w.cols, y.v, y.cols, true);
+    *node = (linear_node){.x = x, .w = w, .b = b, .y = y};
+    tape_note(t, &node->node, linear_back);
+    return y;
+}
+
+/* ---- layer norm ---- */
+
+typedef struct norm_node {
+    tape_node node;
+    tensor x, gain, bias, y;
+    real *hat, *rho; /* [rows, cols], [rows] */
+} norm_node;
+
+/* dx = rho (G - mean(G) - hat mean(G * hat)) with G = gain * dy (MODELS 10) */
+static void norm_back(tape_node *self) {
+    norm_node *n = (norm_node *)self;
+    int cols = n->x.cols;
+    real big[1024];
+    for (int i = 0; i < n->x.rows; i++) {
+        const real *dy = n->y.g + (size_t)i * (size_t)cols,
+                   *hat = n->hat + (size_t)i * (size_t)cols;
+        real *dx = n->x.g + (size_t)i * (size_t)cols;
+        for (int k = 0; k < cols; k++) {
+            n->gain.g[k] += dy[k] * hat[k];
+            n->bias.g[k] += dy[k];
+            big[k] = n->gain.v[k] * dy[k];
+        }
+        real mean = sum(cols, big) / (real)cols, along = dot(cols, big, hat) / (real)cols;
+        for (int k = 0; k < cols; k++) dx[k] += n->rho[i] * (big[k] - mean - hat[k] * along);
+    }
+}
+
+tensor op_norm(tape *t, tensor x, int gain, int bias, double eps) {
+    tensor g = tape_param(t, gain), b = tape_param(t, bias);
+    if (!tape_fits(t, g.cols == x.cols && b.cols == x.cols && x.cols <= 1024, "norm"))
+        return (tensor){0};
+    tensor y = tape_tensor(t, x.rows, x.cols);
+    norm_node *node = tape_take(t, 1, sizeof *node);
+    real *hat = tape_take(t, (size_t)x.rows * (size_t)x.cols, sizeof *hat);
+    real *rho = tape_take(t, (size_t)x.rows, sizeof *rho);
+    if (!rho) return (tensor){0};
+    for (int i = 0; i < x.rows; i++) {
+        size_t at = (size_t)i * (size_t)x.cols;
+        rho[i] = kernel_normalise(x.cols, x.v + at, eps, hat + at);
+        for (int k = 0; k < x.cols; k++)
+            y.v[at + (size_t)k] = g.v[k] * hat[at + (size_t)k] + b.v[k];
+    }
+    *node = (norm_node){.x = x, .gain = g, .bias = b, .y = y, .hat = hat, .rho = rho};
+    tape_note(t, &node->node, norm_back);
+    return y;
+}
+
+/* ---- elementwise ---- */
+
+typedef struct pair_node {
+    tape_node node;
+    tensor a, b, y;
+} pair_node;
+
+static size_t size_of(tensor x) { return (size_t)x.rows * (size_t)x.cols; }
+
+static void add_back(tape_node *self) {
+    pair_node *n = (pair_node *)self;
+    for (size_t k = 0; k < size_of(n->y); k++) {
+        n->a.g[k] += n->y.g[k];
+        n->b.g[k] += n->y.g[k];
+    }
+}
+
+tensor op_add(tape *t, tensor a, tensor b) {
+    if (!tape_fits(t, a.rows == b.rows && a.cols == b.cols, "add")) return (tensor){0};
+    tensor y = tape_tensor(t, a.rows, a.cols);
+    pair_node *node = tape_take(t, 1, sizeof *node);
+    if (!node) return (tensor){0};
+    for (size_t k = 0; k < size_of(y); k++) y.v[k] = a.v[k] + b.v[k];
+    *node = (pair_node){.a = a, .b = b, .y = y};
+    tape_note(t, &node->node, add_back);
+    return y;
+}
+
+static void gelu_back(tape_node *self) {
+    pair_node *n = (pair_node *)self;
+    vmath_gelu_backward((int64_t)size_of(n->y), n->a.v, n->y.g,
+                        n->y.g); /* dy is not needed again */
+    for (size_t k = 0; k < size_of(n->y); k++) n->a.g[k] += n->y.g[k];
+}
+
+tensor op_gelu(tape *t, tensor x) {
+    tensor y = tape_tensor(t, x.rows, x.cols);
+    pair_node *node = tape_take(t, 1, sizeof *node);
+    if (!node) return (tensor){0};
+    vmath_gelu((int64_t)size_of(x), x.v, y.v);
+    *node = (pair_node){.a = x, .y = y};
+    tape_note(t, &node->node, gelu_back);
+    return y;
+}
+
+static void prelu_back(tape_node *self) {
+    pair_node *n = (pair_node *)self;
+    real slope = n->b.v[0], lane[LANES] = {0};
+    for (size_t k = 0; k < size_of(n->y); k++) {
+        bool below = n->a.v[k] < 0;
+        n->a.g[k] += below ? slope * n->y.g[k] : n->y.g[k];
+        lane[k % LANES] += below ? n->y.g[k] * n->a.v[k] : 0;
+    }
+    n->b.g[0] += fold(lane);
+}
+
+tensor op_prelu(tape *t, tensor x, int slope) {
+    tensor s = tape_param(t, slope), y = tape_tensor(t, x.rows, x.cols);
+    pair_node *node = tape_take(t, 1, sizeof *node);
+    if (!node) return (tensor){0};
+    for (size_t k = 0; k < size_of(x); k++) y.v[k] = x.v[k] < 0 ? s.v[0] * x.v[k] : x.v[k];
+    *node = (pair_node){.a = x, .b = s, .y = y};
+    tape_note(t, &node->node, prelu_back);
+    return y;
+}
+
+/* ---- scalar codes ---- */
+
+typedef struct code_node {
+    tape_node node;
+    const real *x; /* [rows] */
+    tensor w, b, y;
+} code_node;
+
+static void code_back(tape_node *self) {
+    code_node *n = (code_node *)self;
+    int cols = n->y.cols;
+    for (int i = 0; i < n->y.rows; i++)
+        for (int k = 0; k < cols; k++) {
+            real dy = n->y.g[(size_t)i * (size_t)cols + (size_t)k];
+            n->w.g[k] += n->x[i] * dy;
+            n->b.g[k] += dy;
+        }
+}
+
+tensor op_code(tape *t, int n, const real *x, int weight, int bias) {
+    tensor w = tape_param(t, weight), b = tape_param(t, bias);
+    if (!tape_fits(t, w.cols == 1 && w.rows == b.cols, "code")) return (tensor){0};
+    tensor y = tape_tensor(t, n, w.rows);
+    code_node *node = tape_take(t, 1, sizeof *node);
+    if (!node) return (tensor){0};
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < y.cols; k++)
+            y.v[(size_t)i * (size_t)y.cols + (size_t)k] = w.v[k] * x[i] + b.v[k];
+    *node = (code_node){.x = x, .w = w, .b = b, .y = y};
+    tape_note(t, &node->node, code_back);
+    return y;
+}
+
+/* ---- concatenation ---- */
+
+enum { MOST_PARTS = 4 };
+
+typedef struct concat_node {
+    tape_node node;
+    int count;
+    tensor part[MOST_PARTS], y;
+} concat_node;
+
+static void concat_back(tape_node *self) {
+    concat_node *n = (concat_node *)self;
+    for (int i = 0; i < n->y.rows; i++) {
+        const real *from = n->y.g + (size_t)i * (size_t)n->y.cols;
+        for (int p = 0; p < n->count; p++) {
+            int cols = n->part[p].cols;
+            real *to = n->part[p].g + (size_t)i * (size_t)cols;
+            for (int k = 0; k < cols; k++) to[k] += from[k];
+            from += cols;
+        }
+    }
+}
+
+tensor op_concat(tape *t, int count, const tensor *parts) {
+    int cols = 0;
+    for (int p = 0; p < count; p++) {
+        if (!tape_fits(t, count <= MOST_PARTS && parts[p].rows == parts[0].rows, "concat"))
+            return (tensor){0};
+        cols += parts[p].cols;
+    }
+    tensor y = tape_tensor(t, parts[0].rows, cols);
+    concat_node *node = tape_take(t, 1, sizeof *node);
+    if (!node) return (tensor){0};
+    *node = (concat_node){.count = count, .y = y};
+    for (int p = 0, at = 0; p < count; at += parts[p++].cols) {
+        node->part[p] = parts[p];
+        for (int i = 0; i < y.rows; i++)
+            memcpy(y.v + (size_t)i * (size_t)cols + (size_t)at,
+                   parts[p].v + (size_t)i * (size_t)parts[p].cols,
+                   (size_t)parts[p].cols * sizeof *y.v);
+    }
+    tape_note(t, &node->node, concat_back);
+    return y;
+}
+
+/* ---- dropout ---- */
+
+/* Sixteen random bits per element: eight elements to a block of numbers. The rate used is the
+ * nearest multiple of 2^-16, and kept values are scaled by exactly its complement. */
+static real drop_threshold(const tape *t, uint32_t *threshold) {
+    *threshold = (uint32_t)(t->dropout * 65536 + 0.5);
+    return (real)(65536.0 / (65536.0 - *threshold));
+}
+
+/* factor[k] = 0 or `keep` for n elements that begin at element `from` of (event, site). */
+static void drop_factors(const tape *t, int32_t event, int site, int64_t from, int n,
+                         real *factor) {
+    uint32_t threshold;
+    real keep = drop_threshold(t, &threshold);
+    rng_key key = {.seed = (uint64_t)t->seed, .purpose = RNG_DROPOUT, .epoch = t->epoch};
+    for (int k = 0; k < n; k += 8) {
+        uint32_t draw = (uint32_t)site << 26 | (uint32_t)((from + k) / 8);
+        rng_block bits = rng_bits(key, (uint64_t)event, draw);
+        for (int j = 0; j < 8 && k + j < n; j++) {
+            uint32_t half = bits.word[j / 2] >> (j % 2 ? 16 : 0) & 0xffffu;
+            factor[k + j] = half < threshold ? 0 : keep;
+        }
+    }
+}
+
+typedef struct dropout_node {
+    tape_node node;
+    tensor x, y;
+    real *factor; /* [rows, cols] */
+} dropout_node;
+
+static void dropout_back(tape_node *self) {
+    dropout_node *n = (dropout_node *)self;
+    for (size_t k = 0; k < size_of(n->y); k++) n->x.g[k] += n->y.g[k] * n->factor[k];
+}
+
+tensor op_dropout(tape *t, tensor x, int site, const row_key *keys) {
+    if (t->dropout <= 0 || t->status) return x;
+    tensor y = tape_tensor(t, x.rows, x.cols);
+    dropout_node *node = tape_take(t, 1, sizeof *node);
+    real *factor = tape_take(t, size_of(x), sizeof *factor);
+    if (!factor) return (tensor){0};
+    int width = (x.cols + 7) / 8 * 8; /* a row begins with a fresh block of numbers */
+    for (int i = 0; i < x.rows; i++)
+        drop_factors(t, keys[i].event, site, (int64_t)keys[i].part * width, x.cols,
+                     factor + (size_t)i * (size_t)x.cols);
+    for (size_t k = 0; k < size_of(x); k++) y.v[k] = x.v[k] * factor[k];
+    *node = (dropout_node){.x = x, .y = y, .factor = factor};
+    tape_note(t, &node->node, dropout_back);
+    return y;
+}
+
+/* ---- attention ---- */
+
+typedef struct attention_node {
+    tape_node node;
+    tape *t;
+    tensor q, k, v, y;
+    int heads, count;
+    const span *spans;
+    real **weight; /* [count] of [heads, queries, keys]: softmax before dropout */
+    real **factor; /* [count] dropout factors of the same shape; NULL = none */
+} attention_node;
+
+static int queries_of(span s) { return s.query_to - s.query_from; }
+static int keys_of(span s) { return s.key_to - s.key_from; }
+
+static void attention_back(tape_node *self) {
+    attention_node *n = (attention_node *)self;
+    int d = n->q.cols, dh = d / n->heads;
+    real scale = (real)(1 / sqrt((double)dh));
+    for (int c = 0; c < n->count; c++) {
+        span s = n->spans[c];
+        int nq = queries_of(s), nk = keys_of(s);
+        size_t q0 = (size_t)s.query_from * (size_t)d, k0 = (size_t)s.key_from * (size_t)d;
+        if (!nq || !nk) continue;
+        real *da = tape_take(n->t, (size_t)nq * (size_t)nk, sizeof *da);
+        real *dropped = tape_take(n->t, (size_t)nq * (size_t)nk, sizeof *da);
+        if (!dropped) return;
+        for (int h = 0; h < n->heads; h++) {
+            size_t at = (size_t)(h * dh), part = (size_t)h * (size_t)nq * (size_t)nk;
+            const real *a = n->weight[c] + part;
+            const real *factor = n->factor ? n->factor[c] + part : NULL;
+            const real *dy = n->y.g + q0 + at;
+            size_t size = (size_t)nq * (size_t)nk;
+            for (size_t j = 0; j < size; j++) dropped[j] = factor ? a[j] * factor[j] : a[j];
+            gemm_tn(nk, dh, nq, dropped, nk, dy, d, n->v.g + k0 + at, d, true);
+            gemm_nt(nq, nk, dh, dy, d, n->v.v + k0 + at, d, da, nk, false);
+            for (int i = 0; i < nq; i++) { /* dl = a * (da - a.da), into `dropped` */
+                real *row = da + (size_t)i * (size_t)nk;
+                const real *w = a + (size_t)i * (size_t)nk;
+                if (factor)
+                    for (int j = 0; j < nk; j++)
+                        row[j] *= factor[(size_t)i * (size_t)nk + (size_t)j];
+                real along = dot(nk, w, row);
+                for (int j = 0; j < nk; j++) row[j] = scale * w[j] * (row[j] - along);
+            }
+            gemm_nn(nq, dh, nk, da, nk, n->k.v + k0 + at, d, n->q.g + q0 + at, d, true);
+            gemm_tn(nk, dh, nq, da, nk, n->q.v + q0 + at, d, n->k.g + k0 + at, d, true);
+        }
+    }
+}
+
+tensor op_attention(tape *t, tensor query, tensor key, tensor value, int heads, const span *spans,
+                    int count, int site, const row_key *keys) {
+    int d = query.cols, dh = d / heads;
+    if (!tape_fits(t, key.cols == d && value.cols == d && key.rows == value.rows && dh * heads == d,
+                   "attention"))
+        return (tensor){0};
+    bool drop = t->dropout > 0;
+    real scale = (real)(1 / sqrt((double)dh));
+    tensor y = tape_tensor(t, query.rows, d);
+    attention_node *node = tape_take(t, 1, sizeof *node);
+    real **weight = tape_take(t, (size_t)count, sizeof *weight);
+    real **factor = drop ? tape_take(t, (size_t)count, sizeof *factor) : NULL;
+    real *mixed = NULL;
+    for (int c = 0; c < count; c++) {
+        span s = spans[c];
+        int nq = queries_of(s), nk = keys_of(s);
+        size_t q0 = (size_t)s.query_from * (size_t)d, k0 = (size_t)s.key_from * (size_t)d;
+        size_t size = (size_t)heads * (size_t)nq * (size_t)nk;
+        if (!nq || !nk) continue;
+        real *w = tape_take(t, size, sizeof *w);
+        real *f = drop ? tape_take(t, size, sizeof *f) : NULL;
+        if (drop) mixed = tape_take(t, size, sizeof *mixed);
+        if (t->status) return (tensor){0};
+        weight[c] = w;
+        if (drop) factor[c] = f;
+        for (int h = 0; h < heads; h++) {
+            size_t at = (size_t)(h * dh), part = (size_t)h * (size_t)nq * (size_t)nk;
+            gemm_nt(nq, nk, dh, query.v + q0 + at, d, key.v + k0 + at, d, w + part, nk, false);
+            for (int i = 0; i < nq; i++) {
+                real *row = w + part + (size_t)i * (size_t)nk;
+                for (int j = 0; j < nk; j++) row[j] *= scale;
+                kernel_softmax(nk, row);
+                if (!drop) continue;
+                row_key from = keys[s.query_from + i];
+                int64_t width = (nk + 7) / 8 * 8;
+                size_t r = part + (size_t)i * (size_t)nk;
+                drop_factors(t, from.event, site, (from.part * (int64_t)heads + h) * width, nk,
+                             f + r);
+                for (int j = 0; j < nk; j++) mixed[r + (size_t)j] = row[j] * f[r + (size_t)j];
+            }
+            gemm_nn(nq, dh, nk, (drop ? mixed : w) + part, nk, value.v + k0 + at, d, y.v + q0 + at,
+                    d, false);
+        }
+    }
+    if (t->status) return (tensor){0};
+    *node = (attention_node){.t = t,
+                             .q = query,
+                             .k = key,
+                             .v = value,
+                             .y = y,
+                             .heads = heads,
+                             .count = count,
+                             .spans = spans,
+                             .weight = weight,
+                             .factor = factor};
+    tape_note(t, &node->node, attention_back);
+    return y;
+}

@@ -1,0 +1,48 @@
+/* ops.h - the operations models are made of. All take the tape first and give a new tensor.
+ *
+ * Variable-length histories are ragged: rows of all events one behind the other, and `span`s that
+ * say which query rows look at which key rows. Heads are column slices. Parameters are named by
+ * their numbers.
+ */
+#ifndef FR_NN_OPS_H
+#define FR_NN_OPS_H
+
+#include "nn/tape.h"
+
+/* y[i] = table[index[i]]; index must live as long as the step */
+tensor op_rows(tape *t, int table, int n, const int32_t *index);
+/* y = x W^T + b; W (out, in) */
+tensor op_linear(tape *t, tensor x, int weight, int bias);
+/* y = gain * (x - mean) / sqrt(var + eps) + bias over each row, biased variance */
+tensor op_norm(tape *t, tensor x, int gain, int bias, double eps);
+tensor op_add(tape *t, tensor a, tensor b);
+tensor op_gelu(tape *t, tensor x);
+/* max(x, 0) + slope * min(x, 0), one slope */
+tensor op_prelu(tape *t, tensor x, int slope);
+/* y[i] = x[i] * weight + bias for scalars x; weight (cols, 1), bias (cols) */
+tensor op_code(tape *t, int n, const real *x, int weight, int bias);
+/* [a ; b ; ...] by columns */
+tensor op_concat(tape *t, int count, const tensor *parts);
+/* Inverted dropout at the tape's rate; `site` (0..31) and the keys[rows] choose the bits. The same
+ * tensor if the rate is 0. */
+tensor op_dropout(tape *t, tensor x, int site, const row_key *keys);
+
+/* Queries from..to-1 attend to keys from..to-1. */
+typedef struct span {
+    int query_from, query_to, key_from, key_to;
+} span;
+
+/* Scaled dot-product attention with `heads` column slices; dropout on the weights at `site`, bits
+ * by the key of the query row. A query without keys gets the zero vector. */
+tensor op_attention(tape *t, tensor query, tensor key, tensor value, int heads, const span *spans,
+                    int count, int site, const row_key *keys);
+
+/* ---- kernels, for ops and fast paths ---- */
+
+/* One row: writes (x - mean) * rho to `hat` and returns rho = 1 / sqrt(var + eps). Sums run in one
+ * fixed order. */
+real kernel_normalise(int n, const real *x, double eps, real *hat);
+/* Softmax of one row in place. */
+void kernel_softmax(int n, real *x);
+
+#endif

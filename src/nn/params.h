@@ -1,0 +1,59 @@
+/* params.h - all parameters of a model in one flat buffer, with names.
+ *
+ * A model declares its tensors in the order of its table in the file format; `params_ready` then
+ * makes the buffer. Optimiser, checkpoint and sums of gradients are loops over one array. An
+ * element's initial value is a function of (seed, its place in the buffer) alone. Lifetime: run.
+ */
+#ifndef FR_NN_PARAMS_H
+#define FR_NN_PARAMS_H
+
+#include "base/memory.h"
+#include "nn/real.h"
+
+typedef enum param_init {
+    INIT_ZERO,
+    INIT_ONE,
+    INIT_NORMAL, /* N(0, scale^2) */
+    INIT_LINEAR, /* U(-scale, scale); scale = 1 / sqrt(fan in) */
+    INIT_FIXED,  /* every element is scale */
+} param_init;
+
+typedef struct param {
+    char name[64];
+    int dims, rows, cols; /* a vector is 1 x cols with dims 1 */
+    param_init init;
+    double scale;
+    size_t offset; /* of the first element in the buffer */
+} param;
+
+typedef struct params {
+    ARRAY(param) list;
+    size_t count; /* elements */
+    real *value;  /* [count] */
+} params;
+
+/* Declares a matrix (rows, cols) or, with rows 0, a vector; returns its number, or -1 when out of
+ * memory. The name is printf-formatted. */
+int params_add(params *p, int rows, int cols, param_init init, double scale, const char *format,
+               ...) __attribute__((format(printf, 6, 7)));
+/* Makes the buffer and fills it with initial values. Fails if a params_add has. */
+fr_status params_ready(params *p, int64_t seed, fr_error *err);
+void params_free(params *p);
+
+/* The parameter an element belongs to. */
+const param *params_of(const params *p, size_t element);
+
+/* Adam (0.9, 0.999, 1e-8), bias-corrected, dense: every element moves every step (MODELS 1.6). */
+typedef struct adam {
+    real *mean, *square; /* [count] moments */
+    int64_t step;        /* taken so far */
+} adam;
+
+fr_status adam_open(adam *a, size_t count, fr_error *err);
+void adam_free(adam *a);
+/* One step on elements from..to-1 with the given gradients; `step` counts from 1. Elements are
+ * independent, so ranges may be done by different threads. */
+void adam_update(adam *a, int64_t step, double rate, size_t from, size_t to, const real *gradient,
+                 real *value);
+
+#endif
