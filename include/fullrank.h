@@ -302,8 +302,9 @@ typedef struct fr_scorer {
     void (*close)(void *state); /* may be NULL */
 } fr_scorer;
 
-/* Opens "baseline:NAME[,option=value...]", "scores:FILE.npy" or "oracle" for a window, which must
- * outlive the scorer. `threads` as in fr_context, which says how many workers there may be. */
+/* Opens "FILE.safetensors", "baseline:NAME[,option=value...]", "scores:FILE.npy" or "oracle" for a
+ * window, which must outlive the scorer. `threads` as in fr_context, which says how many workers
+ * there may be. */
 FR_API FR_MUST_USE fr_status fr_scorer_open(const char *spec, const fr_window *window, int64_t seed,
                                             const fr_context *context, fr_scorer *out,
                                             fr_error *err);
@@ -325,6 +326,7 @@ typedef struct fr_ranking fr_ranking;
 typedef struct fr_rank_settings {
     int64_t shard;           /* events one thread takes at a time; results do not depend on it */
     double popularity_power; /* popularity^power are the masses of the popularity sampler */
+    int64_t verify;          /* events scored again by another way, for models that have one */
     char *dump_scores;       /* write score vectors to this .npy, and its .json; NULL = no */
     char *events;            /* which of them: all, first:N, every:N or a list of rows 5,9,12 */
     bool force;              /* replace files that exist; the caller's */
@@ -354,6 +356,10 @@ typedef struct fr_ranking_facts {
     int oov;              /* FR_OOV_* of the protocol */
     double seconds;       /* scoring and ranking */
     double scores_per_second;
+    int64_t verified;       /* events scored again by plain forward (--verify) */
+    double verified_error;  /* largest difference of a score, relative to the largest score of its
+                               event */
+    int64_t verified_ranks; /* of them: the positive has another rank */
 } fr_ranking_facts;
 FR_API fr_ranking_facts fr_ranking_get(const fr_ranking *ranking);
 

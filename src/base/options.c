@@ -5,6 +5,7 @@
  */
 #include "base/options.h"
 #include "base/json.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <math.h>
@@ -143,12 +144,7 @@ void fr_options_text(const fr_option *o, const void *settings, char *out, size_t
     case FR_OPTION_INT:
         (void)snprintf(out, size, "%lld", (long long)*(const int64_t *)field);
         break;
-    case FR_OPTION_REAL:
-        for (int digits = 1; digits <= 17; digits++) { /* the shortest text that comes back */
-            (void)snprintf(out, size, "%.*g", digits, *(const double *)field);
-            if (strtod(out, NULL) == *(const double *)field) break;
-        }
-        break;
+    case FR_OPTION_REAL: (void)text_real(*(const double *)field, false, out, size); break;
     case FR_OPTION_TEXT: {
         const char *text = *(char *const *)field;
         (void)snprintf(out, size, "%s", text ? text : "");

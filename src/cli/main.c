@@ -19,9 +19,11 @@
     X(data_get) \
     X(data_export) \
     X(data_synth) \
+    X(train) \
     X(rank) \
     X(metrics) \
     X(baselines) \
+    X(models) \
     X(help) \
     X(version) \
     X(cite) \

@@ -10,6 +10,7 @@
 #include "base/context.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -163,16 +164,6 @@ fr_stream_facts fr_stream_get(const fr_stream *s) { return s->facts; }
 
 /* ---- export ---- */
 
-/* The shortest text that reads back as the same number. */
-static int shortest(double value, bool single, char *out, size_t size) {
-    for (int digits = single ? 6 : 15;; digits++) {
-        int n = snprintf(out, size, "%.*g", digits, value);
-        double back = strtod(out, NULL);
-        if (single ? (float)back == (float)value : back == value) return n;
-        if (digits >= 17) return n;
-    }
-}
-
 /* Where text goes: a plain writer, or through gzip to one. */
 typedef struct text_out {
     writer file;
@@ -239,11 +230,11 @@ static fr_status put_events(const fr_stream *s, text_out *t, const fr_context *c
         TRY(put_text(t, "\n", 1, Z_NO_FLUSH, err));
         TRY(put_id(t, s->source_id[source], &s->source_word, err));
         TRY(put_id(t, s->destination_id[destination], &s->destination_word, err));
-        n = shortest(s->time[i], false, line, sizeof line);
+        n = text_real(s->time[i], false, line, sizeof line);
         TRY(put_text(t, line, (size_t)n, Z_NO_FLUSH, err));
         for (int64_t k = 0; k < width; k++) {
             line[0] = ',';
-            n = 1 + shortest(s->feature[i * width + k], true, line + 1, sizeof line - 1);
+            n = 1 + text_real(s->feature[i * width + k], true, line + 1, sizeof line - 1);
             TRY(put_text(t, line, (size_t)n, Z_NO_FLUSH, err));
         }
     }

@@ -1,11 +1,14 @@
 /* rank.c - opening scorers by name, and a whole ranking run (fullrank.h, chapters 9 and 10). */
+#include "base/context.h"
 #include "baselines/baseline.h"
 #include "rank/dump.h"
+#include "rank/learned.h"
 #include "rank/oracle.h"
 #include "rank/ranking.h"
 #include "rank/record.h"
 #include "rank/scores.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +20,8 @@ const fr_option fr_rank_options[] = {
     {"popularity-power", FR_OPTION_REAL, "1", "POWER", 0, 10,
      offsetof(fr_rank_settings, popularity_power),
      "the popularity sampler draws with probability proportional to training count ^ POWER"},
+    {"verify", FR_OPTION_INT, "0", "N", 0, INT32_MAX, offsetof(fr_rank_settings, verify),
+     "score N events again through the model's plain forward and report the largest difference"},
     {"dump-scores", FR_OPTION_TEXT, "", "FILE.npy", 0, 0, offsetof(fr_rank_settings, dump_scores),
      "also write score vectors: float32 [events, N] in catalog order, and FILE.json beside it"},
     {"events", FR_OPTION_TEXT, "all", "WHICH", 0, 0, offsetof(fr_rank_settings, events),
@@ -40,9 +45,13 @@ fr_status fr_scorer_open(const char *spec, const fr_window *window, int64_t seed
         status = scores_open(rest, window, out, err);
     else if (!strcmp(spec, "oracle"))
         status = oracle_open(window, context, out, err);
+    else if (strlen(spec) > 12 && !strcmp(spec + strlen(spec) - 12, ".safetensors"))
+        status = learned_open(spec, window, context_threads(context), out, err);
     else
         status = fail(err, FR_EUSAGE,
-                      "unknown scorer %s, expected baseline:NAME, scores:FILE.npy or oracle", spec);
+                      "unknown scorer %s, expected FILE.safetensors, baseline:NAME, "
+                      "scores:FILE.npy or oracle",
+                      spec);
     (void)snprintf(out->name, sizeof out->name, "%s", spec);
     if (status) fr_scorer_close(out);
     return status;
@@ -57,6 +66,42 @@ static double now(void) {
     struct timespec t;
     (void)clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Scores some ranked events, evenly spread, again through plain forward, and compares. */
+static fr_status verify(const fr_window *w, const fr_scorer *scorer, const recorder *r,
+                        int64_t wanted, ranking_notes *notes, fr_error *err) {
+    fr_scorer plain = {0};
+    float *fast = NULL, *slow = NULL;
+    int32_t test = w->events - w->train, step = test > wanted ? (int32_t)(test / wanted) : 1;
+    fr_status status = learned_plain(scorer, 1, &plain, err);
+    if (!status) status = ALLOCATE(fast, w->destinations, err);
+    if (!status) status = ALLOCATE(slow, w->destinations, err);
+    for (int32_t k = 0; !status && k < test && notes->verified < wanted; k += step) {
+        const fr_record *record = &r->records[k];
+        int32_t event = w->train + k, above = 0, tied = -1;
+        fr_query query = {event, w->source[event], window_time(w, event)};
+        if (!record->covered || w->catalog_kind == CATALOG_TIME) continue;
+        status = scorer->score(scorer->state, &query, 0, fast, err);
+        if (!status) status = plain.score(plain.state, &query, 0, slow, err);
+        if (status) break;
+        float positive = slow[w->destination[event]];
+        double largest = 0, apart = 0;
+        for (int32_t v = 0; v < w->destinations; v++) {
+            bool in = r->in_catalog[v] && v != window_self(w, w->source[event]);
+            above += in && slow[v] > positive;
+            tied += in && slow[v] == positive;
+            largest = fmax(largest, fabs((double)slow[v]));
+            apart = fmax(apart, fabs((double)slow[v] - (double)fast[v]));
+        }
+        notes->verified++;
+        notes->verified_ranks += above != record->above || tied != record->tied;
+        if (largest > 0) notes->verified_error = fmax(notes->verified_error, apart / largest);
+    }
+    fr_scorer_close(&plain);
+    free(fast);
+    free(slow);
+    return status;
 }
 
 fr_status fr_rank_run(const fr_window *window, fr_scorer *scorer, const fr_rank_settings *settings,
@@ -77,13 +122,14 @@ fr_status fr_rank_run(const fr_window *window, fr_scorer *scorer, const fr_rank_
     }
     if (!status) status = engine_run(window, scorer, probes, count, settings->shard, context, err);
     if (!status && settings->dump_scores) status = dump_commit(&scores, err);
+    ranking_notes notes = {.seconds = now() - start};
+    if (!status && settings->verify)
+        status = verify(window, scorer, &records, settings->verify, &notes, err);
     if (!status) {
-        double scored = 0;
         for (int32_t k = 0; k < window->events - window->train; k++)
             if (records.records[k].covered || records.records[k].avail_n >= 0)
-                scored += window->destinations;
-        status =
-            ranking_make(window, scorer->name, records.records, now() - start, scored, out, err);
+                notes.scores += window->destinations;
+        status = ranking_make(window, scorer->name, records.records, notes, out, err);
         records.records = NULL; /* the ranking has them */
     }
     dump_close(&scores);

@@ -93,6 +93,10 @@ static fr_status read_about(fr_ranking *r, const char *path, fr_error *err) {
     const json_t *timing = json_object_get(r->about, "timing");
     r->seconds = json_number_value(json_object_get(timing, "seconds"));
     r->scores_per_second = json_number_value(json_object_get(timing, "scores_per_second"));
+    const json_t *verify = json_object_get(r->about, "verify");
+    r->verified = json_integer_value(json_object_get(verify, "events"));
+    r->verified_error = json_number_value(json_object_get(verify, "largest_difference"));
+    r->verified_ranks = json_integer_value(json_object_get(verify, "ranks_differ"));
     r->oov = strcmp(oov, "zero") ? FR_OOV_EXCLUDE : FR_OOV_ZERO;
     r->protocol = protocol_text(protocol);
     r->scorer = strdup(scorer);
@@ -100,8 +104,8 @@ static fr_status read_about(fr_ranking *r, const char *path, fr_error *err) {
     return r->protocol && r->scorer && r->data ? FR_OK : fail_memory(err, 0);
 }
 
-fr_status ranking_make(const fr_window *w, const char *scorer, fr_record *records, double seconds,
-                       double scores, fr_ranking **out, fr_error *err) {
+fr_status ranking_make(const fr_window *w, const char *scorer, fr_record *records,
+                       ranking_notes notes, fr_ranking **out, fr_error *err) {
     fr_ranking *r;
     fr_status status = ALLOCATE(r, 1, err);
     if (status) {
@@ -111,11 +115,17 @@ fr_status ranking_make(const fr_window *w, const char *scorer, fr_record *record
     fr_version v = fr_version_get();
     r->records = records;
     r->count = w->events - w->train;
-    r->about = json_pack(
-        "{s:s, s:i, s:o, s:o, s:o, s:{s:f, s:f}, s:{s:s, s:s}}", "format", "fullrank-ranks",
-        "version", 1, "data", json_text(w->stream->name), "scorer", json_text(scorer), "protocol",
-        protocol_json(w), "timing", "seconds", seconds, "scores_per_second",
-        seconds > 0 ? scores / seconds : 0, "tool", "version", v.version, "commit", v.commit);
+    r->about = json_pack("{s:s, s:i, s:o, s:o, s:o, s:{s:f, s:f}, s:{s:s, s:s}}", "format",
+                         "fullrank-ranks", "version", 1, "data", json_text(w->stream->name),
+                         "scorer", json_text(scorer), "protocol", protocol_json(w), "timing",
+                         "seconds", notes.seconds, "scores_per_second",
+                         notes.seconds > 0 ? notes.scores / notes.seconds : 0, "tool", "version",
+                         v.version, "commit", v.commit);
+    if (r->about && notes.verified)
+        (void)json_object_set_new(r->about, "verify",
+                                  json_pack("{s:I, s:f, s:I}", "events", (json_int_t)notes.verified,
+                                            "largest_difference", notes.verified_error,
+                                            "ranks_differ", (json_int_t)notes.verified_ranks));
     status = r->about ? read_about(r, scorer, err) : fail_memory(err, 0);
     if (status)
         fr_ranking_close(r);
@@ -135,8 +145,17 @@ void fr_ranking_close(fr_ranking *r) {
 }
 
 fr_ranking_facts fr_ranking_get(const fr_ranking *r) {
-    return (fr_ranking_facts){r->records,  r->count, r->scorer,  r->data,
-                              r->protocol, r->oov,   r->seconds, r->scores_per_second};
+    return (fr_ranking_facts){.records = r->records,
+                              .count = r->count,
+                              .scorer = r->scorer,
+                              .data = r->data,
+                              .protocol = r->protocol,
+                              .oov = r->oov,
+                              .seconds = r->seconds,
+                              .scores_per_second = r->scores_per_second,
+                              .verified = r->verified,
+                              .verified_error = r->verified_error,
+                              .verified_ranks = r->verified_ranks};
 }
 
 /* ---- files ---- */

@@ -1,0 +1,85 @@
+/* cmd_train.c - train: a model on the training prefix; models: what can be trained. */
+#include "cli.h"
+
+typedef struct train_io {
+    char *data, *model, *output;
+    bool force;
+} train_io;
+
+static const fr_option train_io_options[] = {
+    {"data", FR_OPTION_TEXT, "", "DATA", 0, 0, offsetof(train_io, data),
+     "a directory made by `data import`, or a table"},
+    {"model", FR_OPTION_TEXT, "", "NAME", 0, 0, offsetof(train_io, model),
+     "which model: `fullrank models` lists them"},
+    {"output", FR_OPTION_TEXT, "", "RUN", 0, 0, offsetof(train_io, output),
+     "directory for model.safetensors, train.json and state.safetensors"},
+    {"force", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(train_io, force),
+     "train anew into a directory that exists"},
+    {0}};
+
+static int run_train(cli_call *call) {
+    const train_io *io = call->settings[0];
+    fr_training *training = call->settings[1];
+    const fr_model_settings *settings = call->settings[2];
+    const fr_protocol *protocol = call->settings[3];
+    const fr_import *import = call->settings[4];
+    fr_error err = {0};
+    fr_stream *stream = NULL;
+    fr_window *window = NULL;
+    training->force = io->force;
+    fr_status status = fr_stream_open(io->data, import, &call->context, &stream, &err);
+    if (!status) status = fr_window_open(stream, protocol, &call->context, &window, &err);
+    if (!status)
+        status =
+            fr_train_run(window, io->model, settings, training, io->output, &call->context, &err);
+    fr_window_close(window);
+    fr_stream_close(stream);
+    int code = cli_report(status, &err);
+    if (!status) (void)printf("%s/model.safetensors\n", io->output);
+    return code;
+}
+
+const cli_command cli_train_command = {
+    .name = "train",
+    .summary = "Train a model on the training prefix",
+    .text = "Each event of the prefix brings one random negative from the catalog. After every "
+            "epoch the model, "
+            "its record train.json and the state for --resume are written; an interrupted run goes "
+            "on from the "
+            "last complete epoch and ends with the same bits as an uninterrupted one, with any "
+            "number of "
+            "threads.",
+    .required = "data model output",
+    .example = "fullrank train --data wikipedia --model craft-r -o run",
+    .groups = {{"Run", train_io_options, sizeof(train_io)},
+               {"Training", fr_training_options, sizeof(fr_training)},
+               {"Model", fr_model_options, sizeof(fr_model_settings)},
+               {"Protocol", fr_protocol_options, sizeof(fr_protocol)},
+               {"Reading tables", fr_import_options, sizeof(fr_import)}},
+    .run = run_train,
+};
+
+static int run_models(cli_call *call) {
+    json_t *list = call->common.json ? json_array() : NULL;
+    const fr_model *m;
+    for (int i = 0; (m = fr_model_at(i)); i++) {
+        if (list) {
+            (void)json_array_append_new(list,
+                                        json_pack("{s:s, s:s, s:s}", "name", m->name, "summary",
+                                                  m->summary, "definition", m->text));
+            continue;
+        }
+        (void)printf("%s%s%s%s: %s\n", i ? "\n" : "", cli_style(stdout, CLI_BOLD), m->name,
+                     cli_style(stdout, CLI_PLAIN), m->summary);
+        cli_paragraph(m->text, 2);
+    }
+    return list ? cli_print_json(list) : CLI_OK;
+}
+
+const cli_command cli_models_command = {
+    .name = "models",
+    .summary = "List the models that can be trained",
+    .text = "Each with its definition. Their options are those of `fullrank train --help`.",
+    .example = "fullrank models",
+    .run = run_models,
+};

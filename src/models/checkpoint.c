@@ -1,0 +1,168 @@
+/* checkpoint.c - see checkpoint.h. */
+#include "models/checkpoint.h"
+
+#include "base/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const st_dtype REAL_TYPE = sizeof(real) == 8 ? ST_F64 : ST_F32;
+
+/* ---- writing ---- */
+
+static fr_status add_number(safetensors_writer *w, const char *key, double value, fr_error *err) {
+    char text[32];
+    (void)text_real(value, false, text, sizeof text);
+    return safetensors_writer_metadata(w, key, text, err);
+}
+
+static fr_status add_metadata(const model *m, const fr_training *t, safetensors_writer *w,
+                              fr_error *err) {
+    const fr_window *window = m->w;
+    const struct {
+        const char *key;
+        double value;
+    } numbers[] = {{"window", window->events},
+                   {"train_fraction", window->protocol.train_share},
+                   {"dim", (double)m->settings.dim},
+                   {"heads", (double)m->settings.heads},
+                   {"layers", (double)m->settings.layers},
+                   {"history", (double)m->settings.history},
+                   {"head_layers", (double)m->settings.head_layers},
+                   {"dropout", m->settings.dropout},
+                   {"lr", t->rate},
+                   {"batch", (double)t->batch_size},
+                   {"epochs", (double)t->epochs},
+                   {"seed", (double)t->seed},
+                   {"n_src", window->sources},
+                   {"n_dst", window->destinations},
+                   {"n_catalog", window->catalog_size},
+                   {"ntrain", window->train}};
+    const struct {
+        const char *key, *value;
+    } words[] = {{"model", m->kind->facts.name},
+                 {"order", window->protocol.order == FR_ORDER_STRICT ? "strict" : "stream"},
+                 {"loss", t->objective == FR_OBJECTIVE_BPR ? "bpr" : "bce"},
+                 {"deterministic", t->deterministic ? "1" : "0"},
+                 {"data_sha256", window->stream->sha256},
+                 {"catalog_sha256", window->catalog_sha256},
+                 {"fullrank", fr_version_get().version}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        TRY(safetensors_writer_metadata(w, words[i].key, words[i].value, err));
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        TRY(add_number(w, numbers[i].key, numbers[i].value, err));
+    return FR_OK;
+}
+
+fr_status checkpoint_add(const model *m, const fr_training *training, safetensors_writer *w,
+                         fr_error *err) {
+    for (size_t i = 0; i < m->params.list.count; i++) {
+        const param *p = &m->params.list.at[i];
+        int64_t shape[] = {p->rows, p->cols};
+        TRY(safetensors_writer_add(w, p->name, REAL_TYPE, p->dims, shape + (p->dims == 1),
+                                   m->params.value + p->offset, err));
+    }
+    int64_t sources = m->w->sources, destinations = m->w->destinations;
+    TRY(safetensors_writer_add(w, "vocab.src", ST_I64, 1, &sources, m->w->source_id, err));
+    TRY(safetensors_writer_add(w, "vocab.dst", ST_I64, 1, &destinations, m->w->destination_id,
+                               err));
+    return add_metadata(m, training, w, err);
+}
+
+fr_status checkpoint_save(const model *m, const fr_training *training, const char *path,
+                          fr_error *err) {
+    safetensors_writer w = {0};
+    fr_status status = safetensors_writer_open(&w, path, err);
+    if (!status) status = checkpoint_add(m, training, &w, err);
+    if (!status) status = safetensors_writer_commit(&w, err);
+    safetensors_writer_discard(&w);
+    return status;
+}
+
+/* ---- reading ---- */
+
+static fr_status read_settings(const safetensors *file, fr_model_settings *out, fr_error *err) {
+    TRY(fr_options_defaults(fr_model_options, out, err));
+    for (const fr_option *o = fr_model_options; o->key; o++) {
+        char key[64];
+        (void)snprintf(key, sizeof key, "%s", o->key);
+        for (char *c = key; *c; c++) *c = *c == '-' ? '_' : *c;
+        const char *value = safetensors_metadata(file, key);
+        fr_error inner = {0};
+        if (value && fr_options_set(fr_model_options, out, o->key, value, &inner))
+            return fail(err, FR_EINPUT, "%s: %s", file->path, inner.message);
+    }
+    return FR_OK;
+}
+
+static fr_status check_ids(const safetensors *file, const char *name, const int64_t *id,
+                           int32_t count, fr_error *err) {
+    int64_t shape = count;
+    const void *data;
+    TRY(safetensors_require(file, name, ST_I64, 1, &shape, &data, err));
+    for (int32_t k = 0; k < count; k++)
+        if (((const int64_t *)data)[k] != id[k])
+            return fail(err, FR_EINPUT,
+                        "%s: %s[%d] is %lld, but the window has id %lld: trained on other data",
+                        file->path, name, k, (long long)((const int64_t *)data)[k],
+                        (long long)id[k]);
+    return FR_OK;
+}
+
+static fr_status check_window(const safetensors *file, const fr_window *w, fr_error *err) {
+    const struct {
+        const char *key;
+        int32_t value;
+    } same[] = {{"window", w->events}, {"ntrain", w->train}};
+    for (int i = 0; i < 2; i++) {
+        const char *text = safetensors_metadata(file, same[i].key);
+        if (!text || strtoll(text, NULL, 10) != same[i].value)
+            return fail(err, FR_EINPUT, "%s: trained with %s %s, but this window has %d",
+                        file->path, same[i].key, text ? text : "(none)", same[i].value);
+    }
+    const char *order = safetensors_metadata(file, "order");
+    const char *here = w->protocol.order == FR_ORDER_STRICT ? "strict" : "stream";
+    if (!order || strcmp(order, here))
+        return fail(err, FR_EINPUT, "%s: trained with order %s, but this window has %s", file->path,
+                    order ? order : "(none)", here);
+    TRY(check_ids(file, "vocab.src", w->source_id, w->sources, err));
+    return check_ids(file, "vocab.dst", w->destination_id, w->destinations, err);
+}
+
+fr_status checkpoint_take(model *m, const safetensors *file, const fr_window *w, fr_error *err) {
+    *m = (model){0};
+    fr_model_settings settings;
+    const char *name = safetensors_metadata(file, "model");
+    if (!name)
+        return fail(err, FR_EINPUT, "%s: no metadata \"model\", expected a fullrank checkpoint",
+                    file->path);
+    TRY(read_settings(file, &settings, err));
+    TRY(check_window(file, w, err));
+    TRY(model_open(m, name, &settings, w, 0, err));
+    fr_status status = FR_OK;
+    for (size_t i = 0; !status && i < m->params.list.count; i++) {
+        const param *p = &m->params.list.at[i];
+        int64_t shape[] = {p->rows, p->cols};
+        const void *data;
+        status = safetensors_require(file, p->name, REAL_TYPE, p->dims, shape + (p->dims == 1),
+                                     &data, err);
+        size_t count = (size_t)p->rows * (size_t)p->cols;
+        if (!status) memcpy(m->params.value + p->offset, data, count * sizeof(real));
+        for (size_t k = p->offset; !status && k < p->offset + count; k++)
+            if (!isfinite(m->params.value[k]))
+                status = fail(err, FR_EINPUT, "%s: %s has the value %g, expected finite numbers",
+                              file->path, p->name, (double)m->params.value[k]);
+    }
+    if (status) model_close(m);
+    return status;
+}
+
+fr_status checkpoint_load(model *m, const char *path, const fr_window *w, fr_error *err) {
+    safetensors file = {0};
+    *m = (model){0};
+    fr_status status = safetensors_open(path, &file, err);
+    if (!status) status = checkpoint_take(m, &file, w, err);
+    safetensors_close(&file);
+    return status;
+}

@@ -1,0 +1,252 @@
+/* gemm.c - matrix products whose every element is one chain of fused multiply-adds.
+ *
+ * C is cut into panels two vectors wide, panels into tiles that fit into registers
+ * (gemm_kernel.h). k is cut into blocks; between blocks the sums rest in C, which keeps their bits,
+ * so the chain of an element is the same as in three plain loops. Vectors run along n: a lane is an
+ * element, never a part of one.
+ *
+ * B is read where it is if its rows are whole panels and few rows of A make use of it; else a block
+ * of it is copied to a buffer on the stack (at most 32 KB), turned if need be, so that it is
+ * read in order and may be read past its end. A is never copied. In a buffer, columns past the
+ * end repeat the last one; nobody stores what comes of them.
+ */
+#include "nn/gemm.h"
+
+#include "nn/simd.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* A matrix as a factor: row-major as stored, or its transpose. */
+typedef struct factor {
+    const real *at;
+    ptrdiff_t ld;
+    bool turned; /* A: stored (k, m); B: stored (n, k) */
+} factor;
+
+#ifdef FR_DOUBLE
+
+static void product(int m, int n, int k, factor a, factor b, real *c, ptrdiff_t ldc,
+                    bool accumulate) {
+    for (int i = 0; i < m; i++) {
+        for (int j = 0; j < n; j++) {
+            real sum = accumulate ? c[i * ldc + j] : 0;
+            for (int p = 0; p < k; p++)
+                sum = real_fma(a.at[a.turned ? p * a.ld + i : i * a.ld + p],
+                               b.at[b.turned ? j * b.ld + p : p * b.ld + j], sum);
+            c[i * ldc + j] = sum;
+        }
+    }
+}
+
+const char *gemm_kind(void) { return "portable"; }
+
+#else
+
+enum {
+    BLOCK = 256,    /* of k */
+    WIDEST = 32,    /* columns of the widest panel */
+    COPY_ROWS = 48, /* rows of A that make copying a panel of B worth while */
+};
+
+/* C[m, n] (+)= A B for one panel: n at most 2 vectors. lda, ldb, ldc as stored. B is readable in
+ * whole vectors. */
+typedef void panel_function(int m, int n, int k, const float *a, ptrdiff_t lda, const float *b,
+                            ptrdiff_t ldb, float *c, ptrdiff_t ldc, bool accumulate);
+
+typedef struct kernel {
+    int width;                   /* floats of a vector */
+    panel_function *panel[2][3]; /* [A stored (k, m)][up to one vector, up to two, exactly two] */
+} kernel;
+
+/* ---- instruction sets ---- */
+
+static inline void portable_panel(int m, int n, int k, const float *a, ptrdiff_t a_row,
+                                  ptrdiff_t a_column, const float *b, ptrdiff_t ldb, float *c,
+                                  ptrdiff_t ldc, bool accumulate) {
+    for (int i = 0; i < m; i++) {
+        float *restrict to = c + i * ldc;
+        if (!accumulate) memset(to, 0, (size_t)n * sizeof *to);
+        for (int p = 0; p < k; p++) {
+            float left = a[i * a_row + p * a_column];
+            for (int j = 0; j < n; j++) to[j] = fmaf(left, b[p * ldb + j], to[j]);
+        }
+    }
+}
+static void portable_row(int m, int n, int k, const float *a, ptrdiff_t lda, const float *b,
+                         ptrdiff_t ldb, float *c, ptrdiff_t ldc, bool accumulate) {
+    portable_panel(m, n, k, a, lda, 1, b, ldb, c, ldc, accumulate);
+}
+static void portable_column(int m, int n, int k, const float *a, ptrdiff_t lda, const float *b,
+                            ptrdiff_t ldb, float *c, ptrdiff_t ldc, bool accumulate) {
+    portable_panel(m, n, k, a, 1, lda, b, ldb, c, ldc, accumulate);
+}
+static const kernel portable_kernel = {
+    .width = 16,
+    .panel = {{portable_row, portable_row, portable_row},
+              {portable_column, portable_column, portable_column}}};
+
+#ifdef __x86_64__
+#include <immintrin.h>
+
+#define KERNEL(name)            name##_avx512
+#define TARGET                  __attribute__((target("avx512f,avx512vl,avx512dq")))
+#define VEC                     __m512
+#define WIDTH                   16
+#define ROWS                    12
+#define MASK                    __mmask16
+#define mask_of(n)              ((__mmask16)((1u << (n)) - 1))
+#define zero()                  _mm512_setzero_ps()
+#define load(p)                 _mm512_loadu_ps(p)
+#define store(p, v)             _mm512_storeu_ps(p, v)
+#define load_part(p, mask)      _mm512_maskz_loadu_ps(mask, p)
+#define store_part(p, mask, v)  _mm512_mask_storeu_ps(p, mask, v)
+#define spread(p)               _mm512_set1_ps(*(p))
+#define multiply_add(a, b, sum) _mm512_fmadd_ps(a, b, sum)
+#define ROW_CASES(v, p, c)                                                                         \
+    ROW_CASE(1, v, p, c)                                                                           \
+    ROW_CASE(2, v, p, c)                                                                           \
+    ROW_CASE(3, v, p, c)                                                                           \
+    ROW_CASE(4, v, p, c) ROW_CASE(5, v, p, c) ROW_CASE(6, v, p, c) ROW_CASE(7, v, p, c)            \
+        ROW_CASE(8, v, p, c) ROW_CASE(9, v, p, c) ROW_CASE(10, v, p, c) ROW_CASE(11, v, p, c)      \
+            ROW_CASE(12, v, p, c)
+#include "nn/gemm_kernel.h"
+
+/* All bits of the first n of 8 numbers. */
+static inline __attribute__((always_inline, target("avx2,fma"))) __m256i first_of_8(int n) {
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+#define KERNEL(name)            name##_avx2
+#define TARGET                  __attribute__((target("avx2,fma")))
+#define VEC                     __m256
+#define WIDTH                   8
+#define ROWS                    6
+#define MASK                    __m256i
+#define mask_of(n)              first_of_8(n)
+#define zero()                  _mm256_setzero_ps()
+#define load(p)                 _mm256_loadu_ps(p)
+#define store(p, v)             _mm256_storeu_ps(p, v)
+#define load_part(p, mask)      _mm256_maskload_ps(p, mask)
+#define store_part(p, mask, v)  _mm256_maskstore_ps(p, mask, v)
+#define spread(p)               _mm256_broadcast_ss(p)
+#define multiply_add(a, b, sum) _mm256_fmadd_ps(a, b, sum)
+#define ROW_CASES(v, p, c)                                                                         \
+    ROW_CASE(1, v, p, c)                                                                           \
+    ROW_CASE(2, v, p, c)                                                                           \
+    ROW_CASE(3, v, p, c) ROW_CASE(4, v, p, c) ROW_CASE(5, v, p, c) ROW_CASE(6, v, p, c)
+#include "nn/gemm_kernel.h"
+#endif
+
+simd_level gemm_limit = SIMD_AVX512;
+
+static const kernel *kernel_now(void) {
+#ifdef __x86_64__
+    simd_level level = simd_within(gemm_limit);
+    if (level == SIMD_AVX512) return &kernel_avx512;
+    if (level == SIMD_AVX2) return &kernel_avx2;
+#endif
+    return &portable_kernel;
+}
+
+const char *gemm_kind(void) {
+    simd_level level = simd_within(gemm_limit);
+    return level == SIMD_AVX512 ? "avx512" : level == SIMD_AVX2 ? "avx2" : "portable";
+}
+
+/* ---- panels of B ---- */
+
+static int least(int x, int y) { return x < y ? x : y; }
+
+/* to[k, width] = B's rows 0..k-1, columns 0..n-1 (n <= width); B stored (k, n). */
+static void copy_panel(int n, int k, const float *b, ptrdiff_t ldb, float *to, int width) {
+    for (int p = 0; p < k; p++, b += ldb, to += width) {
+        if (n == width) {
+            memcpy(to, b, (size_t)width * sizeof *to);
+        } else {
+            for (int j = 0; j < width; j++) to[j] = b[least(j, n - 1)];
+        }
+    }
+}
+
+/* The same for B stored (n, k). Four by four: a cache line of B is used up while it is near. */
+static void turn_panel(int n, int k, const float *b, ptrdiff_t ldb, float *to, int width) {
+    for (int j = 0; j < width; j += 4) {
+        const float *row[4];
+        for (int r = 0; r < 4; r++) row[r] = b + least(j + r, n - 1) * ldb;
+        int p = 0;
+#ifdef __x86_64__
+        for (; p + 4 <= k; p += 4) {
+            __m128 x0 = _mm_loadu_ps(row[0] + p), x1 = _mm_loadu_ps(row[1] + p),
+                   x2 = _mm_loadu_ps(row[2] + p), x3 = _mm_loadu_ps(row[3] + p);
+            _MM_TRANSPOSE4_PS(x0, x1, x2, x3);
+            _mm_store_ps(to + p * width + j, x0);
+            _mm_store_ps(to + (p + 1) * width + j, x1);
+            _mm_store_ps(to + (p + 2) * width + j, x2);
+            _mm_store_ps(to + (p + 3) * width + j, x3);
+        }
+#endif
+        for (; p < k; p++) {
+            for (int r = 0; r < 4; r++) to[p * width + j + r] = row[r][p];
+        }
+    }
+}
+
+static void product(int m, int n, int k, factor a, factor b, real *c, ptrdiff_t ldc,
+                    bool accumulate) {
+    if (m <= 0 || n <= 0) return;
+    if (k <= 0) {
+        for (int i = 0; i < m && !accumulate; i++) memset(c + i * ldc, 0, (size_t)n * sizeof *c);
+        return;
+    }
+    const kernel *set = kernel_now();
+    float buffer[BLOCK * WIDEST] __attribute__((aligned(64)));
+    for (int p = 0; p < k; p += BLOCK) {
+        int depth = least(k - p, BLOCK);
+        const float *a_block = a.at + (a.turned ? p * a.ld : p);
+        for (int j = 0; j < n; j += 2 * set->width) {
+            int columns = least(n - j, 2 * set->width);
+            int vectors = columns > set->width ? 2 : 1, width = vectors * set->width;
+            const float *right = b.at + (b.turned ? j * b.ld + p : p * b.ld + j);
+            ptrdiff_t ldb = b.ld;
+            if (b.turned || columns < width || m >= COPY_ROWS) {
+                (b.turned ? turn_panel : copy_panel)(columns, depth, right, ldb, buffer, width);
+                right = buffer;
+                ldb = width;
+            }
+            int form = columns == 2 * set->width ? 2 : vectors - 1;
+            set->panel[a.turned][form](m, columns, depth, a_block, a.ld, right, ldb, c + j, ldc,
+                                       accumulate || p > 0);
+        }
+    }
+}
+
+#endif
+
+/* A single column of C is as well a single row of C^T, where vectors are full. */
+static void product_either_way(int m, int n, int k, factor a, factor b, real *c, int ldc,
+                               bool accumulate) {
+    if (n == 1 && ldc == 1) {
+        factor left = {b.at, b.ld, !b.turned}, right = {a.at, a.ld, !a.turned};
+        product(1, m, k, left, right, c, m, accumulate);
+    } else {
+        product(m, n, k, a, b, c, ldc, accumulate);
+    }
+}
+
+void gemm_nn(int m, int n, int k, const real *a, int lda, const real *b, int ldb, real *c, int ldc,
+             bool accumulate) {
+    product_either_way(m, n, k, (factor){a, lda, false}, (factor){b, ldb, false}, c, ldc,
+                       accumulate);
+}
+
+void gemm_nt(int m, int n, int k, const real *a, int lda, const real *b, int ldb, real *c, int ldc,
+             bool accumulate) {
+    product_either_way(m, n, k, (factor){a, lda, false}, (factor){b, ldb, true}, c, ldc,
+                       accumulate);
+}
+
+void gemm_tn(int m, int n, int k, const real *a, int lda, const real *b, int ldb, real *c, int ldc,
+             bool accumulate) {
+    product_either_way(m, n, k, (factor){a, lda, true}, (factor){b, ldb, false}, c, ldc,
+                       accumulate);
+}

@@ -1,0 +1,104 @@
+/* gemm_kernel.h - one panel of a product with the registers of one instruction set.
+ *
+ * Included by gemm.c once per instruction set, with these defined (and undefined again at the end):
+ *
+ *     KERNEL(name)         the name with the set's suffix
+ *     TARGET               attribute of functions that may use the set
+ *     VEC, WIDTH, ROWS     vector type, floats in it, rows of a tile
+ *     MASK, mask_of(n)     which of a vector's first n floats are there
+ *     zero, load, store, load_part, store_part, spread, multiply_add
+ *
+ * A tile is ROWS x 2 vectors of C that stay in registers while k runs: 24 of 32 registers with
+ * AVX-512, 12 of 16 with AVX2. Rows of A are read where they are, one number at a time, each spread
+ * over a vector. Numbers of rows are constants of inlined functions, so the loops over them vanish.
+ */
+
+/* C[rows, vectors * WIDTH] of one tile. `part` says that C ends within the last vector. */
+static inline __attribute__((always_inline)) TARGET void
+KERNEL(tile)(int rows, int vectors, bool part, bool a_columns, int k, const float *a, ptrdiff_t lda,
+             const float *b, ptrdiff_t ldb, float *c, ptrdiff_t ldc, MASK mask, bool accumulate) {
+    VEC sum[ROWS][2];
+#pragma GCC unroll 16
+    for (int i = 0; i < rows; i++) {
+#pragma GCC unroll 2
+        for (int j = 0; j < vectors; j++) {
+            const float *from = c + i * ldc + j * WIDTH;
+            if (!accumulate)
+                sum[i][j] = zero();
+            else
+                sum[i][j] = part && j == vectors - 1 ? load_part(from, mask) : load(from);
+        }
+    }
+    for (int p = 0; p < k; p++) {
+        VEC right[2];
+#pragma GCC unroll 2
+        for (int j = 0; j < vectors; j++) right[j] = load(b + p * ldb + j * WIDTH);
+#pragma GCC unroll 16
+        for (int i = 0; i < rows; i++) {
+            VEC left = spread(a_columns ? a + p * lda + i : a + i * lda + p);
+#pragma GCC unroll 2
+            for (int j = 0; j < vectors; j++) sum[i][j] = multiply_add(left, right[j], sum[i][j]);
+        }
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < rows; i++) {
+#pragma GCC unroll 2
+        for (int j = 0; j < vectors; j++) {
+            float *to = c + i * ldc + j * WIDTH;
+            if (part && j == vectors - 1)
+                store_part(to, mask, sum[i][j]);
+            else
+                store(to, sum[i][j]);
+        }
+    }
+}
+
+/* All rows of a panel, in tiles of nearly equal height. */
+#define PANEL(name, vectors, part, a_columns)                                                      \
+    static TARGET void KERNEL(name)(int m, int n, int k, const float *a, ptrdiff_t lda,            \
+                                    const float *b, ptrdiff_t ldb, float *c, ptrdiff_t ldc,        \
+                                    bool accumulate) {                                             \
+        MASK mask = mask_of(n - (vectors - 1) * WIDTH);                                            \
+        int tiles = (m + ROWS - 1) / ROWS, rows = m / tiles, taller = m % tiles;                   \
+        for (int t = 0; t < tiles; t++) {                                                          \
+            int height = rows + (t < taller);                                                      \
+            switch (height) { ROW_CASES(vectors, part, a_columns) }                                \
+            a += a_columns ? height : height * lda;                                                \
+            c += height * ldc;                                                                     \
+        }                                                                                          \
+    }
+#define ROW_CASE(rows, vectors, part, a_columns)                                                   \
+    case rows:                                                                                     \
+        KERNEL(tile)                                                                               \
+        (rows, vectors, part, a_columns, k, a, lda, b, ldb, c, ldc, mask, accumulate);             \
+        break;
+
+PANEL(row_whole, 2, false, false)
+PANEL(row_two, 2, true, false)
+PANEL(row_one, 1, true, false)
+PANEL(column_whole, 2, false, true)
+PANEL(column_two, 2, true, true)
+PANEL(column_one, 1, true, true)
+
+static const kernel KERNEL(kernel) = {
+    .width = WIDTH,
+    .panel = {{KERNEL(row_one), KERNEL(row_two), KERNEL(row_whole)},
+              {KERNEL(column_one), KERNEL(column_two), KERNEL(column_whole)}}};
+
+#undef PANEL
+#undef ROW_CASE
+#undef ROW_CASES
+#undef KERNEL
+#undef TARGET
+#undef VEC
+#undef WIDTH
+#undef ROWS
+#undef MASK
+#undef mask_of
+#undef zero
+#undef load
+#undef store
+#undef load_part
+#undef store_part
+#undef spread
+#undef multiply_add

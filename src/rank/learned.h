@@ -1,0 +1,14 @@
+/* learned.h - a trained model as a scorer. */
+#ifndef FR_RANK_LEARNED_H
+#define FR_RANK_LEARNED_H
+
+#include "data/window.h"
+
+/* Opens a checkpoint through the model's fast path. */
+fr_status learned_open(const char *path, const fr_window *w, int threads, fr_scorer *out,
+                       fr_error *err);
+/* The same model through plain forward; it must be closed before `learned`. An error if `learned`
+ * is none. */
+fr_status learned_plain(const fr_scorer *learned, int threads, fr_scorer *out, fr_error *err);
+
+#endif

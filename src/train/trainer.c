@@ -1,0 +1,202 @@
+/* trainer.c - see trainer.h. */
+#include "train/trainer.h"
+
+#include "base/rng.h"
+#include "base/shards.h"
+#include "train/loss.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RANGE = 1 << 14 }; /* parameters one thread updates at a time */
+
+fr_status trainer_open(trainer *t, model *m, const fr_training *settings, const fr_context *context,
+                       fr_error *err) {
+    *t = (trainer){.m = m, .settings = *settings, .threads = context_threads(context)};
+    int32_t train = m->w->train;
+    if (m->w->catalog_size < 2)
+        return fail(err, FR_EINPUT,
+                    "a catalog of %d destinations, expected at least 2 to train with",
+                    m->w->catalog_size);
+    t->shards = (settings->batch_size + TRAINER_SHARD - 1) / TRAINER_SHARD;
+    TRY(adam_open(&t->adam, m->params.count, err));
+    TRY(ALLOCATE(t->tapes, t->threads, err));
+    TRY(ALLOCATE(t->gradients, t->shards, err));
+    for (int64_t s = 0; s < t->shards; s++) TRY(ALLOCATE(t->gradients[s], m->params.count, err));
+    TRY(ALLOCATE(t->losses, settings->batch_size, err));
+    TRY(ALLOCATE(t->order, train, err));
+    return ALLOCATE(t->negative, train, err);
+}
+
+void trainer_close(trainer *t) {
+    adam_free(&t->adam);
+    for (int i = 0; t->tapes && i < t->threads; i++) tape_free(&t->tapes[i]);
+    for (int64_t s = 0; t->gradients && s < t->shards; s++) free(t->gradients[s]);
+    free(t->tapes);
+    free(t->gradients);
+    free(t->losses);
+    free(t->order);
+    free(t->negative);
+    *t = (trainer){0};
+}
+
+/* ---- the epoch's choices ---- */
+
+/* A catalog item other than the event's own destination. */
+static int32_t draw_negative(const trainer *t, int32_t event, int64_t epoch) {
+    const fr_window *w = t->m->w;
+    int32_t n = w->catalog_size, positive = w->destination[event];
+    if (t->settings.deterministic) { /* MODELS 1.6 */
+        int64_t at = (7919 * (int64_t)event + 104729 * epoch + 17) % n;
+        return w->catalog[w->catalog[at] == positive ? (at + 1) % n : at];
+    }
+    rng_key key = {
+        .seed = (uint64_t)t->settings.seed, .purpose = RNG_NEGATIVE, .epoch = (uint32_t)epoch};
+    for (uint32_t draw = 0;; draw++) {
+        int32_t v = w->catalog[rng_below(key, (uint64_t)event, draw, (uint32_t)n)];
+        if (v != positive) return v;
+    }
+}
+
+void trainer_begin(trainer *t, int64_t epoch) {
+    int32_t train = t->m->w->train;
+    for (int32_t i = 0; i < train; i++) {
+        t->order[i] = i;
+        t->negative[i] = draw_negative(t, i, epoch);
+    }
+    if (t->m->kind->shuffled && !t->settings.deterministic) { /* Fisher-Yates by counter */
+        rng_key key = {
+            .seed = (uint64_t)t->settings.seed, .purpose = RNG_SHUFFLE, .epoch = (uint32_t)epoch};
+        for (int32_t i = train - 1; i > 0; i--) {
+            uint32_t j = rng_below(key, (uint64_t)i, 0, (uint32_t)i + 1);
+            int32_t swap = t->order[i];
+            t->order[i] = t->order[j];
+            t->order[j] = swap;
+        }
+    }
+    for (int i = 0; i < t->threads; i++) {
+        t->tapes[i].params = &t->m->params;
+        t->tapes[i].seed = t->settings.seed;
+        t->tapes[i].epoch = (uint32_t)epoch;
+        t->tapes[i].dropout = t->settings.deterministic ? 0 : t->m->settings.dropout;
+    }
+}
+
+/* ---- a step ---- */
+
+static fr_status run_shard(void *job, int64_t shard, int worker, fr_error *err) {
+    trainer *t = job;
+    const fr_window *w = t->m->w;
+    tape *own = &t->tapes[worker];
+    int first = (int)shard * TRAINER_SHARD, count = t->batch_count - first;
+    if (count > TRAINER_SHARD) count = TRAINER_SHARD;
+    int32_t from[TRAINER_SHARD + 1], candidate[2 * TRAINER_SHARD];
+    for (int i = 0; i < count; i++) {
+        int32_t event = t->batch[first + i];
+        from[i] = 2 * i;
+        candidate[2 * i] = w->destination[event];
+        candidate[2 * i + 1] = t->negative[event];
+    }
+    from[count] = 2 * count;
+    model_batch batch = {count, t->batch + first, from, candidate};
+
+    tape_reset(own);
+    own->gradient = t->gradients[shard];
+    memset(own->gradient, 0, t->m->params.count * sizeof *own->gradient);
+    tensor y = t->m->kind->forward(t->m, own, &batch, NULL);
+    if (own->status) return fail(err, own->status, "%s", own->error.message);
+    real scale = (real)(1.0 / t->batch_count);
+    for (int i = 0; i < count; i++) {
+        real *g = &y.g[2 * i];
+        t->losses[first + i] =
+            loss_event(t->settings.objective, y.v[2 * i], y.v[2 * i + 1], &g[0], &g[1]);
+        g[0] *= scale;
+        g[1] *= scale;
+    }
+    tape_backward(own);
+    return own->status ? fail(err, own->status, "%s", own->error.message) : FR_OK;
+}
+
+/* Adds elements from..to-1 of all shards' gradients in order into the first. */
+static void add_gradients(trainer *t, size_t from, size_t to) {
+    int64_t shards = (t->batch_count + TRAINER_SHARD - 1) / TRAINER_SHARD;
+    real *sum = t->gradients[0];
+    for (int64_t s = 1; s < shards; s++) {
+        const real *more = t->gradients[s];
+        for (size_t k = from; k < to; k++) sum[k] += more[k];
+    }
+}
+
+static fr_status update_range(void *job, int64_t shard, int worker, fr_error *err) {
+    (void)worker, (void)err;
+    trainer *t = job;
+    size_t from = (size_t)shard * RANGE, to = from + RANGE;
+    if (to > t->m->params.count) to = t->m->params.count;
+    add_gradients(t, from, to);
+    adam_update(&t->adam, t->adam.step, t->settings.rate, from, to, t->gradients[0] + from,
+                t->m->params.value);
+    return FR_OK;
+}
+
+/* What went wrong first: a parameter that is not finite, or the tensor whose gradient is not. */
+static fr_status not_finite(const trainer *t, fr_error *err) {
+    const params *p = &t->m->params;
+    for (size_t k = 0; k < p->count; k++)
+        if (!isfinite(p->value[k]))
+            return fail(err, FR_EINPUT, "step %lld: the loss is not finite; %s has the value %g",
+                        (long long)t->adam.step + 1, params_of(p, k)->name, (double)p->value[k]);
+    for (size_t k = 0; k < p->count; k++)
+        if (!isfinite(t->gradients[0][k]))
+            return fail(
+                err, FR_EINPUT, "step %lld: the loss is not finite; the gradient of %s is %g",
+                (long long)t->adam.step + 1, params_of(p, k)->name, (double)t->gradients[0][k]);
+    return fail(err, FR_EINPUT, "step %lld: the loss is not finite", (long long)t->adam.step + 1);
+}
+
+static fr_status run_batch(trainer *t, const int32_t *events, int count, double *loss,
+                           fr_error *err) {
+    t->batch = events;
+    t->batch_count = count;
+    fr_context quiet = {.threads = t->threads}; /* a step is too short for progress */
+    TRY(shards_run(&quiet, NULL, (count + TRAINER_SHARD - 1) / TRAINER_SHARD, run_shard, t, err));
+    double sum = 0;
+    for (int i = 0; i < count; i++) sum += t->losses[i];
+    *loss = sum / count;
+    return isfinite(*loss) ? FR_OK : not_finite(t, err);
+}
+
+fr_status trainer_gradient(trainer *t, const int32_t *events, int count, double *loss,
+                           fr_error *err) {
+    TRY(run_batch(t, events, count, loss, err));
+    add_gradients(t, 0, t->m->params.count);
+    return FR_OK;
+}
+
+fr_status trainer_step(trainer *t, const int32_t *events, int count, double *loss, fr_error *err) {
+    TRY(run_batch(t, events, count, loss, err));
+    t->adam.step++;
+    fr_context quiet = {.threads = t->threads};
+    return shards_run(&quiet, NULL, (int64_t)((t->m->params.count + RANGE - 1) / RANGE),
+                      update_range, t, err);
+}
+
+fr_status trainer_epoch(trainer *t, int64_t epoch, const fr_context *context, double *loss,
+                        fr_error *err) {
+    int32_t train = t->m->w->train, size = (int32_t)t->settings.batch_size;
+    char stage[64];
+    double sum = 0;
+    trainer_begin(t, epoch);
+    for (int32_t at = 0; at < train; at += size) {
+        int count = train - at < size ? train - at : size;
+        double mean;
+        TRY(context_check(context, err));
+        TRY(trainer_step(t, t->order + at, count, &mean, err));
+        sum += mean * count;
+        (void)snprintf(stage, sizeof stage, "epoch %lld/%lld loss %.4f", (long long)epoch + 1,
+                       (long long)t->settings.epochs, sum / (at + count));
+        context_progress(context, stage, (uint64_t)(at + count), (uint64_t)train, "events");
+    }
+    *loss = sum / train;
+    return FR_OK;
+}

@@ -1,0 +1,50 @@
+/* trainer.h - one step of training, and the order in which events come.
+ *
+ * A batch is cut into shards of events that depend on the batch alone. Each shard runs forward and
+ * backward on one worker into a gradient of its own; the gradients are then added in the order of
+ * the shards, element by element, and Adam moves the parameters. So the bits do not depend on
+ * threads. Negatives, dropout and the order of events are functions of (seed, epoch, event), so
+ * nothing but parameters and moments is state.
+ */
+#ifndef FR_TRAIN_TRAINER_H
+#define FR_TRAIN_TRAINER_H
+
+#include "base/context.h"
+#include "models/model.h"
+
+enum { TRAINER_SHARD = 25 }; /* events */
+
+typedef struct trainer {
+    model *m;
+    fr_training settings;
+    adam adam;
+    int threads;
+    int64_t shards;    /* of a full batch */
+    tape *tapes;       /* [threads] */
+    real **gradients;  /* [shards] of [params.count] */
+    double *losses;    /* [batch_size] */
+    int32_t *order;    /* [train] events in the order of the epoch */
+    int32_t *negative; /* [train] by event */
+    /* the step under way */
+    const int32_t *batch;
+    int batch_count;
+} trainer;
+
+fr_status trainer_open(trainer *t, model *m, const fr_training *settings, const fr_context *context,
+                       fr_error *err);
+void trainer_close(trainer *t);
+
+/* Sets order and negatives of an epoch, from 0. */
+void trainer_begin(trainer *t, int64_t epoch);
+/* One step on `count` events; *loss is the mean over them. A loss that is not finite is an error
+ * that names the step and the parameter that went wrong. */
+fr_status trainer_step(trainer *t, const int32_t *events, int count, double *loss, fr_error *err);
+/* Forward and backward of a step without moving the parameters: the summed gradient is left in
+ * gradients[0]. For tests. */
+fr_status trainer_gradient(trainer *t, const int32_t *events, int count, double *loss,
+                           fr_error *err);
+/* A whole epoch; *loss is the mean over its events. */
+fr_status trainer_epoch(trainer *t, int64_t epoch, const fr_context *context, double *loss,
+                        fr_error *err);
+
+#endif

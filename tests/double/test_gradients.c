@@ -1,0 +1,231 @@
+/* test_gradients.c - every op and whole models against central differences, in double.
+ *
+ * Compiled with FR_DOUBLE like nn/, models/ and train/ it links to. An op is tested by a small
+ * graph whose inputs are rows of parameters, so that one comparison over the flat buffer covers
+ * inputs and weights.
+ */
+#include "base/rng.h"
+#include "nn/ops.h"
+#include "testing.h"
+#include "train/trainer.h"
+
+_Static_assert(sizeof(real) == 8, "gradients are checked in double");
+
+static const rng_key key = {.seed = 11, .purpose = RNG_TEST};
+
+/* Spreads parameters over values where no norm sees a zero vector and no kink is near. */
+static void scatter(params *p, double size) {
+    for (size_t k = 0; k < p->count; k++) {
+        double normal[2];
+        rng_normal(key, k, 5, normal);
+        p->value[k] = p->value[k] + size * normal[0];
+    }
+}
+
+static void compare(const char *what, size_t element, double found, double expected, double scale) {
+    double error = fabs(found - expected) / (fabs(found) + fabs(expected) + scale);
+    if (error <= 1e-6) return;
+    print_error("# %s, element %zu: gradient %.12g, central difference %.12g\n", what, element,
+                found, expected);
+    assert_true(error <= 1e-6);
+}
+
+/* ---- ops ---- */
+
+enum { TABLE, WEIGHT, BIAS, GAIN, COLUMN, SLOPE, SQUARE, SQUARE_BIAS };
+enum { ROWS = 7, COLS = 6 };
+
+static const int32_t every[] = {0, 1, 2, 3, 4, 5, 6}, some[] = {3, 1, 1, 6, 0};
+static const row_key keys[] = {{4, 0}, {4, 1}, {5, 0}, {9, 0}, {9, 1}, {9, 2}, {12, 0}};
+static const span spans[] = {
+    {0, 2, 0, 3}, {2, 3, 3, 3}, {3, 4, 3, 4}, {4, 7, 4, 7}}; /* one without keys */
+
+static tensor input(tape *t) { return op_rows(t, TABLE, ROWS, every); }
+static tensor graph_rows(tape *t) { return op_rows(t, TABLE, 5, some); }
+static tensor graph_linear(tape *t) { return op_linear(t, input(t), WEIGHT, BIAS); }
+static tensor graph_norm(tape *t) { return op_norm(t, input(t), GAIN, SQUARE_BIAS, 1e-12); }
+static tensor graph_add(tape *t) { return op_add(t, input(t), graph_norm(t)); }
+static tensor graph_gelu(tape *t) { return op_gelu(t, input(t)); }
+static tensor graph_prelu(tape *t) { return op_prelu(t, input(t), SLOPE); }
+static tensor graph_code(tape *t) {
+    static const real x[] = {0, -3, 2.5, 1e3};
+    return op_code(t, 4, x, COLUMN, SQUARE_BIAS);
+}
+static tensor graph_concat(tape *t) {
+    tensor parts[] = {input(t), graph_linear(t), graph_gelu(t)};
+    return op_concat(t, 3, parts);
+}
+static tensor graph_dropout(tape *t) { return op_dropout(t, graph_linear(t), 3, keys); }
+static tensor graph_attention(tape *t) {
+    tensor x = input(t);
+    return op_attention(t, op_linear(t, x, SQUARE, SQUARE_BIAS), x, op_gelu(t, x), 2, spans, 4, 7,
+                        keys);
+}
+
+static const struct {
+    const char *name;
+    tensor (*build)(tape *t);
+} graphs[] = {{"rows", graph_rows},       {"linear", graph_linear},
+              {"norm", graph_norm},       {"add", graph_add},
+              {"gelu", graph_gelu},       {"prelu", graph_prelu},
+              {"code", graph_code},       {"concat", graph_concat},
+              {"dropout", graph_dropout}, {"attention", graph_attention}};
+
+/* A fixed linear function of the output: its gradient is the output's random weights. */
+static double readout(tape *t, tensor (*build)(tape *t), bool backward) {
+    tape_reset(t);
+    tensor y = build(t);
+    assert_int_equal(t->status, FR_OK);
+    double sum = 0;
+    for (size_t k = 0; k < (size_t)y.rows * (size_t)y.cols; k++) {
+        double normal[2];
+        rng_normal(key, k, 9, normal);
+        sum += normal[0] * y.v[k];
+        if (backward) y.g[k] = normal[0];
+    }
+    if (backward) tape_backward(t);
+    return sum;
+}
+
+static void test_ops(void **state) {
+    (void)state;
+    fr_error err;
+    params p = {0};
+    (void)params_add(&p, ROWS, COLS, INIT_ZERO, 0, "table");
+    (void)params_add(&p, 5, COLS, INIT_ZERO, 0, "weight");
+    (void)params_add(&p, 0, 5, INIT_ZERO, 0, "bias");
+    (void)params_add(&p, 0, COLS, INIT_ONE, 0, "gain");
+    (void)params_add(&p, COLS, 1, INIT_ZERO, 0, "column");
+    (void)params_add(&p, 0, 1, INIT_FIXED, 0.15, "slope");
+    (void)params_add(&p, COLS, COLS, INIT_ZERO, 0, "square");
+    (void)params_add(&p, 0, COLS, INIT_ZERO, 0, "square_bias");
+    OK(params_ready(&p, 1, &err));
+    scatter(&p, 0.8);
+    real *gradient;
+    OK(ALLOCATE(gradient, p.count, &err));
+    for (size_t g = 0; g < sizeof graphs / sizeof *graphs; g++) {
+        for (int drop = 0; drop < 2; drop++) {
+            tape t = {
+                .params = &p, .gradient = gradient, .seed = 3, .epoch = 2, .dropout = drop * 0.4};
+            memset(gradient, 0, p.count * sizeof *gradient);
+            (void)readout(&t, graphs[g].build, true);
+            for (size_t k = 0; k < p.count; k++) {
+                double h = 1e-5, keep = p.value[k];
+                p.value[k] = keep + h;
+                double up = readout(&t, graphs[g].build, false);
+                p.value[k] = keep - h;
+                double down = readout(&t, graphs[g].build, false);
+                p.value[k] = keep;
+                compare(graphs[g].name, k, gradient[k], (up - down) / (2 * h), 1e-4);
+            }
+            tape_free(&t);
+        }
+    }
+    free(gradient);
+    params_free(&p);
+}
+
+/* A recording tape and a plain one compute the same values. */
+static void test_recording_changes_nothing(void **state) {
+    (void)state;
+    fr_error err;
+    params p = {0};
+    (void)params_add(&p, ROWS, COLS, INIT_NORMAL, 1, "table");
+    OK(params_ready(&p, 1, &err));
+    real gradient[ROWS * COLS] = {0};
+    tape with = {.params = &p, .gradient = gradient}, without = {.params = &p};
+    assert_true(readout(&with, graph_gelu, false) == readout(&without, graph_gelu, false));
+    assert_null(without.last);
+    tape_free(&with);
+    tape_free(&without);
+    params_free(&p);
+}
+
+/* ---- whole models ---- */
+
+static fr_stream *make_stream(const char *directory) {
+    fr_error err;
+    char *path = in_directory(directory, "stream.csv");
+    FILE *file = fopen(path, "w");
+    (void)fprintf(file, "u,v,t\n");
+    for (int i = 0; i < 60; i++) { /* source 0 has a long past with repeats, source 9 hardly any */
+        uint32_t u = i % 3 ? 0 : rng_below(key, (uint64_t)i, 0, 4);
+        (void)fprintf(file, "%u,%u,%d\n", i == 30 ? 9 : u, rng_below(key, (uint64_t)i, 1, 7),
+                      10 * i);
+    }
+    assert_int_equal(fclose(file), 0);
+    fr_stream *stream;
+    OK(fr_stream_open(path, NULL, NULL, &stream, &err));
+    return stream;
+}
+
+static void check_model(const fr_window *w, const char *name, fr_model_settings settings,
+                        int objective, const char *what) {
+    fr_error err;
+    model m;
+    trainer t;
+    double loss;
+    fr_context one = {.threads = 1};
+    fr_training training = {
+        .objective = objective, .epochs = 1, .batch_size = 30, .seed = 5, .rate = 0.01};
+    OK(model_open(&m, name, &settings, w, 5, &err));
+    scatter(&m.params, 0.3);
+    OK(trainer_open(&t, &m, &training, &one, &err));
+    trainer_begin(&t, 1);
+    /* no past, one entry, a few, many more than are kept; two shards */
+    int32_t events[28];
+    for (int i = 0; i < 28; i++) events[i] = i < 6 ? i : 20 + i;
+    OK(trainer_gradient(&t, events, 28, &loss, &err));
+    real *gradient;
+    OK(ALLOCATE(gradient, m.params.count, &err));
+    memcpy(gradient, t.gradients[0], m.params.count * sizeof *gradient);
+    for (size_t k = 0; k < m.params.count; k++) {
+        double h = 1e-5, keep = m.params.value[k], up, down;
+        m.params.value[k] = keep + h;
+        OK(trainer_gradient(&t, events, 28, &up, &err));
+        m.params.value[k] = keep - h;
+        OK(trainer_gradient(&t, events, 28, &down, &err));
+        m.params.value[k] = keep;
+        char text[160];
+        (void)snprintf(text, sizeof text, "%s %s, %s", name, what, params_of(&m.params, k)->name);
+        compare(text, k, gradient[k], (up - down) / (2 * h), 1e-3);
+    }
+    free(gradient);
+    trainer_close(&t);
+    model_close(&m);
+}
+
+static void test_craft(void **state) {
+    fr_error err;
+    fr_stream *stream = make_stream(*state);
+    for (int order = 0; order < 2; order++) {
+        fr_protocol p = {.train_share = 0.9, .order = order};
+        fr_window *w;
+        OK(fr_window_open(stream, &p, NULL, &w, &err));
+        fr_model_settings small = {
+            .dim = 4, .heads = 2, .layers = 2, .history = 5, .head_layers = 2};
+        fr_model_settings drop = small, linear = small;
+        drop.dropout = 0.3;
+        linear.head_layers = 1;
+        check_model(w, "craft", small, FR_OBJECTIVE_BCE, "bce");
+        check_model(w, "craft-r", small, FR_OBJECTIVE_BPR, "bpr");
+        if (order) {
+            fr_window_close(w);
+            continue;
+        }
+        check_model(w, "craft", small, FR_OBJECTIVE_BPR, "bpr");
+        check_model(w, "craft-r", small, FR_OBJECTIVE_BCE, "bce");
+        check_model(w, "craft", drop, FR_OBJECTIVE_BCE, "dropout, bce");
+        check_model(w, "craft-r", drop, FR_OBJECTIVE_BPR, "dropout, bpr");
+        check_model(w, "craft-r", linear, FR_OBJECTIVE_BCE, "linear head");
+        fr_window_close(w);
+    }
+    fr_stream_close(stream);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ops),
+                                       cmocka_unit_test(test_recording_changes_nothing),
+                                       WITH_DIRECTORY(test_craft)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

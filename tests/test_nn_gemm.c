@@ -1,0 +1,184 @@
+/* test_nn_gemm.c - products against the chain of fused multiply-adds they promise, by memcmp: all
+ * forms, sizes up to and over tiles, strides, instruction sets; equal rows give equal bits.
+ */
+#include "nn/gemm.h"
+#include "nn/simd.h"
+#include "testing.h"
+
+#include <math.h>
+#include <stdint.h>
+
+typedef void product(int m, int n, int k, const float *a, int lda, const float *b, int ldb,
+                     float *c, int ldc, bool accumulate);
+static product *const forms[] = {gemm_nn, gemm_nt, gemm_tn};
+static const simd_level levels[] = {SIMD_PORTABLE, SIMD_AVX2, SIMD_AVX512};
+
+static int restore_level(void **state) {
+    (void)state;
+    gemm_limit = SIMD_AVX512;
+    return 0;
+}
+
+static uint32_t random_state = 12345;
+static uint32_t random_bits(void) {
+    random_state = random_state * 1664525u + 1013904223u;
+    return random_state >> 8;
+}
+/* Numbers of many sizes, so that another order of adding shows. */
+static void fill(float *x, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        x[i] = ldexpf((float)((int)random_bits() - (1 << 23)), -24 - (int)(random_bits() % 8));
+}
+
+/* What gemm.h promises, word for word. */
+static void chain(int form, int m, int n, int k, const float *a, int lda, const float *b, int ldb,
+                  float *c, int ldc, bool accumulate) {
+    for (int i = 0; i < m; i++) {
+        for (int j = 0; j < n; j++) {
+            float sum = accumulate ? c[i * ldc + j] : 0;
+            for (int p = 0; p < k; p++)
+                sum = fmaf(a[form == 2 ? p * lda + i : i * lda + p],
+                           b[form == 1 ? j * ldb + p : p * ldb + j], sum);
+            c[i * ldc + j] = sum;
+        }
+    }
+}
+
+/* One product at every level. Matrices end where their memory ends, so that reading past an end is
+ * seen by the address sanitizer; C has room around it, which must stay as it was. */
+static void check(int form, int m, int n, int k, int more_a, int more_b, int more_c,
+                  bool accumulate) {
+    int a_rows = form == 2 ? k : m, a_columns = form == 2 ? m : k;
+    int b_rows = form == 1 ? n : k, b_columns = form == 1 ? k : n;
+    int lda = a_columns + more_a, ldb = b_columns + more_b, ldc = n + more_c;
+    size_t a_size = a_rows ? (size_t)((a_rows - 1) * lda + a_columns) : 0;
+    size_t b_size = b_rows ? (size_t)((b_rows - 1) * ldb + b_columns) : 0;
+    size_t c_size = (size_t)(m * ldc + 40);
+    float *a = malloc(a_size * sizeof *a + 1), *b = malloc(b_size * sizeof *b + 1);
+    float *before = malloc(c_size * sizeof *before), *c = malloc(c_size * sizeof *c),
+          *expected = malloc(c_size * sizeof *expected);
+    assert_true(a && b && before && c && expected);
+    fill(a, a_size);
+    fill(b, b_size);
+    fill(before, c_size);
+    memcpy(expected, before, c_size * sizeof *c);
+    chain(form, m, n, k, a, lda, b, ldb, expected + 20, ldc, accumulate);
+    for (size_t l = 0; l < 3; l++) {
+        gemm_limit = levels[l];
+        memcpy(c, before, c_size * sizeof *c);
+        forms[form](m, n, k, a, lda, b, ldb, c + 20, ldc, accumulate);
+        if (memcmp(c, expected, c_size * sizeof *c)) {
+            print_error("# form %d, m %d n %d k %d, %s\n", form, m, n, k, gemm_kind());
+            assert_true(false);
+        }
+    }
+    free(a), free(b), free(before), free(c), free(expected);
+}
+
+/* Every m, n, k of 0..70 is met, two of them at edges of tiles, the third running. */
+static void test_all_sizes(void **state) {
+    (void)state;
+    static const int edges[] = {0, 1, 2, 6, 7, 13, 16, 17, 32, 33, 49, 70};
+    enum { EDGES = sizeof edges / sizeof *edges };
+    for (int form = 0; form < 3; form++) {
+        for (int x = 0; x < EDGES; x++) {
+            for (int y = 0; y < EDGES; y++) {
+                for (int run = 0; run <= 70; run += 1 + (int)(random_bits() % 4)) {
+                    bool add = random_bits() & 1;
+                    int more[3];
+                    for (int i = 0; i < 3; i++)
+                        more[i] = random_bits() & 1 ? (int)(random_bits() % 40) : 0;
+                    check(form, run, edges[x], edges[y], more[0], more[1], more[2], add);
+                    check(form, edges[x], run, edges[y], more[0], more[1], more[2], add);
+                    check(form, edges[x], edges[y], run, more[0], more[1], more[2], add);
+                }
+            }
+        }
+    }
+}
+
+/* Over the blocks of k, and the shapes of the models. */
+static void test_large_sizes(void **state) {
+    (void)state;
+    static const int shapes[][4] = {/* form, m, n, k */
+                                    {0, 13, 33, 255},  {0, 13, 33, 257},   {1, 50, 40, 513},
+                                    {2, 64, 64, 1000}, {0, 200, 64, 64},   {1, 200, 256, 64},
+                                    {1, 100, 64, 256}, {1, 2, 320, 32},    {0, 2, 32, 320},
+                                    {2, 320, 32, 2},   {1, 128, 192, 192}, {1, 301, 1, 192},
+                                    {0, 301, 1, 300},  {2, 301, 1, 300},   {0, 1, 1, 600}};
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+        for (int more = 0; more < 2; more++) {
+            for (int add = 0; add < 2; add++)
+                check(shapes[s][0], shapes[s][1], shapes[s][2], shapes[s][3], more * 32, more * 7,
+                      more * 3, add);
+        }
+    }
+}
+
+/* The same row of A anywhere, in a product of any height, gives the same row of C; and the same
+ * column of B the same column. */
+static void test_equal_rows_and_columns(void **state) {
+    (void)state;
+    enum { K = 64, N = 77, MOST = 61 };
+    static float row[K], a[MOST * K], b[K * N], c[MOST * N], alone[N], turned[N * K];
+    fill(row, K);
+    fill(b, K * N);
+    for (int j = 0; j < N; j++)
+        for (int p = 0; p < K; p++) turned[j * K + p] = b[p * N + j];
+    for (int i = 0; i < MOST; i++) memcpy(a + i * K, row, sizeof row);
+    for (size_t l = 0; l < 3; l++) {
+        gemm_limit = levels[l];
+        gemm_nn(1, N, K, row, K, b, N, alone, N, false);
+        for (int m = 1; m <= MOST; m++) {
+            for (int form = 0; form < 2; form++) {
+                forms[form](m, N, K, a, K, form ? turned : b, form ? K : N, c, N, false);
+                for (int i = 0; i < m; i++) assert_memory_equal(c + i * N, alone, sizeof alone);
+            }
+        }
+        for (int n = 1; n < N; n++) { /* A as (n, K) rows of B: all columns of C equal */
+            int most = n < MOST ? n : MOST;
+            gemm_nt(5, most, K, turned, K, a, K, c, most, false);
+            for (int i = 0; i < 5; i++)
+                for (int j = 0; j < most; j++)
+                    assert_memory_equal(c + i * most + j, alone + i, sizeof *c);
+        }
+    }
+}
+
+/* Infinities and NaNs stay in their own rows and columns, whatever pads the panels. */
+static void test_infinities_stay(void **state) {
+    (void)state;
+    enum { M = 15, N = 35, K = 9 };
+    float a[M * K], b[N * K], c[M * N];
+    for (size_t l = 0; l < 3; l++) {
+        gemm_limit = levels[l];
+        fill(a, M * K);
+        fill(b, N * K);
+        a[3 * K + 4] = NAN;
+        b[34 * K + 2] = INFINITY;
+        gemm_nt(M, N, K, a, K, b, K, c, N, false);
+        for (int i = 0; i < M; i++) {
+            for (int j = 0; j < N; j++) {
+                assert_int_equal(isnan(c[i * N + j]) != 0, i == 3);
+                if (i != 3) assert_int_equal(isinf(c[i * N + j]) != 0, j == 34);
+            }
+        }
+    }
+}
+
+static void test_kind(void **state) {
+    (void)state;
+    gemm_limit = SIMD_PORTABLE;
+    assert_string_equal(gemm_kind(), "portable");
+    gemm_limit = SIMD_AVX512;
+    const char *best = gemm_kind();
+    assert_true(!strcmp(best, "portable") || !strcmp(best, "avx2") || !strcmp(best, "avx512"));
+}
+
+int main(void) {
+#define TEST(test) cmocka_unit_test_teardown(test, restore_level)
+    const struct CMUnitTest tests[] = {TEST(test_all_sizes), TEST(test_large_sizes),
+                                       TEST(test_equal_rows_and_columns),
+                                       TEST(test_infinities_stay), TEST(test_kind)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
