@@ -72,11 +72,10 @@ static fr_status open_window(demo *d, fr_error *err) {
 }
 
 /* 3. One scorer over the whole catalog: records to a file, a row for the table. */
-static fr_status rank_scorer(demo *d, const char *spec, fr_error *err) {
+static fr_status rank_scorer(demo *d, const char *spec, const char *name, fr_error *err) {
     fr_scorer scorer;
     fr_ranking *ranking = NULL;
     fr_rank_settings settings;
-    const char *colon = strchr(spec, ':'), *name = colon ? colon + 1 : spec;
     char path[4096];
     (void)snprintf(path, sizeof path, "%s/%s.npy", d->settings->output, name);
     fr_status status = fr_options_defaults(fr_rank_options, &settings, err);
@@ -91,16 +90,33 @@ static fr_status rank_scorer(demo *d, const char *spec, fr_error *err) {
     return status;
 }
 
+/* 4. A model trained on the prefix, then ranked like any other scorer. */
+static fr_status train_model(demo *d, const char *name, fr_error *err) {
+    fr_model_settings settings;
+    fr_training training;
+    char run[4096], spec[4200];
+    (void)snprintf(run, sizeof run, "%s/%s", d->settings->output, name);
+    (void)snprintf(spec, sizeof spec, "%s/model.safetensors", run);
+    fr_status status = fr_options_defaults(fr_model_options, &settings, err);
+    if (!status) status = fr_options_defaults(fr_training_options, &training, err);
+    training.force = true;
+    if (!status) status = fr_train_run(d->window, name, &settings, &training, run, d->context, err);
+    if (!status) status = rank_scorer(d, spec, name, err);
+    return status;
+}
+
 static fr_status run_all(demo *d, fr_error *err) {
     fr_status status = make_stream(d, err);
     if (!status) status = open_window(d, err);
-    if (!status) status = rank_scorer(d, "oracle", err);
+    if (!status) status = rank_scorer(d, "oracle", "oracle", err);
     const fr_baseline *b;
     for (int i = 0; !status && i < MOST_ROWS - 1 && (b = fr_baseline_at(i)); i++) {
         char spec[128];
         (void)snprintf(spec, sizeof spec, "baseline:%s", b->name);
-        status = rank_scorer(d, spec, err);
+        status = rank_scorer(d, spec, b->name, err);
     }
+    if (!status) status = train_model(d, "craft", err);
+    if (!status) status = train_model(d, "craft-r", err);
     return status;
 }
 

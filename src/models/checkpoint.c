@@ -11,20 +11,20 @@ static const st_dtype REAL_TYPE = sizeof(real) == 8 ? ST_F64 : ST_F32;
 
 /* ---- writing ---- */
 
-static fr_status add_number(safetensors_writer *w, const char *key, double value, fr_error *err) {
-    char text[32];
-    (void)text_real(value, false, text, sizeof text);
-    return safetensors_writer_metadata(w, key, text, err);
-}
-
-static fr_status add_metadata(const model *m, const fr_training *t, safetensors_writer *w,
-                              fr_error *err) {
-    const fr_window *window = m->w;
+int checkpoint_entries(const model *m, const fr_training *t, checkpoint_entry *out) {
+    const fr_window *w = m->w;
+    const struct {
+        const char *key, *value;
+    } words[] = {{"model", m->kind->facts.name},
+                 {"order", w->protocol.order == FR_ORDER_STRICT ? "strict" : "stream"},
+                 {"loss", t->objective == FR_OBJECTIVE_BPR ? "bpr" : "bce"},
+                 {"data_sha256", w->stream->sha256},
+                 {"catalog_sha256", w->catalog_sha256}};
     const struct {
         const char *key;
         double value;
-    } numbers[] = {{"window", window->events},
-                   {"train_fraction", window->protocol.train_share},
+    } numbers[] = {{"window", w->events},
+                   {"train_fraction", w->protocol.train_share},
                    {"dim", (double)m->settings.dim},
                    {"heads", (double)m->settings.heads},
                    {"layers", (double)m->settings.layers},
@@ -33,26 +33,34 @@ static fr_status add_metadata(const model *m, const fr_training *t, safetensors_
                    {"dropout", m->settings.dropout},
                    {"lr", t->rate},
                    {"batch", (double)t->batch_size},
-                   {"epochs", (double)t->epochs},
                    {"seed", (double)t->seed},
-                   {"n_src", window->sources},
-                   {"n_dst", window->destinations},
-                   {"n_catalog", window->catalog_size},
-                   {"ntrain", window->train}};
-    const struct {
-        const char *key, *value;
-    } words[] = {{"model", m->kind->facts.name},
-                 {"order", window->protocol.order == FR_ORDER_STRICT ? "strict" : "stream"},
-                 {"loss", t->objective == FR_OBJECTIVE_BPR ? "bpr" : "bce"},
-                 {"deterministic", t->deterministic ? "1" : "0"},
-                 {"data_sha256", window->stream->sha256},
-                 {"catalog_sha256", window->catalog_sha256},
-                 {"fullrank", fr_version_get().version}};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        TRY(safetensors_writer_metadata(w, words[i].key, words[i].value, err));
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        TRY(add_number(w, numbers[i].key, numbers[i].value, err));
-    return FR_OK;
+                   {"deterministic", t->deterministic},
+                   {"n_src", w->sources},
+                   {"n_dst", w->destinations},
+                   {"n_catalog", w->catalog_size},
+                   {"ntrain", w->train}};
+    int count = 0;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++, count++) {
+        out[count].key = words[i].key;
+        (void)snprintf(out[count].value, sizeof out[count].value, "%s", words[i].value);
+    }
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++, count++) {
+        out[count].key = numbers[i].key;
+        (void)text_real(numbers[i].value, false, out[count].value, sizeof out[count].value);
+    }
+    return count;
+}
+
+static fr_status add_metadata(const model *m, const fr_training *t, safetensors_writer *w,
+                              fr_error *err) {
+    checkpoint_entry entry[CHECKPOINT_ENTRIES];
+    int count = checkpoint_entries(m, t, entry);
+    for (int i = 0; i < count; i++)
+        TRY(safetensors_writer_metadata(w, entry[i].key, entry[i].value, err));
+    char epochs[32];
+    (void)snprintf(epochs, sizeof epochs, "%lld", (long long)t->epochs);
+    TRY(safetensors_writer_metadata(w, "epochs", epochs, err));
+    return safetensors_writer_metadata(w, "fullrank", fr_version_get().version, err);
 }
 
 fr_status checkpoint_add(const model *m, const fr_training *training, safetensors_writer *w,

@@ -6,6 +6,15 @@
 #include "models/model.h"
 #include "nn/safetensors.h"
 
+/* What makes a run the run it is, but for its length: a metadata key and its value. */
+typedef struct checkpoint_entry {
+    const char *key;
+    char value[80];
+} checkpoint_entry;
+enum { CHECKPOINT_ENTRIES = 32 };
+/* Fills out[CHECKPOINT_ENTRIES] and returns how many there are. */
+int checkpoint_entries(const model *m, const fr_training *t, checkpoint_entry *out);
+
 /* Writes parameters by name, the ids behind the dense numbers (vocab.src, vocab.dst) and the
  * metadata. */
 fr_status checkpoint_save(const model *m, const fr_training *training, const char *path,

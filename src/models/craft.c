@@ -205,7 +205,7 @@ const model_kind model_craft = {.facts = {"craft",
                                 .open = open_craft,
                                 .close = close_craft,
                                 .forward = forward,
-                                .fast = model_plain};
+                                .fast = craft_fast};
 
 const model_kind model_craft_r = {.facts = {"craft-r",
                                             "CRAFT that knows how often the pair has met",
@@ -216,4 +216,4 @@ const model_kind model_craft_r = {.facts = {"craft-r",
                                   .open = open_craft_r,
                                   .close = close_craft,
                                   .forward = forward,
-                                  .fast = model_plain};
+                                  .fast = craft_fast};

@@ -26,6 +26,8 @@ typedef struct factor {
 
 #ifdef FR_DOUBLE
 
+simd_level gemm_limit = SIMD_PORTABLE;
+
 static void product(int m, int n, int k, factor a, factor b, real *c, ptrdiff_t ldc,
                     bool accumulate) {
     for (int i = 0; i < m; i++) {
@@ -107,9 +109,9 @@ static const kernel portable_kernel = {
     ROW_CASE(1, v, p, c)                                                                           \
     ROW_CASE(2, v, p, c)                                                                           \
     ROW_CASE(3, v, p, c)                                                                           \
-    ROW_CASE(4, v, p, c) ROW_CASE(5, v, p, c) ROW_CASE(6, v, p, c) ROW_CASE(7, v, p, c)            \
-        ROW_CASE(8, v, p, c) ROW_CASE(9, v, p, c) ROW_CASE(10, v, p, c) ROW_CASE(11, v, p, c)      \
-            ROW_CASE(12, v, p, c)
+    ROW_CASE(4, v, p, c)                                                                           \
+    ROW_CASE(5, v, p, c) ROW_CASE(6, v, p, c) ROW_CASE(7, v, p, c) ROW_CASE(8, v, p, c)            \
+        ROW_CASE(9, v, p, c) ROW_CASE(10, v, p, c) ROW_CASE(11, v, p, c) ROW_CASE(12, v, p, c)
 #include "nn/gemm_kernel.h"
 
 /* All bits of the first n of 8 numbers. */

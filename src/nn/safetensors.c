@@ -46,7 +46,7 @@ const char *st_dtype_name(st_dtype dtype) { return dtypes[dtype].name; }
 
 /* ---- messages ---- */
 
-enum { SHOWN = 96, TYPE_ROOM = 16 + ST_MAX_DIMS * 21 };
+enum { SHOWN = JSON_ERROR_TEXT_LENGTH, TYPE_ROOM = 16 + ST_MAX_DIMS * 21 };
 
 /* A text of the file as one short line: control characters become '?'. */
 static const char *shown(const char *text, char out[SHOWN]) {
@@ -135,9 +135,11 @@ static fr_status check_metadata(const safetensors *file, json_t *metadata, fr_er
     const char *key;
     json_t *value;
     char quoted[SHOWN];
-    json_object_foreach(metadata, key, value) if (!json_is_string(value)) return fail(
-        err, FR_EINPUT, "%s: %s: the value of %s is not a text", file->path, metadata_key,
-        shown(key, quoted));
+    json_object_foreach(metadata, key, value) {
+        if (!json_is_string(value))
+            return fail(err, FR_EINPUT, "%s: %s: the value of %s is not a text", file->path,
+                        metadata_key, shown(key, quoted));
+    }
     return FR_OK;
 }
 

@@ -121,6 +121,11 @@ static inline __attribute__((always_inline, target("avx2,fma"))) __m256 scale_8(
 typedef int32_t ints_16 __attribute__((vector_size(64)));
 typedef int64_t longs_8 __attribute__((vector_size(64)));
 
+static inline __attribute__((always_inline, target("avx512f,avx512vl,avx512dq"))) __m512
+choose_16(__m512 a, __m512 b, __m512 yes, __m512 no) {
+    return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), no, yes);
+}
+
 #define KERNEL(name)                 name##_avx512
 #define TARGET                       __attribute__((target("avx512f,avx512vl,avx512dq")))
 #define LANES                        16
@@ -133,7 +138,7 @@ typedef int64_t longs_8 __attribute__((vector_size(64)));
 #define multiply_add_double(a, b, c) _mm512_fmadd_pd(a, b, c)
 #define least(a, b)                  _mm512_min_ps(a, b)
 #define most(a, b)                   _mm512_max_ps(a, b)
-#define choose(a, b, yes, no)        _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), no, yes)
+#define choose(a, b, yes, no)        choose_16(a, b, yes, no)
 #define scale(x, n)                  _mm512_scalef_ps(x, n)
 #include "nn/vmath_kernel.h"
 #endif

@@ -105,7 +105,7 @@ static fr_status save_state(const run *r, const char *path, fr_error *err) {
     if (!status) status = safetensors_writer_metadata(&w, "step", number, err);
     (void)snprintf(number, sizeof number, "%lld", (long long)r->done);
     if (!status) status = safetensors_writer_metadata(&w, "epochs_done", number, err);
-    if (!status) status = safetensors_writer_metadata(&w, "history", text, err);
+    if (!status) status = safetensors_writer_metadata(&w, "epoch_history", text, err);
     if (!status) status = safetensors_writer_commit(&w, err);
     safetensors_writer_discard(&w);
     json_decref(history);
@@ -129,42 +129,21 @@ static fr_status save(const run *r, fr_error *err) {
 
 /* ---- resuming ---- */
 
-/* Every setting but the number of epochs must be as before. */
-static fr_status check_settings(const run *r, const safetensors *file, const char *name,
-                                fr_error *err) {
-    const fr_training *t = &r->t.settings;
-    const struct {
-        const char *key;
-        double value;
-    } numbers[] = {{"dim", (double)r->m.settings.dim},
-                   {"heads", (double)r->m.settings.heads},
-                   {"layers", (double)r->m.settings.layers},
-                   {"history", (double)r->m.settings.history},
-                   {"head_layers", (double)r->m.settings.head_layers},
-                   {"dropout", r->m.settings.dropout},
-                   {"lr", t->rate},
-                   {"batch", (double)t->batch_size},
-                   {"seed", (double)t->seed},
-                   {"deterministic", t->deterministic}};
-    const char *was = safetensors_metadata(file, "model");
-    if (!was || strcmp(was, name))
-        return fail(err, FR_EUSAGE, "%s: a run of model %s, cannot go on as %s", file->path,
-                    was ? was : "(none)", name);
-    const char *loss = safetensors_metadata(file, "loss");
-    if (!loss || strcmp(loss, t->objective == FR_OBJECTIVE_BPR ? "bpr" : "bce"))
-        return fail(err, FR_EUSAGE, "%s: a run with objective %s, cannot go on with another",
-                    file->path, loss ? loss : "(none)");
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        const char *text = safetensors_metadata(file, numbers[i].key);
-        if (!text || strtod(text, NULL) != numbers[i].value)
-            return fail(err, FR_EUSAGE, "%s: a run with %s %s, cannot go on with %g", file->path,
-                        numbers[i].key, text ? text : "(none)", numbers[i].value);
+/* Everything but the number of epochs must be as before. */
+static fr_status check_settings(const run *r, const safetensors *file, fr_error *err) {
+    checkpoint_entry entry[CHECKPOINT_ENTRIES];
+    int count = checkpoint_entries(&r->m, &r->t.settings, entry);
+    for (int i = 0; i < count; i++) {
+        const char *was = safetensors_metadata(file, entry[i].key);
+        if (!was || strcmp(was, entry[i].value))
+            return fail(err, FR_EUSAGE, "%s: a run with %s %s, cannot go on with %s", file->path,
+                        entry[i].key, was ? was : "(none)", entry[i].value);
     }
     return FR_OK;
 }
 
 static fr_status read_history(run *r, const safetensors *file, fr_error *err) {
-    const char *text = safetensors_metadata(file, "history");
+    const char *text = safetensors_metadata(file, "epoch_history");
     json_t *root = text ? json_loads(text, 0, NULL) : NULL;
     const json_t *losses = json_object_get(root, "loss"),
                  *seconds = json_object_get(root, "seconds");
@@ -181,11 +160,11 @@ static fr_status read_history(run *r, const safetensors *file, fr_error *err) {
     return status;
 }
 
-static fr_status take_state(run *r, const safetensors *file, const char *name, fr_error *err) {
+static fr_status take_state(run *r, const safetensors *file, fr_error *err) {
     const char *step = safetensors_metadata(file, "step"),
                *done = safetensors_metadata(file, "epochs_done");
     if (!step || !done) return fail(err, FR_EINPUT, "%s: not the state of a run", file->path);
-    TRY(check_settings(r, file, name, err));
+    TRY(check_settings(r, file, err));
     model saved;
     TRY(checkpoint_take(&saved, file, r->m.w, err));
     memcpy(r->m.params.value, saved.params.value, saved.params.count * sizeof(real));
@@ -202,7 +181,7 @@ static fr_status take_state(run *r, const safetensors *file, const char *name, f
     return read_history(r, file, err);
 }
 
-static fr_status resume(run *r, const char *name, fr_error *err) {
+static fr_status resume(run *r, fr_error *err) {
     char *path = path_join(r->folder, "state.safetensors");
     if (!path) return fail_memory(err, 0);
     safetensors file = {0};
@@ -213,7 +192,7 @@ static fr_status resume(run *r, const char *name, fr_error *err) {
                     r->folder);
     else {
         status = safetensors_open(path, &file, err);
-        if (!status) status = take_state(r, &file, name, err);
+        if (!status) status = take_state(r, &file, err);
     }
     safetensors_close(&file);
     free(path);
@@ -259,7 +238,7 @@ fr_status fr_train_run(const fr_window *window, const char *name, const fr_model
     TRY(check_output(output, training, err));
     fr_status status = model_open(&r.m, name, settings, window, training->seed, err);
     if (!status) status = trainer_open(&r.t, &r.m, training, context, err);
-    if (!status && training->resume) status = resume(&r, name, err);
+    if (!status && training->resume) status = resume(&r, err);
     bool made = !status && !mkdir(output, 0777);
     if (!status && !made && errno != EEXIST)
         status = fail_errno(err, "%s: directory cannot be made", output);

@@ -1,0 +1,180 @@
+/* craft_tables.c - see craft_tables.h.
+ *
+ * With centred rows E' and P', a key's input is LN0(E_s + P_p) = rho (g0 * (E_s' + P_p')) + b0, so
+ * keys and values are rho times the sum of a row per item and a row per slot, plus a constant. The
+ * constant of keys adds the same number to all logits of a softmax and is dropped; that of values
+ * passes through the softmax, whose weights sum to one, and ends in the output's bias.
+ */
+#include "models/craft_tables.h"
+
+#include "nn/gemm.h"
+
+/* ---- items and slots ---- */
+
+/* Centred rows of a table, and the same times g0. */
+static void centre_rows(int rows, int dim, const real *table, const real *gain, double *centred,
+                        real *scaled) {
+    for (int i = 0; i < rows; i++, table += dim, centred += dim, scaled += dim) {
+        double mean = 0;
+        for (int k = 0; k < dim; k++) mean += table[k] / (double)dim;
+        for (int k = 0; k < dim; k++) {
+            centred[k] = table[k] - mean;
+            scaled[k] = (real)(gain[k] * centred[k]);
+        }
+    }
+}
+
+static void make_queries(craft_tables *t, const real *gain, const real *bias) {
+    int dim = t->c->dim;
+    size_t room = (size_t)t->room;
+    for (int v = 0; v < t->m->w->destinations; v++) {
+        const double *row = t->item_centred + (size_t)v * (size_t)dim;
+        double sum = 0;
+        for (int k = 0; k < dim; k++) sum += row[k] * row[k];
+        double rho = 1 / sqrt(sum / dim + CRAFT_EPS);
+        for (int k = 0; k < dim; k++)
+            t->q0[(size_t)k * room + (size_t)v] = (real)(row[k] * rho * gain[k] + bias[k]);
+    }
+    craft_pair query = t->c->layer[0].query;
+    for (int k = 0; k < dim; k++)
+        for (size_t v = 0; v < room; v++)
+            t->query0[(size_t)k * room + v] = craft_value(t->m, query.bias)[k];
+    gemm_nn(dim, t->room, dim, craft_value(t->m, query.weight), dim, t->q0, t->room, t->query0,
+            t->room, true);
+}
+
+/* *out = scale * (weight x) for rows x */
+static fr_status project(craft_tables *t, int rows, const real *x, int weight, double scale,
+                         real **out, fr_error *err) {
+    int dim = t->c->dim;
+    size_t size = (size_t)rows * (size_t)dim;
+    TRY(TAKE(&t->memory, *out, size, err));
+    gemm_nt(rows, dim, dim, x, dim, craft_value(t->m, weight), dim, *out, dim, false);
+    for (size_t k = 0; k < size; k++) (*out)[k] *= (real)scale;
+    return FR_OK;
+}
+
+static fr_status make_layer(craft_tables *t, int l, const real *items, const real *slots,
+                            fr_error *err) {
+    const craft *c = t->c;
+    const craft_layer *y = &c->layer[l];
+    craft_layer_tables *to = &t->layer[l];
+    int dim = c->dim, n = t->m->w->destinations;
+    double scale = 1 / sqrt((double)(dim / c->heads));
+    TRY(project(t, n, items, y->key.weight, scale, &to->key_item, err));
+    TRY(project(t, t->slots, slots, y->key.weight, scale, &to->key_slot, err));
+    TRY(project(t, n, items, y->value.weight, 1, &to->value_item, err));
+    TRY(project(t, t->slots, slots, y->value.weight, 1, &to->value_slot, err));
+    TRY(TAKE(&t->memory, to->out_bias, dim, err));
+    const real *value = craft_value(t->m, y->value.weight), *out = craft_value(t->m, y->out.weight),
+               *shift = craft_value(t->m, c->input_norm.bias);
+    double sum[1024]; /* the widest dim there is */
+    for (int i = 0; i < dim; i++) sum[i] = craft_value(t->m, y->out.bias)[i];
+    for (int j = 0; j < dim; j++) {
+        double shared = craft_value(t->m, y->value.bias)[j];
+        for (int k = 0; k < dim; k++) shared += (double)value[j * dim + k] * shift[k];
+        for (int i = 0; i < dim; i++) sum[i] += out[i * dim + j] * shared;
+    }
+    for (int i = 0; i < dim; i++) to->out_bias[i] = (real)sum[i];
+    return FR_OK;
+}
+
+/* ---- head ---- */
+
+/* A code LN(weight x + bias) through the head's columns from `column`. */
+static fr_status make_code(craft_tables *t, craft_code *code, craft_pair line, craft_pair norm,
+                           int column, fr_error *err) {
+    int dim = t->c->dim;
+    const real *w = craft_value(t->m, line.weight), *b = craft_value(t->m, line.bias);
+    const real *gain = craft_value(t->m, norm.weight), *bias = craft_value(t->m, norm.bias);
+    double w_mean = 0, b_mean = 0, cross = 0;
+    TRY(TAKE(&t->memory, code->slope, t->head_rows, err));
+    TRY(TAKE(&t->memory, code->offset, t->head_rows, err));
+    TRY(TAKE(&t->memory, code->constant, t->head_rows, err));
+    for (int k = 0; k < dim; k++) {
+        w_mean += w[k] / (double)dim;
+        b_mean += b[k] / (double)dim;
+    }
+    for (int k = 0; k < dim; k++) {
+        double slope = w[k] - w_mean, offset = b[k] - b_mean;
+        code->square += slope * slope / dim;
+        cross += slope * offset / dim;
+        for (int j = 0; j < t->head_rows; j++) {
+            double head = t->head[j * t->c->z + column + k];
+            code->slope[j] += head * gain[k] * slope;
+            code->offset[j] += head * gain[k] * offset;
+            code->constant[j] += head * bias[k];
+        }
+    }
+    /* The variance as a sum of squares, which cannot cancel: along the weights and beside them. */
+    if (code->square > 0) code->centre = -cross / code->square;
+    for (int k = 0; k < dim; k++) {
+        double beside = b[k] - b_mean + code->centre * (w[k] - w_mean);
+        code->rest += beside * beside / dim;
+    }
+    return FR_OK;
+}
+
+static fr_status make_head(craft_tables *t, fr_error *err) {
+    const craft *c = t->c;
+    craft_pair first = c->head_layers == 2 ? c->fc1 : c->fc2;
+    t->head = craft_value(t->m, first.weight);
+    t->head_rows = c->head_layers == 2 ? c->z : 1;
+    TRY(make_code(t, &t->elapsed, c->elapsed, c->elapsed_norm, c->dim, err));
+    if (c->repeat) TRY(make_code(t, &t->repeats, c->repeats, c->repeat_norm, 2 * c->dim, err));
+    TRY(TAKE(&t->memory, t->slope, t->head_rows, err));
+    TRY(TAKE(&t->memory, t->offset, t->head_rows, err));
+    TRY(TAKE(&t->memory, t->constant, t->head_rows, err));
+    for (int k = 0; k < t->head_rows; k++) {
+        const craft_code *r = &t->repeats;
+        double constant = craft_value(t->m, first.bias)[k] + t->elapsed.constant[k];
+        if (c->repeat) constant += r->constant[k] + craft_rho(r, 0) * r->offset[k];
+        t->constant[k] = (real)constant;
+        t->slope[k] = (real)t->elapsed.slope[k];
+        t->offset[k] = (real)t->elapsed.offset[k];
+    }
+    return FR_OK;
+}
+
+/* ---- all ---- */
+
+static int longest_history(const craft *c, const fr_window *w) {
+    int longest = 0;
+    for (int32_t u = 0; u < w->sources; u++) {
+        int32_t events = w->source_at[u + 1] - w->source_at[u];
+        if (events > longest) longest = events;
+    }
+    return longest < c->history ? longest : c->history;
+}
+
+static fr_status make_tables(craft_tables *t, arena *step, fr_error *err) {
+    const craft *c = t->c;
+    int dim = c->dim, n = t->m->w->destinations;
+    size_t item_size = (size_t)n * (size_t)dim, slot_size = (size_t)t->slots * (size_t)dim;
+    size_t column_size = (size_t)dim * (size_t)t->room;
+    real *items, *slots; /* [destinations, dim], [slots, dim] g0 * centred rows */
+    TRY(TAKE(step, items, item_size, err));
+    TRY(TAKE(step, slots, slot_size, err));
+    TRY(TAKE(&t->memory, t->item_centred, item_size, err));
+    TRY(TAKE(&t->memory, t->slot_centred, slot_size, err));
+    TRY(TAKE(&t->memory, t->q0, column_size, err));
+    TRY(TAKE(&t->memory, t->query0, column_size, err));
+    const real *gain = craft_value(t->m, c->input_norm.weight);
+    centre_rows(n, dim, craft_value(t->m, c->item), gain, t->item_centred, items);
+    centre_rows(t->slots, dim, craft_value(t->m, c->position), gain, t->slot_centred, slots);
+    make_queries(t, gain, craft_value(t->m, c->input_norm.bias));
+    for (int l = 0; l < c->layers; l++) TRY(make_layer(t, l, items, slots, err));
+    return make_head(t, err);
+}
+
+fr_status craft_tables_open(craft_tables *t, const model *m, fr_error *err) {
+    *t = (craft_tables){.m = m, .c = m->own};
+    t->slots = longest_history(t->c, m->w);
+    t->room = craft_round_up(m->w->destinations + CRAFT_LANES - 1);
+    arena step = {0};
+    fr_status status = make_tables(t, &step, err);
+    arena_free(&step);
+    return status;
+}
+
+void craft_tables_free(craft_tables *t) { arena_free(&t->memory); }

@@ -1,0 +1,62 @@
+/* craft_tables.h - what of CRAFT(-R) depends on the checkpoint alone (MODELS 2.6).
+ *
+ * Tables of candidates are by columns, [dim, room]: a candidate is a column, and `room` leaves at
+ * least 15 zero columns behind the last one, so that blocks may be widened to whole vectors.
+ */
+#ifndef FR_MODELS_CRAFT_TABLES_H
+#define FR_MODELS_CRAFT_TABLES_H
+
+#include "models/craft.h"
+
+enum { CRAFT_LANES = 16 }; /* widths of blocks are multiples of this */
+
+static const double CRAFT_EPS = 1e-12;
+
+typedef struct craft_layer_tables {
+    real *key_item, *key_slot;     /* [destinations, dim], [slots, dim], with 1/sqrt(head width) */
+    real *value_item, *value_slot; /* the same of values */
+    real *out_bias;                /* [dim] with what the part shared by all values gives */
+} craft_layer_tables;
+
+/* The code of a number x as the head's first rows see it: rho(x) (x slope + offset) + constant,
+ * rho(x) = (square (x - centre)^2 + rest + eps)^(-1/2). */
+typedef struct craft_code {
+    double square, centre, rest;
+    double *slope, *offset, *constant; /* [head rows] */
+} craft_code;
+
+typedef struct craft_tables {
+    const model *m;
+    const craft *c;
+    arena memory;                        /* run; the user may add to it */
+    int slots;                           /* longest history there is, at most c->history */
+    int room;                            /* columns of tables */
+    double *item_centred, *slot_centred; /* [destinations, dim], [slots, dim] rows minus means */
+    real *q0;                            /* [dim, room] LN0(E) */
+    real *query0;                        /* [dim, room] the first layer's queries */
+    craft_layer_tables layer[CRAFT_MOST_LAYERS];
+    const real *head; /* [head rows, z] the first of the head's layers, or the only one */
+    int head_rows;
+    craft_code elapsed, repeats;
+    real *slope, *offset; /* [head rows] of `elapsed` */
+    real *constant;       /* [head rows] bias and codes of a candidate not met */
+} craft_tables;
+
+/* On failure too the tables must be freed. */
+fr_status craft_tables_open(craft_tables *t, const model *m, fr_error *err);
+void craft_tables_free(craft_tables *t);
+
+static inline const real *craft_value(const model *m, int parameter) {
+    return m->params.value + m->params.list.at[parameter].offset;
+}
+
+static inline int craft_round_up(int n) {
+    return (n + CRAFT_LANES - 1) / CRAFT_LANES * CRAFT_LANES;
+}
+
+static inline double craft_rho(const craft_code *c, double x) {
+    double from_centre = x - c->centre;
+    return 1 / sqrt(from_centre * from_centre * c->square + c->rest + CRAFT_EPS);
+}
+
+#endif

@@ -1,0 +1,272 @@
+/* test_craft_fast.c - CRAFT's fast path against its plain forward, and its promises on bits.
+ *
+ * Accuracy on random streams with every parameter away from its initial value: histories from empty
+ * to longer than the model reads, candidates never met, all shapes of the model, both orders. Bits:
+ * the same for any block, worker, thread, order of events and instruction set; candidates that are
+ * equal in all the model sees tie exactly.
+ */
+#include "base/rng.h"
+#include "models/craft.h"
+#include "models/craft_fast.h"
+#include "nn/simd.h"
+#include "testing.h"
+
+#include <math.h>
+
+enum { EVENTS = 220, MOST_DESTINATIONS = 64 };
+
+typedef struct fixture {
+    fr_stream *stream;
+    fr_window *w;
+    model m;
+} fixture;
+
+/* Few sources, one of which has most events; destinations and sources come late now and then; up to
+ * three events share a time. */
+static void make_window(fixture *f, const char *directory, int order) {
+    fr_error err;
+    rng_key key = {.seed = 5, .purpose = RNG_TEST};
+    char *path = in_directory(directory, "stream.csv");
+    FILE *file = fopen(path, "w");
+    (void)fprintf(file, "u,v,t\n");
+    for (int i = 0; i < EVENTS; i++) {
+        uint64_t e = (uint64_t)i;
+        uint32_t reach = 5 + 40 * (uint32_t)i / EVENTS, sources = 2 + 12 * (uint32_t)i / EVENTS;
+        uint32_t source = rng_below(key, e, 0, 2) ? 0 : rng_below(key, e, 1, sources);
+        (void)fprintf(file, "%u,%u,%d\n", source, 3 * rng_below(key, e, 2, reach), 700 * (i / 3));
+    }
+    assert_int_equal(fclose(file), 0);
+    fr_protocol protocol = {.train_share = 0.7, .order = order};
+    OK(fr_stream_open(path, NULL, NULL, &f->stream, &err));
+    OK(fr_window_open(f->stream, &protocol, NULL, &f->w, &err));
+    assert_true(f->w->destinations <= MOST_DESTINATIONS);
+}
+
+/* As far from the start as training goes, and further. */
+static void move_parameters(model *m) {
+    rng_key key = {.seed = 9, .purpose = RNG_TEST};
+    for (size_t k = 0; k < m->params.count; k++)
+        m->params.value[k] += (real)(0.3 * (rng_bits(key, k, 0).word[0] * 0x1p-32 +
+                                            rng_bits(key, k, 1).word[0] * 0x1p-32 - 1));
+}
+
+static const fr_model_settings usual = {
+    .dim = 16, .heads = 2, .layers = 2, .history = 12, .head_layers = 2};
+
+static void make(fixture *f, const char *directory, int order, const char *name,
+                 fr_model_settings settings) {
+    fr_error err;
+    make_window(f, directory, order);
+    OK(model_open(&f->m, name, &settings, f->w, 7, &err));
+    move_parameters(&f->m);
+}
+
+static void drop(fixture *f) {
+    model_close(&f->m);
+    fr_window_close(f->w);
+    fr_stream_close(f->stream);
+}
+
+static void score(const fixture *f, fr_scorer *scorer, int32_t event, int worker, float *scores) {
+    fr_error err;
+    fr_query query = {event, f->w->source[event], window_time(f->w, event)};
+    OK(scorer->score(scorer->state, &query, worker, scores, &err));
+}
+
+/* ---- accuracy ---- */
+
+static int rank_of(const float *scores, int n, int32_t v) {
+    int above = 0;
+    for (int i = 0; i < n; i++) above += scores[i] > scores[v];
+    return above;
+}
+
+/* Largest difference from plain forward relative to the event's largest score, over all events. */
+static double difference(const fixture *f, int32_t longest, int lengths_seen[5]) {
+    fr_error err;
+    fr_scorer plain, fast;
+    float expected[MOST_DESTINATIONS], got[MOST_DESTINATIONS];
+    double most = 0;
+    OK(model_plain(&f->m, 1, &plain, &err));
+    OK(craft_fast(&f->m, 1, &fast, &err));
+    assert_null(fast.observe);
+    for (int32_t e = 0; e < f->w->events; e++) {
+        int32_t length =
+            window_source_history(f->w, f->w->source[e], window_cut(f->w, e), INT32_MAX).count;
+        const int32_t marks[] = {0, 1, longest - 1, longest};
+        for (int k = 0; k < 4; k++) lengths_seen[k] += length == marks[k];
+        lengths_seen[4] += length > longest;
+        score(f, &plain, e, 0, expected);
+        score(f, &fast, e, 0, got);
+        double size = 0, off = 0;
+        for (int v = 0; v < f->w->destinations; v++) {
+            size = fmax(size, fabs((double)expected[v]));
+            off = fmax(off, fabs((double)got[v] - (double)expected[v]));
+        }
+        most = fmax(most, off / size);
+        int32_t v = f->w->destination[e];
+        assert_int_equal(rank_of(got, f->w->destinations, v),
+                         rank_of(expected, f->w->destinations, v));
+    }
+    fr_scorer_close(&plain);
+    fr_scorer_close(&fast);
+    return most;
+}
+
+static void check_accuracy(const char *directory, int order, const char *name,
+                           fr_model_settings settings) {
+    fixture f;
+    int seen[5] = {0};
+    make(&f, directory, order, name, settings);
+    double off = difference(&f, (int32_t)settings.history, seen);
+    print_message("# %s dim %lld heads %lld layers %lld head layers %lld %s: %.2g\n", name,
+                  (long long)settings.dim, (long long)settings.heads, (long long)settings.layers,
+                  (long long)settings.head_layers, order == FR_ORDER_STRICT ? "strict" : "stream",
+                  off);
+    for (int k = 0; k < 5; k++) assert_true(seen[k] > 0);
+    assert_true(off < (sizeof(real) == sizeof(double) ? 1e-7 : 1e-5)); /* scores are floats */
+    drop(&f);
+}
+
+static void test_accuracy(void **state) {
+    static const char *const names[] = {"craft", "craft-r"};
+    for (int n = 0; n < 2; n++) {
+        for (int order = 0; order < 2; order++) check_accuracy(*state, order, names[n], usual);
+        for (int layers = 1; layers <= 3; layers++)
+            for (int heads = 1; heads <= 4; heads *= 2)
+                for (int head_layers = 1; head_layers <= 2; head_layers++) {
+                    fr_model_settings s = usual;
+                    s.layers = layers, s.heads = heads, s.head_layers = head_layers;
+                    check_accuracy(*state, FR_ORDER_STREAM, names[n], s);
+                }
+        fr_model_settings odd = usual, wide = usual;
+        odd.dim = 12, odd.heads = 4;
+        wide.dim = 64, wide.history = 40;
+        check_accuracy(*state, FR_ORDER_STREAM, names[n], odd);
+        check_accuracy(*state, FR_ORDER_STREAM, names[n], wide);
+    }
+}
+
+/* The first step of training meets norms of exact zeros; scores must be numbers there too. */
+static void test_initial_parameters(void **state) {
+    fr_error err;
+    fixture f;
+    fr_scorer fast;
+    float scores[MOST_DESTINATIONS];
+    make_window(&f, *state, FR_ORDER_STREAM);
+    OK(model_open(&f.m, "craft-r", &usual, f.w, 7, &err));
+    OK(craft_fast(&f.m, 1, &fast, &err));
+    for (int32_t e = 0; e < f.w->events; e++) {
+        score(&f, &fast, e, 0, scores);
+        for (int v = 0; v < f.w->destinations; v++) assert_true(isfinite(scores[v]));
+    }
+    fr_scorer_close(&fast);
+    drop(&f);
+}
+
+/* ---- bits ---- */
+
+/* All scores of all events, [events, destinations], through one worker in a given direction. */
+static float *all_scores(const fixture *f, int worker, bool backwards) {
+    fr_error err;
+    fr_scorer fast;
+    size_t n = (size_t)f->w->destinations;
+    float *scores = calloc((size_t)f->w->events * n, sizeof *scores);
+    assert_non_null(scores);
+    OK(craft_fast(&f->m, worker + 1, &fast, &err));
+    for (int32_t i = 0; i < f->w->events; i++) {
+        int32_t e = backwards ? f->w->events - 1 - i : i;
+        score(f, &fast, e, worker, scores + (size_t)e * n);
+    }
+    fr_scorer_close(&fast);
+    return scores;
+}
+
+static void assert_same(const fixture *f, const float *expected, float *got) {
+    assert_memory_equal(expected, got,
+                        (size_t)f->w->events * (size_t)f->w->destinations * sizeof *got);
+    free(got);
+}
+
+static void test_bits(void **state) {
+    const int usual_block = craft_fast_block, blocks[] = {1, 7, 16, 64, 100000};
+    fixture f;
+    make(&f, *state, FR_ORDER_STREAM, "craft-r", usual);
+    float *expected = all_scores(&f, 0, false);
+    for (size_t k = 0; k < sizeof blocks / sizeof *blocks; k++) {
+        craft_fast_block = blocks[k];
+        assert_same(&f, expected, all_scores(&f, 0, false));
+    }
+    craft_fast_block = usual_block;
+    assert_same(&f, expected, all_scores(&f, 2, true));
+    for (simd_level level = SIMD_PORTABLE; level <= SIMD_AVX512; level++) {
+        gemm_limit = vmath_limit = level;
+        assert_same(&f, expected, all_scores(&f, 0, false));
+    }
+    free(expected);
+    drop(&f);
+}
+
+static void test_threads(void **state) {
+    fr_error err;
+    fixture f;
+    fr_rank_settings settings = {.shard = 3, .popularity_power = 1};
+    fr_ranking *ranking[2];
+    make(&f, *state, FR_ORDER_STREAM, "craft", usual);
+    for (int k = 0; k < 2; k++) {
+        fr_context context = {.threads = k ? 3 : 1};
+        fr_scorer fast;
+        OK(craft_fast(&f.m, context.threads, &fast, &err));
+        OK(fr_rank_run(f.w, &fast, &settings, &context, &ranking[k], &err));
+        fr_scorer_close(&fast);
+    }
+    fr_ranking_facts one = fr_ranking_get(ranking[0]), three = fr_ranking_get(ranking[1]);
+    assert_true(one.count > 0);
+    assert_memory_equal(one.records, three.records, (size_t)one.count * sizeof *one.records);
+    fr_ranking_close(ranking[0]);
+    fr_ranking_close(ranking[1]);
+    drop(&f);
+}
+
+/* With one embedding for all, candidates differ in elapsed time and, for CRAFT-R, in how often they
+ * stand in the history; where those agree scores must be equal, wherever the candidates stand. */
+static void check_ties(const char *directory, const char *name) {
+    fixture f;
+    int equal = 0, different = 0;
+    make(&f, directory, FR_ORDER_STREAM, name, usual);
+    const craft *c = f.m.own;
+    real *item = f.m.params.value + f.m.params.list.at[c->item].offset;
+    for (int v = 1; v < f.w->destinations; v++)
+        memcpy(item + v * c->dim, item, (size_t)c->dim * sizeof *item);
+    float *scores = all_scores(&f, 0, false);
+    for (int32_t e = 0; e < f.w->events; e++) {
+        const float *row = scores + (size_t)e * (size_t)f.w->destinations;
+        int32_t count[MOST_DESTINATIONS] = {0}, cut = window_cut(f.w, e);
+        event_list past = window_source_history(f.w, f.w->source[e], cut, c->history);
+        for (int p = 0; p < past.count; p++) count[f.w->destination[past.event[p]]]++;
+        for (int32_t a = 0; a < f.w->destinations; a++)
+            for (int32_t b = 0; b < a; b++) {
+                bool same = craft_elapsed(f.w, e, cut, a) == craft_elapsed(f.w, e, cut, b) &&
+                            (!c->repeat || count[a] == count[b]);
+                if (same) assert_memory_equal(&row[a], &row[b], sizeof *row);
+                equal += same;
+                different += row[a] != row[b];
+            }
+    }
+    assert_true(equal > 1000);
+    assert_true(different > 1000);
+    free(scores);
+    drop(&f);
+}
+
+static void test_ties(void **state) {
+    check_ties(*state, "craft");
+    check_ties(*state, "craft-r");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        WITH_DIRECTORY(test_accuracy), WITH_DIRECTORY(test_initial_parameters),
+        WITH_DIRECTORY(test_bits), WITH_DIRECTORY(test_threads), WITH_DIRECTORY(test_ties)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
