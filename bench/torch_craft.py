@@ -13,9 +13,9 @@ train  trains; --deterministic prints every batch's loss, for comparison step by
        --evaluate it ranks the test events.
 speed  is the rival of our own training and ranking: seconds per epoch, milliseconds per event.
 
-Checkpoints have the tensors, settings and vocabularies of our own; a checkpoint's settings win over
-the command line, but for epochs and seed. --double computes in float64 from the float32 parameters,
-to tell rounding from error.
+Checkpoints have the tensors, settings and vocabularies of our own. What a checkpoint says about
+model and window wins over the command line; how to train is always the command line's. --double
+computes in float64 from the float32 parameters, to tell rounding from error.
 Needs torch, numpy, safetensors. Histories are ragged, not padded; the allocator keeps its pages.
 Time it with --threads 1 and with all cores of an idle machine: more threads can be faster, but
 PyTorch's collapse when they must share a core with anything else.
@@ -209,8 +209,9 @@ class Craft(nn.Module):
 
 DEFAULTS = {
     "model": "craft", "window": 32768, "train_fraction": 0.85, "order": "stream", "dim": 64,
-    "heads": 2, "layers": 2, "history": 320, "dropout": 0.1, "lr": 0.001, "batch": 200,
-    "epochs": 3, "loss": "bce", "seed": 7, "head_layers": 2}
+    "heads": 2, "layers": 2, "history": 320, "head_layers": 2, "dropout": 0.1, "lr": 0.001,
+    "batch": 200, "epochs": 3, "loss": "bce", "seed": 7}
+TRAINING = ("dropout", "lr", "batch", "epochs", "loss", "seed")
 
 
 def save(path, model, window, settings):
@@ -242,7 +243,7 @@ def prepare(args):
         with safe_open(args.checkpoint, "pt") as file:
             metadata = file.metadata()
             for key, value in DEFAULTS.items():
-                if key not in ("epochs", "seed") and key in metadata:
+                if key not in TRAINING and key in metadata:
                     settings[key] = type(value)(metadata[key])
             tensors = {name: file.get_tensor(name) for name in file.keys()}
     window = Window(args.data, settings)

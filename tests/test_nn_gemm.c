@@ -6,6 +6,7 @@
 #include "testing.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdint.h>
 
 typedef void product(int m, int n, int k, const float *a, int lda, const float *b, int ldb,
@@ -166,6 +167,29 @@ static void test_infinities_stay(void **state) {
     }
 }
 
+/* Buffers are each call's own: four threads at once disturb nobody. */
+static void *multiply_often(void *failed) {
+    enum { M = 37, N = 45, K = 300 };
+    float a[M * K], b[N * K], c[M * N], expected[M * N];
+    for (int i = 0; i < M * K; i++) a[i] = (float)(i % 31) * 0.37f;
+    for (int i = 0; i < N * K; i++) b[i] = (float)(i % 29) * 0.41f;
+    chain(1, M, N, K, a, K, b, K, expected, N, false);
+    for (int turn = 0; turn < 200 && !*(bool *)failed; turn++) {
+        gemm_nt(M, N, K, a, K, b, K, c, N, false);
+        *(bool *)failed = memcmp(c, expected, sizeof c) != 0;
+    }
+    return NULL;
+}
+static void test_threads(void **state) {
+    (void)state;
+    pthread_t thread[4];
+    bool failed[4] = {false};
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(thread + i, NULL, multiply_often, failed + i), 0);
+    for (int i = 0; i < 4; i++) assert_int_equal(pthread_join(thread[i], NULL), 0);
+    for (int i = 0; i < 4; i++) assert_false(failed[i]);
+}
+
 static void test_kind(void **state) {
     (void)state;
     gemm_limit = SIMD_PORTABLE;
@@ -177,8 +201,8 @@ static void test_kind(void **state) {
 
 int main(void) {
 #define TEST(test) cmocka_unit_test_teardown(test, restore_level)
-    const struct CMUnitTest tests[] = {TEST(test_all_sizes), TEST(test_large_sizes),
-                                       TEST(test_equal_rows_and_columns),
-                                       TEST(test_infinities_stay), TEST(test_kind)};
+    const struct CMUnitTest tests[] = {
+        TEST(test_all_sizes),       TEST(test_large_sizes), TEST(test_equal_rows_and_columns),
+        TEST(test_infinities_stay), TEST(test_threads),     TEST(test_kind)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

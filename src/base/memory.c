@@ -14,7 +14,7 @@ struct arena_slab {
 
 static bool overflows(size_t count, size_t size) { return size && count > (SIZE_MAX / 2) / size; }
 
-fr_status arena_take(arena *a, size_t count, size_t size, void **out, fr_error *err) {
+fr_status arena_take_raw(arena *a, size_t count, size_t size, void **out, fr_error *err) {
     if (overflows(count, size)) return fail_memory(err, SIZE_MAX);
     size_t bytes = (count * size + ALIGNMENT) & ~(size_t)(ALIGNMENT - 1); /* at least one */
     struct arena_slab *slab = a->slabs;
@@ -25,9 +25,15 @@ fr_status arena_take(arena *a, size_t count, size_t size, void **out, fr_error *
         *slab = (struct arena_slab){.next = a->slabs, .size = room};
         a->slabs = slab;
     }
-    *out = memset(slab->bytes + slab->used, 0, bytes);
+    *out = slab->bytes + slab->used;
     slab->used += bytes;
     a->used += bytes;
+    return FR_OK;
+}
+
+fr_status arena_take(arena *a, size_t count, size_t size, void **out, fr_error *err) {
+    TRY(arena_take_raw(a, count, size, out, err));
+    memset(*out, 0, count * size);
     return FR_OK;
 }
 

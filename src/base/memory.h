@@ -19,6 +19,8 @@ typedef struct arena {
 
 /* Stores `count` zeroed things of `size` bytes in *out. An empty request gives a valid pointer. */
 fr_status arena_take(arena *a, size_t count, size_t size, void **out, fr_error *err);
+/* The same without zeroing, for blocks that are written whole before they are read. */
+fr_status arena_take_raw(arena *a, size_t count, size_t size, void **out, fr_error *err);
 /* Forgets every block and keeps room for as many bytes, in one slab, for the next round. */
 void arena_reset(arena *a);
 void arena_free(arena *a);

@@ -19,14 +19,14 @@
 
 #include "models/craft_tables.h"
 #include "nn/gemm.h"
-#include "nn/simd.h"
 #include "nn/vmath.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-int craft_fast_block = 64;
+int craft_fast_block = 32;
+simd_level craft_fast_limit = SIMD_AVX512;
 double *craft_fast_seconds;
 
 typedef struct worker {
@@ -57,6 +57,14 @@ typedef struct fast {
 
 #define KERNEL static inline __attribute__((always_inline))
 
+/* One number of neighbouring candidates; the compiler makes of it what the instruction set has. */
+typedef real lanes
+    __attribute__((vector_size(CRAFT_LANES * sizeof(real)), aligned(sizeof(real)), may_alias));
+typedef __typeof__((lanes){0} > (lanes){0}) lanes_mask;
+
+#define LANES_AT(x, row)   ((lanes *)((x) + (row)*width + from))
+#define CHOOSE(mask, a, b) ((lanes)(((mask) & (lanes_mask)(a)) | (~(mask) & (lanes_mask)(b))))
+
 /* Adds the time since *from to a stage. */
 KERNEL void lap(craft_stage stage, double *from) {
     if (!craft_fast_seconds) return;
@@ -83,53 +91,56 @@ KERNEL void linear(int out, int in, int width, const real *weight, const real *b
 KERNEL void norm_add(int rows, int width, const real *x, const real *gain, const real *bias,
                      const real *residual, real *restrict y) {
     for (int from = 0; from < width; from += CRAFT_LANES) {
-        real mean[CRAFT_LANES] = {0}, rho[CRAFT_LANES] = {0};
+        lanes mean = {0}, rho = {0};
+        for (int k = 0; k < rows; k++) mean += *LANES_AT(x, k);
+        mean /= (real)rows;
+        for (int k = 0; k < rows; k++) {
+            lanes centred = *LANES_AT(x, k) - mean;
+            rho += centred * centred;
+        }
+        rho /= (real)rows;
+        for (int j = 0; j < CRAFT_LANES; j++) rho[j] = (real)(1 / sqrt((double)rho[j] + CRAFT_EPS));
         for (int k = 0; k < rows; k++)
-            for (int j = 0; j < CRAFT_LANES; j++) mean[j] += x[k * width + from + j];
-        for (int j = 0; j < CRAFT_LANES; j++) mean[j] /= (real)rows;
-        for (int k = 0; k < rows; k++)
-            for (int j = 0; j < CRAFT_LANES; j++) {
-                real centred = x[k * width + from + j] - mean[j];
-                rho[j] += centred * centred;
-            }
-        for (int j = 0; j < CRAFT_LANES; j++)
-            rho[j] = (real)(1 / sqrt((double)(rho[j] / (real)rows) + CRAFT_EPS));
-        for (int k = 0; k < rows; k++)
-            for (int j = 0; j < CRAFT_LANES; j++) {
-                int at = k * width + from + j;
-                y[at] = (x[at] - mean[j]) * rho[j] * gain[k] + bias[k] + residual[at];
-            }
+            *LANES_AT(y, k) =
+                (*LANES_AT(x, k) - mean) * rho * gain[k] + (bias[k] + *LANES_AT(residual, k));
     }
 }
 
 /* Turns logits into exp(logit - most) and their sums into `total`, by columns. */
 KERNEL void exponents(int rows, int width, real *restrict x, real *restrict total) {
     for (int from = 0; from < width; from += CRAFT_LANES) {
-        real most[CRAFT_LANES];
-        for (int j = 0; j < CRAFT_LANES; j++) most[j] = x[from + j];
-        for (int p = 1; p < rows; p++)
-            for (int j = 0; j < CRAFT_LANES; j++) {
-                real here = x[p * width + from + j];
-                most[j] = here > most[j] ? here : most[j];
-            }
-        for (int p = 0; p < rows; p++)
-            for (int j = 0; j < CRAFT_LANES; j++) x[p * width + from + j] -= most[j];
+        lanes most = *LANES_AT(x, 0);
+        for (int p = 1; p < rows; p++) {
+            lanes here = *LANES_AT(x, p);
+            most = CHOOSE(here > most, here, most);
+        }
+        for (int p = 0; p < rows; p++) *LANES_AT(x, p) -= most;
     }
     vmath_exp((int64_t)rows * width, x, x);
     for (int from = 0; from < width; from += CRAFT_LANES) {
-        real sum[CRAFT_LANES] = {0};
-        for (int p = 0; p < rows; p++)
-            for (int j = 0; j < CRAFT_LANES; j++) sum[j] += x[p * width + from + j];
-        for (int j = 0; j < CRAFT_LANES; j++) total[from + j] = sum[j];
+        lanes sum = {0};
+        for (int p = 0; p < rows; p++) sum += *LANES_AT(x, p);
+        *LANES_AT(total, 0) = sum;
     }
 }
 
 KERNEL void divide(int rows, int width, const real *restrict total, real *restrict x) {
     for (int from = 0; from < width; from += CRAFT_LANES) {
-        real scale[CRAFT_LANES];
-        for (int j = 0; j < CRAFT_LANES; j++) scale[j] = 1 / total[from + j];
-        for (int k = 0; k < rows; k++)
-            for (int j = 0; j < CRAFT_LANES; j++) x[k * width + from + j] *= scale[j];
+        lanes scale = 1 / *LANES_AT(total, 0);
+        for (int k = 0; k < rows; k++) *LANES_AT(x, k) *= scale;
+    }
+}
+
+/* y = sum of weight * PReLU(x) + bias, by columns */
+KERNEL void prelu_sum(int rows, int width, const real *x, real slope, const real *weight, real bias,
+                      real *restrict y) {
+    for (int from = 0; from < width; from += CRAFT_LANES) {
+        lanes sum = {0};
+        for (int k = 0; k < rows; k++) {
+            lanes here = *LANES_AT(x, k);
+            sum += weight[k] * CHOOSE(here > 0, here, slope * here);
+        }
+        *LANES_AT(y, 0) = sum + bias;
     }
 }
 
@@ -308,24 +319,10 @@ KERNEL void block_head(const fast *f, worker *w, int from, int width, const real
         }
     }
     gemm_nn(rows, width, c->dim, f->t.head, c->z, q, ld, y, width, true);
-    real bias = 0, prelu = 1;
-    const real *last = NULL;
-    if (c->head_layers == 2) {
-        last = AT(c->fc2.weight);
-        bias = *AT(c->fc2.bias);
-        prelu = *AT(c->prelu);
-    }
-    for (int at = 0; at < width; at += CRAFT_LANES) {
-        real sum[CRAFT_LANES] = {0};
-        for (int k = 0; k < rows; k++) {
-            real weight = last ? last[k] : 1;
-            for (int j = 0; j < CRAFT_LANES; j++) {
-                real x = y[k * width + at + j];
-                sum[j] += weight * (x > 0 ? x : prelu * x);
-            }
-        }
-        for (int j = 0; j < CRAFT_LANES; j++) w->total[at + j] = sum[j] + bias;
-    }
+    if (c->head_layers == 2)
+        prelu_sum(rows, width, y, *AT(c->prelu), AT(c->fc2.weight), *AT(c->fc2.bias), w->total);
+    else
+        memcpy(w->total, y, (size_t)width * sizeof *y);
 }
 
 KERNEL void score_event(const fast *f, worker *w, const fr_query *query, float *scores) {
@@ -367,8 +364,8 @@ SCORE(score_avx512, __attribute__((target("avx512f,avx512vl,avx512dq"))))
 static void choose_kernels(fr_scorer *out) {
     out->score = score_portable;
 #ifdef __x86_64__
-    if (simd_within(gemm_limit) == SIMD_AVX2) out->score = score_avx2;
-    if (simd_within(gemm_limit) == SIMD_AVX512) out->score = score_avx512;
+    if (simd_within(craft_fast_limit) == SIMD_AVX2) out->score = score_avx2;
+    if (simd_within(craft_fast_limit) == SIMD_AVX512) out->score = score_avx512;
 #endif
 }
 

@@ -2,9 +2,14 @@
 #ifndef FR_MODELS_CRAFT_FAST_H
 #define FR_MODELS_CRAFT_FAST_H
 
+#include "nn/simd.h"
+
 /* Candidates that go through the layers together, read when a scorer is opened. No score depends
  * on it. */
 extern int craft_fast_block;
+
+/* The most its own loops may use, as gemm_limit; read when a scorer is opened. Nor on this. */
+extern simd_level craft_fast_limit;
 
 /* Where the time goes. */
 typedef enum craft_stage {

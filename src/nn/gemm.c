@@ -5,10 +5,9 @@
  * so the chain of an element is the same as in three plain loops. Vectors run along n: a lane is an
  * element, never a part of one.
  *
- * B is read where it is if its rows are whole panels and few rows of A make use of it; else a block
- * of it is copied to a buffer on the stack (at most 32 KB), turned if need be, so that it is
- * read in order and may be read past its end. A is never copied. In a buffer, columns past the
- * end repeat the last one; nobody stores what comes of them.
+ * Factors are read where they are. Only a block of B that is stored (n, k), or that ends within a
+ * panel, is first brought into a buffer on the stack (at most 32 KB) as (k, panel); columns past
+ * the end repeat the last one there, and nobody stores what comes of them.
  */
 #include "nn/gemm.h"
 
@@ -25,8 +24,6 @@ typedef struct factor {
 } factor;
 
 #ifdef FR_DOUBLE
-
-simd_level gemm_limit = SIMD_PORTABLE;
 
 static void product(int m, int n, int k, factor a, factor b, real *c, ptrdiff_t ldc,
                     bool accumulate) {
@@ -46,9 +43,9 @@ const char *gemm_kind(void) { return "portable"; }
 #else
 
 enum {
-    BLOCK = 256,    /* of k */
-    WIDEST = 32,    /* columns of the widest panel */
-    COPY_ROWS = 48, /* rows of A that make copying a panel of B worth while */
+    BLOCK = 256, /* of k */
+    WIDEST = 32, /* columns of the widest panel */
+    THIN = 4,    /* rows of A that are too few to turn B for them in memory */
 };
 
 /* C[m, n] (+)= A B for one panel: n at most 2 vectors. lda, ldb, ldc as stored. B is readable in
@@ -59,7 +56,12 @@ typedef void panel_function(int m, int n, int k, const float *a, ptrdiff_t lda, 
 typedef struct kernel {
     int width;                   /* floats of a vector */
     panel_function *panel[2][3]; /* [A stored (k, m)][up to one vector, up to two, exactly two] */
+    panel_function *thin[2][2];  /* the same for m <= THIN and B stored (n, k), anywhere */
+    /* to[k, width] = the transpose of B[0..n-1, k], n <= width; past the end the last row again */
+    void (*turn)(int n, int k, const float *b, ptrdiff_t ldb, float *to, int width);
 } kernel;
+
+static inline int least(int x, int y) { return x < y ? x : y; }
 
 /* ---- instruction sets ---- */
 
@@ -83,14 +85,38 @@ static void portable_column(int m, int n, int k, const float *a, ptrdiff_t lda, 
                             ptrdiff_t ldb, float *c, ptrdiff_t ldc, bool accumulate) {
     portable_panel(m, n, k, a, 1, lda, b, ldb, c, ldc, accumulate);
 }
+static void portable_turn(int n, int k, const float *b, ptrdiff_t ldb, float *to, int width) {
+    for (int j = 0; j < width; j++)
+        for (int p = 0; p < k; p++) to[p * width + j] = b[least(j, n - 1) * ldb + p];
+}
 static const kernel portable_kernel = {
     .width = 16,
     .panel = {{portable_row, portable_row, portable_row},
-              {portable_column, portable_column, portable_column}}};
+              {portable_column, portable_column, portable_column}},
+    .turn = portable_turn};
 
 #ifdef __x86_64__
 #include <immintrin.h>
 
+/* Lane l of out[r] first holds four numbers of row 4 l + r; then each lane is turned by itself. */
+static inline __attribute__((always_inline, target("avx512f,avx512vl,avx512dq"))) void
+turn_four_16(const float *const *row, int p, __m512 out[4]) {
+#pragma GCC unroll 4
+    for (int r = 0; r < 4; r++) {
+        __m256 low = _mm256_castps128_ps256(_mm_loadu_ps(row[r] + p));
+        __m256 high = _mm256_castps128_ps256(_mm_loadu_ps(row[8 + r] + p));
+        low = _mm256_insertf128_ps(low, _mm_loadu_ps(row[4 + r] + p), 1);
+        high = _mm256_insertf128_ps(high, _mm_loadu_ps(row[12 + r] + p), 1);
+        out[r] = _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
+    }
+    __m512 low01 = _mm512_unpacklo_ps(out[0], out[1]), high01 = _mm512_unpackhi_ps(out[0], out[1]);
+    __m512 low23 = _mm512_unpacklo_ps(out[2], out[3]), high23 = _mm512_unpackhi_ps(out[2], out[3]);
+    out[0] = _mm512_shuffle_ps(low01, low23, 0x44);
+    out[1] = _mm512_shuffle_ps(low01, low23, 0xee);
+    out[2] = _mm512_shuffle_ps(high01, high23, 0x44);
+    out[3] = _mm512_shuffle_ps(high01, high23, 0xee);
+}
+#define turn_four(row, p, out)  turn_four_16(row, p, out)
 #define KERNEL(name)            name##_avx512
 #define TARGET                  __attribute__((target("avx512f,avx512vl,avx512dq")))
 #define VEC                     __m512
@@ -106,18 +132,39 @@ static const kernel portable_kernel = {
 #define spread(p)               _mm512_set1_ps(*(p))
 #define multiply_add(a, b, sum) _mm512_fmadd_ps(a, b, sum)
 #define ROW_CASES(v, p, c)                                                                         \
-    ROW_CASE(1, v, p, c)                                                                           \
-    ROW_CASE(2, v, p, c)                                                                           \
-    ROW_CASE(3, v, p, c)                                                                           \
-    ROW_CASE(4, v, p, c)                                                                           \
-    ROW_CASE(5, v, p, c) ROW_CASE(6, v, p, c) ROW_CASE(7, v, p, c) ROW_CASE(8, v, p, c)            \
-        ROW_CASE(9, v, p, c) ROW_CASE(10, v, p, c) ROW_CASE(11, v, p, c) ROW_CASE(12, v, p, c)
+    ROW_CASE(1, v, p, c);                                                                          \
+    ROW_CASE(2, v, p, c);                                                                          \
+    ROW_CASE(3, v, p, c);                                                                          \
+    ROW_CASE(4, v, p, c);                                                                          \
+    ROW_CASE(5, v, p, c);                                                                          \
+    ROW_CASE(6, v, p, c);                                                                          \
+    ROW_CASE(7, v, p, c);                                                                          \
+    ROW_CASE(8, v, p, c);                                                                          \
+    ROW_CASE(9, v, p, c);                                                                          \
+    ROW_CASE(10, v, p, c);                                                                         \
+    ROW_CASE(11, v, p, c);                                                                         \
+    ROW_CASE(12, v, p, c);
 #include "nn/gemm_kernel.h"
 
 /* All bits of the first n of 8 numbers. */
 static inline __attribute__((always_inline, target("avx2,fma"))) __m256i first_of_8(int n) {
     return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
+static inline __attribute__((always_inline, target("avx2,fma"))) void
+turn_four_8(const float *const *row, int p, __m256 out[4]) {
+#pragma GCC unroll 4
+    for (int r = 0; r < 4; r++) {
+        out[r] = _mm256_castps128_ps256(_mm_loadu_ps(row[r] + p));
+        out[r] = _mm256_insertf128_ps(out[r], _mm_loadu_ps(row[4 + r] + p), 1);
+    }
+    __m256 low01 = _mm256_unpacklo_ps(out[0], out[1]), high01 = _mm256_unpackhi_ps(out[0], out[1]);
+    __m256 low23 = _mm256_unpacklo_ps(out[2], out[3]), high23 = _mm256_unpackhi_ps(out[2], out[3]);
+    out[0] = _mm256_shuffle_ps(low01, low23, 0x44);
+    out[1] = _mm256_shuffle_ps(low01, low23, 0xee);
+    out[2] = _mm256_shuffle_ps(high01, high23, 0x44);
+    out[3] = _mm256_shuffle_ps(high01, high23, 0xee);
+}
+#define turn_four(row, p, out)  turn_four_8(row, p, out)
 #define KERNEL(name)            name##_avx2
 #define TARGET                  __attribute__((target("avx2,fma")))
 #define VEC                     __m256
@@ -133,9 +180,12 @@ static inline __attribute__((always_inline, target("avx2,fma"))) __m256i first_o
 #define spread(p)               _mm256_broadcast_ss(p)
 #define multiply_add(a, b, sum) _mm256_fmadd_ps(a, b, sum)
 #define ROW_CASES(v, p, c)                                                                         \
-    ROW_CASE(1, v, p, c)                                                                           \
-    ROW_CASE(2, v, p, c)                                                                           \
-    ROW_CASE(3, v, p, c) ROW_CASE(4, v, p, c) ROW_CASE(5, v, p, c) ROW_CASE(6, v, p, c)
+    ROW_CASE(1, v, p, c);                                                                          \
+    ROW_CASE(2, v, p, c);                                                                          \
+    ROW_CASE(3, v, p, c);                                                                          \
+    ROW_CASE(4, v, p, c);                                                                          \
+    ROW_CASE(5, v, p, c);                                                                          \
+    ROW_CASE(6, v, p, c);
 #include "nn/gemm_kernel.h"
 #endif
 
@@ -157,39 +207,11 @@ const char *gemm_kind(void) {
 
 /* ---- panels of B ---- */
 
-static int least(int x, int y) { return x < y ? x : y; }
-
-/* to[k, width] = B's rows 0..k-1, columns 0..n-1 (n <= width); B stored (k, n). */
+/* to[k, width] = B[k, 0..n-1] stored (k, n), n < width; past the end the last column again. */
 static void copy_panel(int n, int k, const float *b, ptrdiff_t ldb, float *to, int width) {
     for (int p = 0; p < k; p++, b += ldb, to += width) {
-        if (n == width) {
-            memcpy(to, b, (size_t)width * sizeof *to);
-        } else {
-            for (int j = 0; j < width; j++) to[j] = b[least(j, n - 1)];
-        }
-    }
-}
-
-/* The same for B stored (n, k). Four by four: a cache line of B is used up while it is near. */
-static void turn_panel(int n, int k, const float *b, ptrdiff_t ldb, float *to, int width) {
-    for (int j = 0; j < width; j += 4) {
-        const float *row[4];
-        for (int r = 0; r < 4; r++) row[r] = b + least(j + r, n - 1) * ldb;
-        int p = 0;
-#ifdef __x86_64__
-        for (; p + 4 <= k; p += 4) {
-            __m128 x0 = _mm_loadu_ps(row[0] + p), x1 = _mm_loadu_ps(row[1] + p),
-                   x2 = _mm_loadu_ps(row[2] + p), x3 = _mm_loadu_ps(row[3] + p);
-            _MM_TRANSPOSE4_PS(x0, x1, x2, x3);
-            _mm_store_ps(to + p * width + j, x0);
-            _mm_store_ps(to + (p + 1) * width + j, x1);
-            _mm_store_ps(to + (p + 2) * width + j, x2);
-            _mm_store_ps(to + (p + 3) * width + j, x3);
-        }
-#endif
-        for (; p < k; p++) {
-            for (int r = 0; r < 4; r++) to[p * width + j + r] = row[r][p];
-        }
+        memcpy(to, b, (size_t)n * sizeof *to);
+        for (int j = n; j < width; j++) to[j] = b[n - 1];
     }
 }
 
@@ -210,14 +232,15 @@ static void product(int m, int n, int k, factor a, factor b, real *c, ptrdiff_t 
             int vectors = columns > set->width ? 2 : 1, width = vectors * set->width;
             const float *right = b.at + (b.turned ? j * b.ld + p : p * b.ld + j);
             ptrdiff_t ldb = b.ld;
-            if (b.turned || columns < width || m >= COPY_ROWS) {
-                (b.turned ? turn_panel : copy_panel)(columns, depth, right, ldb, buffer, width);
+            panel_function *run = set->panel[a.turned][columns == 2 * set->width ? 2 : vectors - 1];
+            if (b.turned && m <= THIN && set->thin[a.turned][vectors - 1]) {
+                run = set->thin[a.turned][vectors - 1];
+            } else if (b.turned || columns < width) {
+                (b.turned ? set->turn : copy_panel)(columns, depth, right, ldb, buffer, width);
                 right = buffer;
                 ldb = width;
             }
-            int form = columns == 2 * set->width ? 2 : vectors - 1;
-            set->panel[a.turned][form](m, columns, depth, a_block, a.ld, right, ldb, c + j, ldc,
-                                       accumulate || p > 0);
+            run(m, columns, depth, a_block, a.ld, right, ldb, c + j, ldc, accumulate || p > 0);
         }
     }
 }

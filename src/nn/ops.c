@@ -151,8 +151,8 @@ tensor op_norm(tape *t, tensor x, int gain, int bias, double eps) {
         return (tensor){0};
     tensor y = tape_tensor(t, x.rows, x.cols);
     norm_node *node = tape_take(t, 1, sizeof *node);
-    real *hat = tape_take(t, (size_t)x.rows * (size_t)x.cols, sizeof *hat);
-    real *rho = tape_take(t, (size_t)x.rows, sizeof *rho);
+    real *hat = tape_room(t, (size_t)x.rows * (size_t)x.cols);
+    real *rho = tape_room(t, (size_t)x.rows);
     if (!rho) return (tensor){0};
     for (int i = 0; i < x.rows; i++) {
         size_t at = (size_t)i * (size_t)x.cols;
@@ -349,7 +349,7 @@ tensor op_dropout(tape *t, tensor x, int site, const row_key *keys) {
     if (t->dropout <= 0 || t->status) return x;
     tensor y = tape_tensor(t, x.rows, x.cols);
     dropout_node *node = tape_take(t, 1, sizeof *node);
-    real *factor = tape_take(t, size_of(x), sizeof *factor);
+    real *factor = tape_room(t, size_of(x));
     if (!factor) return (tensor){0};
     int width = (x.cols + 7) / 8 * 8; /* a row begins with a fresh block of numbers */
     for (int i = 0; i < x.rows; i++)
@@ -385,8 +385,8 @@ static void attention_back(tape_node *self) {
         int nq = queries_of(s), nk = keys_of(s);
         size_t q0 = (size_t)s.query_from * (size_t)d, k0 = (size_t)s.key_from * (size_t)d;
         if (!nq || !nk) continue;
-        real *da = tape_take(n->t, (size_t)nq * (size_t)nk, sizeof *da);
-        real *dropped = tape_take(n->t, (size_t)nq * (size_t)nk, sizeof *da);
+        real *da = tape_room(n->t, (size_t)nq * (size_t)nk);
+        real *dropped = tape_room(n->t, (size_t)nq * (size_t)nk);
         if (!dropped) return;
         for (int h = 0; h < n->heads; h++) {
             size_t at = (size_t)(h * dh), part = (size_t)h * (size_t)nq * (size_t)nk;
@@ -430,10 +430,12 @@ tensor op_attention(tape *t, tensor query, tensor key, tensor value, int heads, 
         int nq = queries_of(s), nk = keys_of(s);
         size_t q0 = (size_t)s.query_from * (size_t)d, k0 = (size_t)s.key_from * (size_t)d;
         size_t size = (size_t)heads * (size_t)nq * (size_t)nk;
+        if (!nk && nq && !t->status) /* nothing to attend to: the zero vector */
+            memset(y.v + q0, 0, (size_t)nq * (size_t)d * sizeof *y.v);
         if (!nq || !nk) continue;
-        real *w = tape_take(t, size, sizeof *w);
-        real *f = drop ? tape_take(t, size, sizeof *f) : NULL;
-        if (drop) mixed = tape_take(t, size, sizeof *mixed);
+        real *w = tape_room(t, size);
+        real *f = drop ? tape_room(t, size) : NULL;
+        if (drop) mixed = tape_room(t, size);
         if (t->status) return (tensor){0};
         weight[c] = w;
         if (drop) factor[c] = f;

@@ -22,9 +22,15 @@ void *tape_take(tape *t, size_t count, size_t size) {
     return t->status ? NULL : out;
 }
 
+real *tape_room(tape *t, size_t count) {
+    void *out = NULL;
+    if (!t->status) t->status = arena_take_raw(&t->memory, count, sizeof(real), &out, &t->error);
+    return t->status ? NULL : out;
+}
+
 tensor tape_tensor(tape *t, int rows, int cols) {
     size_t count = (size_t)rows * (size_t)cols;
-    tensor out = {.rows = rows, .cols = cols, .v = tape_take(t, count, sizeof(real))};
+    tensor out = {.rows = rows, .cols = cols, .v = tape_room(t, count)};
     if (t->gradient) out.g = tape_take(t, count, sizeof(real));
     return t->status ? (tensor){0} : out;
 }

@@ -50,8 +50,11 @@ void tape_free(tape *t);
 /* Runs all steps back. The gradients of the last tensors must have been set by the caller. */
 void tape_backward(tape *t);
 
-/* For ops: a zeroed tensor, with room for its gradient when recording. */
+/* For ops: a tensor whose values are to be written, with a zero gradient when recording. */
 tensor tape_tensor(tape *t, int rows, int cols);
+/* For ops: numbers of this step, to be written before they are read; NULL if the tape has failed.
+ */
+real *tape_room(tape *t, size_t count);
 /* For ops: zeroed memory of this step; NULL if the tape has failed. */
 void *tape_take(tape *t, size_t count, size_t size);
 /* For ops: notes a step back; `node` is from tape_take. */

@@ -5,6 +5,14 @@
  * inputs get different bits. Here every element goes through the same vector code, the tail
  * included (padded). Results have the same bits on every instruction set. x and y may be the same
  * array.
+ *
+ * Float results are within
+ *
+ *     exp 1.1 ulp    sigmoid 2.5 ulp    tanh, erf 2 ulp    cos, sin 0.51 ulp
+ *     gelu 2.5 ulp or 6e-8, gelu_backward with dy = 1: 2 ulp or 1e-7, whichever is larger
+ *
+ * of the exact ones for all floats, subnormal ones and infinities included; a NaN stays a NaN
+ * (tests/test_nn_vmath.c). With double they are those of libm.
  */
 #ifndef FR_NN_VMATH_H
 #define FR_NN_VMATH_H
