@@ -16,6 +16,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
 
 /* One thread by its processor time, so that other programs do not count. */
@@ -98,6 +99,8 @@ static fr_status report(const fr_window *w, const char *name, int32_t events, fr
     TRY(model_open(&m, name, &settings, w, 7, err));
     fr_status status = run(&m, true, 1, events, &one, err);
     if (!status) status = run(&m, true, 2, events, &two, err);
+    struct rusage usage;
+    (void)getrusage(RUSAGE_SELF, &usage); /* before plain forward */
     if (!status) status = run(&m, false, 1, events < 100 ? events : 100, &plain, err);
     craft_fast_seconds = seconds;
     if (!status) status = run(&m, true, 1, events, &staged, err);
@@ -106,8 +109,9 @@ static fr_status report(const fr_window *w, const char *name, int32_t events, fr
         double work = work_of(&m, events);
         (void)printf(
             "%-8s  1 thread %.3f ms per event (%.1f MFLOP, %.1f GFLOP/s), 2 threads %.3f ms, "
-            "plain %.2f ms: %.1f times\n          ",
-            name, 1e3 * one, 1e-6 * work, 1e-9 * work / one, 1e3 * two, 1e3 * plain, plain / one);
+            "plain %.2f ms: %.1f times; peak memory %.0f MB\n          ",
+            name, 1e3 * one, 1e-6 * work, 1e-9 * work / one, 1e3 * two, 1e3 * plain, plain / one,
+            (double)usage.ru_maxrss / 1024);
         for (int k = 0; k < CRAFT_STAGES; k++) sum += seconds[k];
         for (int k = 0; k < CRAFT_STAGES; k++)
             (void)printf("%s %.1f%%%s", stage_names[k], 100 * seconds[k] / sum,

@@ -171,8 +171,13 @@ static tensor forward(const model *m, tape *t, const model_batch *b, tensor *z_o
     for (int l = 0; l < c->layers; l++) {
         const craft_layer *y = &c->layer[l];
         int site = SITE_LAYER + 3 * l;
-        tensor mix = op_attention(t, LINEAR(q, y->query), LINEAR(x, y->key), LINEAR(x, y->value),
-                                  c->heads, in.spans, b->events, site, qk);
+        /* training has two queries per event: their side of the products is the shorter one */
+        tensor query = LINEAR(q, y->query);
+        tensor mix = t->gradient ? op_attention_folded(t, query, x, y->key.weight, y->value.weight,
+                                                       y->value.bias, c->heads, in.spans, b->events,
+                                                       site, qk)
+                                 : op_attention(t, query, LINEAR(x, y->key), LINEAR(x, y->value),
+                                                c->heads, in.spans, b->events, site, qk);
         tensor a = op_add(t, NORM(DROP(LINEAR(mix, y->out), site + 1, qk), y->attn_norm), q);
         tensor f = LINEAR(op_gelu(t, LINEAR(a, y->ffn1)), y->ffn2);
         q = op_add(t, NORM(DROP(f, site + 2, qk), y->ffn_norm), a);

@@ -10,6 +10,10 @@
  * keys and values are sums of two table rows, and no product runs over the history. The code of the
  * elapsed time is LN(w x + b) = rho(x) (x w' + b') and meets the head as three numbers per row.
  *
+ * The first layer's logits are products with query0 too, although h (I + L) numbers per candidate
+ * could hold them ready (MODELS 2.6): reading those saved 1 to 2 % where it was measured, and
+ * without them memory stays linear in I.
+ *
  * Bits: a score is a chain of operations on its own lane, in an order that depends on the event
  * alone, so neither the block nor the neighbours matter. Blocks are widened to whole vectors with
  * the columns that follow (tables have zero columns behind the last); what comes of those is
@@ -25,7 +29,7 @@
 #include <string.h>
 #include <time.h>
 
-int craft_fast_block = 32;
+int craft_fast_block = 64;
 simd_level craft_fast_limit = SIMD_AVX512;
 double *craft_fast_seconds;
 

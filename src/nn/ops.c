@@ -22,7 +22,7 @@ static real fold(const real *lane) {
     return (quarter[0] + quarter[2]) + (quarter[1] + quarter[3]);
 }
 
-static real sum(int n, const real *x) {
+real kernel_sum(int n, const real *x) {
     real lane[LANES] = {0};
     int k = 0;
     for (; k + LANES <= n; k += LANES)
@@ -31,7 +31,7 @@ static real sum(int n, const real *x) {
     return fold(lane);
 }
 
-static real dot(int n, const real *x, const real *y) {
+real kernel_dot(int n, const real *x, const real *y) {
     real lane[LANES] = {0};
     int k = 0;
     for (; k + LANES <= n; k += LANES)
@@ -41,9 +41,9 @@ static real dot(int n, const real *x, const real *y) {
 }
 
 real kernel_normalise(int n, const real *x, double eps, real *hat) {
-    real mean = sum(n, x) / (real)n;
+    real mean = kernel_sum(n, x) / (real)n;
     for (int k = 0; k < n; k++) hat[k] = x[k] - mean;
-    real rho = (real)(1 / sqrt((double)(dot(n, hat, hat) / (real)n) + eps));
+    real rho = (real)(1 / sqrt((double)(kernel_dot(n, hat, hat) / (real)n) + eps));
     for (int k = 0; k < n; k++) hat[k] *= rho;
     return rho;
 }
@@ -54,7 +54,7 @@ void kernel_softmax(int n, real *x) {
     for (int k = 1; k < n; k++) most = x[k] > most ? x[k] : most;
     for (int k = 0; k < n; k++) x[k] -= most;
     vmath_exp(n, x, x);
-    real scale = 1 / sum(n, x);
+    real scale = 1 / kernel_sum(n, x);
     for (int k = 0; k < n; k++) x[k] *= scale;
 }
 
@@ -140,7 +140,8 @@ static void norm_back(tape_node *self) {
             n->bias.g[k] += dy[k];
             big[k] = n->gain.v[k] * dy[k];
         }
-        real mean = sum(cols, big) / (real)cols, along = dot(cols, big, hat) / (real)cols;
+        real mean = kernel_sum(cols, big) / (real)cols,
+             along = kernel_dot(cols, big, hat) / (real)cols;
         for (int k = 0; k < cols; k++) dx[k] += n->rho[i] * (big[k] - mean - hat[k] * along);
     }
 }
@@ -334,6 +335,12 @@ static void drop_factors(const tape *t, int32_t event, int site, int64_t from, i
     }
 }
 
+void kernel_drop_weights(const tape *t, row_key from, int site, int heads, int head, int n,
+                         real *factor) {
+    int64_t width = (n + 7) / 8 * 8;
+    drop_factors(t, from.event, site, (from.part * (int64_t)heads + head) * width, n, factor);
+}
+
 typedef struct dropout_node {
     tape_node node;
     tensor x, y;
@@ -403,7 +410,7 @@ static void attention_back(tape_node *self) {
                 if (factor)
                     for (int j = 0; j < nk; j++)
                         row[j] *= factor[(size_t)i * (size_t)nk + (size_t)j];
-                real along = dot(nk, w, row);
+                real along = kernel_dot(nk, w, row);
                 for (int j = 0; j < nk; j++) row[j] = scale * w[j] * (row[j] - along);
             }
             gemm_nn(nq, dh, nk, da, nk, n->k.v + k0 + at, d, n->q.g + q0 + at, d, true);
@@ -448,10 +455,8 @@ tensor op_attention(tape *t, tensor query, tensor key, tensor value, int heads, 
                 kernel_softmax(nk, row);
                 if (!drop) continue;
                 row_key from = keys[s.query_from + i];
-                int64_t width = (nk + 7) / 8 * 8;
                 size_t r = part + (size_t)i * (size_t)nk;
-                drop_factors(t, from.event, site, (from.part * (int64_t)heads + h) * width, nk,
-                             f + r);
+                kernel_drop_weights(t, from, site, heads, h, nk, f + r);
                 for (int j = 0; j < nk; j++) mixed[r + (size_t)j] = row[j] * f[r + (size_t)j];
             }
             gemm_nn(nq, dh, nk, (drop ? mixed : w) + part, nk, value.v + k0 + at, d, y.v + q0 + at,

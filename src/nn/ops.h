@@ -37,7 +37,20 @@ typedef struct span {
 tensor op_attention(tape *t, tensor query, tensor key, tensor value, int heads, const span *spans,
                     int count, int site, const row_key *keys);
 
+/* The same result for few queries over many keys, without projecting the keys (attention.c): key
+ * and value are the numbers of their weights (d, d) and the value's bias; the key's bias does not
+ * matter. */
+tensor op_attention_folded(tape *t, tensor query, tensor x, int key, int value, int value_bias,
+                           int heads, const span *spans, int count, int site, const row_key *keys);
+
 /* ---- kernels, for ops and fast paths ---- */
+
+/* Sums in sixteen fixed lanes. */
+real kernel_sum(int n, const real *x);
+real kernel_dot(int n, const real *x, const real *y);
+/* Dropout factors (0 or 1 / keep) of the n weights of one head of one query. */
+void kernel_drop_weights(const tape *t, row_key from, int site, int heads, int head, int n,
+                         real *factor);
 
 /* One row: writes (x - mean) * rho to `hat` and returns rho = 1 / sqrt(var + eps). Sums run in one
  * fixed order. */

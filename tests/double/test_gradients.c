@@ -32,7 +32,7 @@ static void compare(const char *what, size_t element, double found, double expec
 
 /* ---- ops ---- */
 
-enum { TABLE, WEIGHT, BIAS, GAIN, COLUMN, SLOPE, SQUARE, SQUARE_BIAS };
+enum { TABLE, WEIGHT, BIAS, GAIN, COLUMN, SLOPE, SQUARE, SQUARE_BIAS, KEY };
 enum { ROWS = 7, COLS = 6 };
 
 static const int32_t every[] = {0, 1, 2, 3, 4, 5, 6}, some[] = {3, 1, 1, 6, 0};
@@ -62,14 +62,31 @@ static tensor graph_attention(tape *t) {
                         keys);
 }
 
+static tensor graph_folded(tape *t) {
+    tensor x = input(t), q = op_gelu(t, op_linear(t, x, SQUARE, SQUARE_BIAS));
+    return op_attention_folded(t, q, x, SQUARE, KEY, SQUARE_BIAS, 2, spans, 4, 7, keys);
+}
+/* the same with projections */
+static tensor graph_projected(tape *t) {
+    tensor x = input(t), q = op_gelu(t, op_linear(t, x, SQUARE, SQUARE_BIAS));
+    return op_attention(t, q, op_linear(t, x, SQUARE, SQUARE_BIAS),
+                        op_linear(t, x, KEY, SQUARE_BIAS), 2, spans, 4, 7, keys);
+}
+
 static const struct {
     const char *name;
     tensor (*build)(tape *t);
-} graphs[] = {{"rows", graph_rows},       {"linear", graph_linear},
-              {"norm", graph_norm},       {"add", graph_add},
-              {"gelu", graph_gelu},       {"prelu", graph_prelu},
-              {"code", graph_code},       {"concat", graph_concat},
-              {"dropout", graph_dropout}, {"attention", graph_attention}};
+} graphs[] = {{"rows", graph_rows},
+              {"linear", graph_linear},
+              {"norm", graph_norm},
+              {"add", graph_add},
+              {"gelu", graph_gelu},
+              {"prelu", graph_prelu},
+              {"code", graph_code},
+              {"concat", graph_concat},
+              {"dropout", graph_dropout},
+              {"attention", graph_attention},
+              {"folded attention", graph_folded}};
 
 /* A fixed linear function of the output: its gradient is the output's random weights. */
 static double readout(tape *t, tensor (*build)(tape *t), bool backward) {
@@ -99,6 +116,7 @@ static void test_ops(void **state) {
     (void)params_add(&p, 0, 1, INIT_FIXED, 0.15, "slope");
     (void)params_add(&p, COLS, COLS, INIT_ZERO, 0, "square");
     (void)params_add(&p, 0, COLS, INIT_ZERO, 0, "square_bias");
+    (void)params_add(&p, COLS, COLS, INIT_ZERO, 0, "key");
     OK(params_ready(&p, 1, &err));
     scatter(&p, 0.8);
     real *gradient;
@@ -120,6 +138,14 @@ static void test_ops(void **state) {
             }
             tape_free(&t);
         }
+    }
+    for (int drop = 0; drop < 2;
+         drop++) { /* folding changes nothing but rounding, with the same dropout bits */
+        tape t = {.params = &p, .gradient = gradient, .seed = 3, .dropout = drop * 0.4};
+        double folded = readout(&t, graph_folded, false),
+               projected = readout(&t, graph_projected, false);
+        assert_true(fabs(folded - projected) < 1e-12);
+        tape_free(&t);
     }
     free(gradient);
     params_free(&p);
