@@ -161,12 +161,32 @@ static void test_order_does_not_matter(void **state) {
     }
 }
 
+static void test_fill(void **state) {
+    (void)state;
+    rng_key some = {.seed = 0x123456789abcdefu, .purpose = RNG_DROPOUT, .epoch = 77};
+    rng_block out[100];
+    for (int count = 0; count <= 100; count += 7) {
+        uint64_t event = (uint64_t)count << 30;
+        uint32_t draw = 0xfffffff0u + (uint32_t)count; /* wraps within a call */
+        rng_fill(some, event, draw, count, out);
+        for (int i = 0; i < count; i++) {
+            rng_block one = rng_bits(some, event, draw + (uint32_t)i);
+            assert_memory_equal(&out[i], &one, sizeof one);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_known_answers), cmocka_unit_test(test_every_coordinate_matters),
-        cmocka_unit_test(test_uniform),       cmocka_unit_test(test_normal),
-        cmocka_unit_test(test_below_is_even), cmocka_unit_test(test_below_large),
-        cmocka_unit_test(test_below_one),     cmocka_unit_test(test_order_does_not_matter),
+        cmocka_unit_test(test_fill),
+        cmocka_unit_test(test_known_answers),
+        cmocka_unit_test(test_every_coordinate_matters),
+        cmocka_unit_test(test_uniform),
+        cmocka_unit_test(test_normal),
+        cmocka_unit_test(test_below_is_even),
+        cmocka_unit_test(test_below_large),
+        cmocka_unit_test(test_below_one),
+        cmocka_unit_test(test_order_does_not_matter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

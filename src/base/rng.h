@@ -40,6 +40,9 @@ typedef struct rng_block {
 /* The 128 bits at (key, event, draw). */
 rng_block rng_bits(rng_key key, uint64_t event, uint32_t draw);
 
+/* out[i] = rng_bits(key, event, draw + i), many at a time: several times as fast as one by one. */
+void rng_fill(rng_key key, uint64_t event, uint32_t draw, int count, rng_block *out);
+
 /* Uniform in [0, 1) with 53 bits; independent for each draw. */
 double rng_uniform(rng_key key, uint64_t event, uint32_t draw);
 /* Two independent standard normals. */

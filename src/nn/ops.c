@@ -325,13 +325,15 @@ static void drop_factors(const tape *t, int32_t event, int site, int64_t from, i
     uint32_t threshold;
     real keep = drop_threshold(t, &threshold);
     rng_key key = {.seed = (uint64_t)t->seed, .purpose = RNG_DROPOUT, .epoch = t->epoch};
-    for (int k = 0; k < n; k += 8) {
-        uint32_t draw = (uint32_t)site << 26 | (uint32_t)((from + k) / 8);
-        rng_block bits = rng_bits(key, (uint64_t)event, draw);
-        for (int j = 0; j < 8 && k + j < n; j++) {
-            uint32_t half = bits.word[j / 2] >> (j % 2 ? 16 : 0) & 0xffffu;
-            factor[k + j] = half < threshold ? 0 : keep;
-        }
+    enum { BLOCKS = 48 };
+    rng_block bits[BLOCKS];
+    uint16_t half[8 * BLOCKS]; /* the words' halves, low one first */
+    for (int k = 0; k < n; k += 8 * BLOCKS) {
+        int m = n - k < 8 * BLOCKS ? n - k : 8 * BLOCKS;
+        rng_fill(key, (uint64_t)event, (uint32_t)site << 26 | (uint32_t)((from + k) / 8),
+                 (m + 7) / 8, bits);
+        memcpy(half, bits, (size_t)(m + 7) / 8 * sizeof *bits);
+        for (int j = 0; j < m; j++) factor[k + j] = half[j] < threshold ? 0 : keep;
     }
 }
 
@@ -359,9 +361,14 @@ tensor op_dropout(tape *t, tensor x, int site, const row_key *keys) {
     real *factor = tape_room(t, size_of(x));
     if (!factor) return (tensor){0};
     int width = (x.cols + 7) / 8 * 8; /* a row begins with a fresh block of numbers */
-    for (int i = 0; i < x.rows; i++)
-        drop_factors(t, keys[i].event, site, (int64_t)keys[i].part * width, x.cols,
+    for (int i = 0, run; i < x.rows;
+         i += run) { /* rows of one event that follow each other come at once */
+        for (run = 1; width == x.cols && i + run < x.rows; run++)
+            if (keys[i + run].event != keys[i].event || keys[i + run].part != keys[i].part + run)
+                break;
+        drop_factors(t, keys[i].event, site, (int64_t)keys[i].part * width, run * x.cols,
                      factor + (size_t)i * (size_t)x.cols);
+    }
     for (size_t k = 0; k < size_of(x); k++) y.v[k] = x.v[k] * factor[k];
     *node = (dropout_node){.x = x, .y = y, .factor = factor};
     tape_note(t, &node->node, dropout_back);
