@@ -1,0 +1,105 @@
+#!/bin/sh
+# train.sh - `train`, `models` and ranking by checkpoints as a user types them. Prints TAP.
+#
+# With a python3 that has torch and safetensors (FULLRANK_TORCH names it), logits are compared with an independent
+# implementation, bench/torch_craft.py.
+#
+# usage: FULLRANK_SOURCE=REPOSITORY train.sh path/to/fullrank
+# shellcheck disable=SC2154 # tap.sh sets scratch, stdout and stderr
+set -u
+. "$FULLRANK_SOURCE/tests/tap.sh"
+fullrank=${1:?usage: train.sh path/to/fullrank}
+case $fullrank in /*) ;; *) fullrank=$PWD/$fullrank ;; esac
+cd "$scratch" || exit 1
+small="--dim 16 --history 20 --epochs 2"
+# shellcheck disable=SC2086 # options are words
+train() { "$fullrank" train --data tiny $small "$@"; }
+rank() { "$fullrank" rank --data tiny "$@"; }
+"$fullrank" data synth --preset tiny -o tiny >/dev/null
+
+runs "models" 0 "$fullrank" models
+has "lists craft-r" "$stdout" "craft-r: CRAFT that knows"
+runs "models --json" 0 "$fullrank" models --json
+
+runs "train" 0 train --model craft-r -o run
+has "prints the model's path" "$stdout" "run/model.safetensors"
+has "tells the loss of every epoch" "$stderr" "epoch 2: loss 0."
+is "leaves its files" "$(find run -type f | sort | tr '\n' ' ')" \
+    "run/model.safetensors run/state.safetensors run/train.json "
+has "train.json has the loss" "$(cat run/train.json)" '"loss": ['
+runs "rank by the checkpoint" 0 rank --scorer run/model.safetensors -o ranks.npy --verify 20 --json
+has "with an MRR" "$stdout" '"mrr": 0.'
+has "verified" "$(cat ranks.json)" '"ranks_differ": 0'
+
+for threads in 1 2 5; do
+    train --model craft -o "t$threads" --threads $threads >/dev/null 2>&1
+    rank --scorer "t$threads/model.safetensors" -o "t$threads.npy" --threads $threads >/dev/null 2>&1
+    cmp -s t1/model.safetensors "t$threads/model.safetensors" && cmp -s t1.npy "t$threads.npy" || echo $threads
+done >differ
+is "1, 2, 5 threads: the same model, the same records" "$(cat differ)" ""
+
+runs "one epoch" 0 train --model craft -o part --epochs 1
+runs "and one more" 0 train --model craft -o part --resume
+if cmp -s t1/model.safetensors part/model.safetensors; then
+    pass "resumed or straight: the same bytes"
+else
+    miss "resumed or straight: the same bytes"
+fi
+runs "bpr" 0 train --model craft -o bpr --objective bpr
+runs "deterministic" 0 train --model craft -o det --deterministic
+
+refused() { # NAME CODE MESSAGE COMMAND...
+    name=$1 want=$2 message=$3
+    shift 3
+    before=$(find . -name '.std*' -prune -o -print | sort | cksum)
+    runs "$name" "$want" "$@"
+    has "$name: says why" "$stderr" "$message"
+    is "$name: nothing left" "$(find . -name '.std*' -prune -o -print | sort | cksum)" "$before"
+}
+refused "an output that exists" 1 "run: exists; --resume goes on with it" train --model craft -o run
+refused "another model" 2 "a run with model craft-r" train --model craft -o run --resume
+refused "another seed" 2 "a run with seed 7" train --model craft-r -o run --resume --seed 8
+refused "no such model" 2 "did you mean craft?" train --model kraft -o x
+refused "a bad width" 2 "not a multiple of heads" train --model craft --dim 15 -o x
+refused "an unknown option" 2 "did you mean --dropout?" train --model craft --dropuot 0.2 -o x
+refused "a value out of range" 2 "expected a number from 0 to 0.9" train --model craft --dropout 1 -o x
+refused "nothing to resume" 1 "no such run to resume" train --model craft -o none --resume
+refused "another window" 1 "trained with window 6000" rank --window 3000 --scorer run/model.safetensors -o x.npy
+refused "no checkpoint" 1 "cannot be read" rank --scorer none.safetensors -o x.npy
+head -c 5000 run/model.safetensors >short.safetensors
+refused "half a checkpoint" 1 "short.safetensors" rank --scorer short.safetensors -o x.npy
+"$fullrank" data synth --preset tiny --seed 2 -o other >/dev/null
+refused "other data" 1 "vocab" "$fullrank" rank --data other --scorer run/model.safetensors -o x.npy
+
+torch=""
+for python in "${FULLRANK_TORCH:-}" python3 /usr/bin/python3; do
+    [ -n "$python" ] && "$python" -c 'import torch, safetensors, numpy' 2>/dev/null && torch=$python && break
+done
+if [ -n "$torch" ]; then
+    "$fullrank" data export tiny -o tiny.csv
+    for model in craft craft-r; do
+        rm -rf ours
+        train --model $model -o ours >/dev/null 2>&1
+        rank --scorer ours/model.safetensors -o o.npy --force --dump-scores ours.npy --events first:40 >/dev/null 2>&1
+        "$torch" "$FULLRANK_SOURCE/bench/torch_craft.py" score --data tiny.csv --window 6000 \
+            --checkpoint ours/model.safetensors --events 5100:60 --out theirs.npy >torch.log 2>&1
+        "$torch" - >apart 2>&1 <<'END'
+import json, numpy as np
+ours, theirs = np.load("ours.npy"), np.load("theirs.npy")
+rows = [e - 5100 for e in json.load(open("ours.json"))["events"]]
+keep = [k for k, r in enumerate(rows) if r < 60]
+apart = np.abs(ours[keep] - theirs[[rows[k] for k in keep]]).max() / np.abs(ours).max()
+print("agree" if len(keep) >= 30 and apart < 1e-4 else "largest relative difference %g, %d rows" % (apart, len(keep)))
+END
+        is "$model: logits of an independent PyTorch forward" "$(cat apart)" agree
+    done
+    "$torch" - >loaded 2>&1 <<'END'
+from safetensors.torch import load_file
+tensors = load_file("run/model.safetensors")
+print(len(tensors), tuple(tensors["head.fc1.weight"].shape), tensors["vocab.dst"].dtype)
+END
+    is "a checkpoint loads in PyTorch" "$(cat loaded)" "51 (48, 48) torch.int64"
+else
+    skip "logits of an independent PyTorch forward" "torch and safetensors are not installed"
+fi
+finish
