@@ -289,7 +289,8 @@ static void test_real_data(void **state) {
                  {"wikipedia.csv.gz", "baseline:popularity", 0.0310},
                  {"mooc.csv.gz", "baseline:recency", 0.3779},
                  {"mooc.csv.gz", "baseline:edgebank", 0.1118},
-                 {"mooc.csv.gz", "baseline:popularity", 0.2076}};
+                 {"mooc.csv.gz", "baseline:popularity", 0.2076},
+                 {"mooc.csv.gz", "baseline:markov", 0.5357}};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         fr_error err;
         const char *path = data_file(cases[k].file);
