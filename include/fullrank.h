@@ -1,13 +1,14 @@
 /* fullrank.h - honest evaluation of link prediction in continuous-time dynamic graphs.
  *
- * The only public header. Chapters follow the data: errors and callbacks, options, import, stream,
- * window, facts, synthetic streams, download. PROTOCOL numbers refer to docs/protocol.md.
+ * The only public header. Chapters follow the data: 1 errors and callbacks, 2 options, 3 import,
+ * 4 stream, 5 window, 6 facts, 7 downloads and synthetic streams, 8 rank records, 9 scorers,
+ * 10 ranking, 11 metrics, 12 models and training. PROTOCOL numbers refer to docs/protocol.md.
  *
  * Conventions
  *   - A function that can fail returns fr_status (0 = ok) and takes a last argument fr_error *err,
  *     which may be NULL; on failure its message says where, what was found, what was expected.
- *   - The library never prints, exits or aborts on bad input. Log, progress and cancel are
- * callbacks.
+ *   - The library never prints, exits or aborts on bad input: log, progress and cancel are calls
+ *     back to the caller.
  *   - Handles are opaque; whoever opens one closes it. Every close and free accepts NULL.
  *   - Handles may be read from many threads at once; opening and closing is not shared.
  *   - Results never depend on the number of threads.
@@ -145,11 +146,12 @@ typedef struct fr_stream_facts {
     double first_time, last_time;
     bool shared_ids;    /* sources and destinations are the same things (one id space) */
     bool words;         /* ids stand for words (--ids words) */
-    const char *sha256; /* over all columns, whatever file they came from */
+    const char *sha256; /* over all columns and words, whatever file they came from */
 } fr_stream_facts;
 
 /* Opens a directory made by fr_import_file, or imports a file to a temporary place first, which
- * disappears with the handle. `settings` is for the latter case and may be NULL. */
+ * disappears with the handle. `settings` is for the latter case and may be NULL; a directory has
+ * been read already, so settings other than the defaults are FR_EUSAGE there. */
 FR_API FR_MUST_USE fr_status fr_stream_open(const char *path, const fr_import *settings,
                                             const fr_context *context, fr_stream **out,
                                             fr_error *err);
@@ -246,8 +248,7 @@ FR_API const fr_option *fr_synth_parameters(void);
 FR_API FR_MUST_USE fr_status fr_synth_make(const fr_synth *settings, const char *output,
                                            const fr_context *context, fr_error *err);
 
-/* ---- 8. Rank records: what one pass over the scores leaves behind (PROTOCOL 4, 5)
- * ---------------- */
+/* ---- 8. Rank records: what one pass over the scores leaves behind (PROTOCOL 4, 5) ---- */
 
 /* One test event. Packed, so that an array of records is the data of a structured .npy
  * (little-endian). Counts are of candidates other than the positive; -1 (NaN for masses) where they
@@ -263,10 +264,10 @@ typedef struct __attribute__((packed)) fr_record {
     int32_t seen_n, seen_above, seen_tied; /* the same among destinations the source has met; seen_n
                                             counts negatives */
     double pop_above, pop_tied, pop_self;  /* shares of the catalog's training popularity */
-    int32_t avail_n, avail_above,
-        avail_tied; /* the same in the time-available catalog; avail_n with
-                       the positive, -1 if the positive is not in it */
-    float score;    /* of the positive */
+    /* The same in the time-available catalog; avail_n with the positive, -1 if the positive is not
+     * in it or the scorer does not score all of it for every such event. */
+    int32_t avail_n, avail_above, avail_tied;
+    float score;                                           /* of the positive */
     int32_t pair_count, source_degree, destination_degree; /* events before this one */
     double gap; /* since the pair's last event; NaN if new */
 } fr_record;
@@ -280,10 +281,15 @@ typedef struct fr_query {
     double time;    /* seconds since the window's start */
 } fr_query;
 
+/* Bytes of a scorer's name, the final 0 included: enough for any path. */
+enum { FR_NAME_MAX = 4224 };
+
 /* A scorer of one window. Scoring must not change what later scores are, and the score of a
  * destination must not depend on anything but the query and the state. */
 typedef struct fr_scorer {
-    char name[128]; /* as typed: "baseline:recency" */
+    char name[FR_NAME_MAX]; /* as typed: "baseline:recency" */
+    int64_t seed;           /* it was opened with */
+    char sha256[65];        /* of the file behind it, scores or checkpoint; "" = none */
     void *state;
     /* Fills scores[destinations of the window], finite, ascending by original id. `worker` tells
      * calls that may run at the same time apart: 0 .. threads - 1. */
@@ -294,11 +300,11 @@ typedef struct fr_scorer {
      * its history is scored, and never before its own scoring. */
     fr_status (*observe)(void *state, int32_t event, fr_error *err);
     int32_t start; /* first event to observe: earlier ones are already in the state */
-    /* Which destinations get scores at all: [destinations] 0 or 1; NULL = every one. Must have the
-     * whole catalog. */
-    const uint8_t *scored;
-    /* The memory that scoring must leave alone, for checks in debug builds; may be NULL. */
-    const void *(*memory)(void *state, size_t *bytes);
+    /* It scores the catalog's destinations for covered events and knows nothing of others: there
+     * are no time-available ranks. */
+    bool catalog_only;
+    /* A hash of all that scoring must leave alone, for checks in debug builds; may be NULL. */
+    uint64_t (*fingerprint)(const void *state);
     void (*close)(void *state); /* may be NULL */
 } fr_scorer;
 
@@ -339,11 +345,14 @@ FR_API FR_MUST_USE fr_status fr_rank_run(const fr_window *window, fr_scorer *sco
                                          const fr_rank_settings *settings,
                                          const fr_context *context, fr_ranking **out,
                                          fr_error *err);
-/* Writes RANKS.npy and, beside it, RANKS.json: protocol, scorer, hashes, timings. */
+/* Writes RANKS.npy and, beside it, RANKS.json: protocol, scorer, hashes, timings. Files that exist
+ * are replaced only with `force`. */
 FR_API FR_MUST_USE fr_status fr_ranking_save(const fr_ranking *ranking, const char *path,
                                              bool force, fr_error *err);
-/* Could it be saved there? To be asked before the work. */
+/* Could it be saved there? Tries, by making and removing a temporary file. To be asked before the
+ * work. */
 FR_API FR_MUST_USE fr_status fr_ranking_check(const char *path, bool force, fr_error *err);
+/* Reads the pair back; records that are not the ones RANKS.json was written for are FR_EINPUT. */
 FR_API FR_MUST_USE fr_status fr_ranking_load(const char *path, fr_ranking **out, fr_error *err);
 FR_API void fr_ranking_close(fr_ranking *ranking);
 

@@ -199,6 +199,8 @@ def all_facts(path, options):
         "destinations": len({e[1] for e in events}), "feature_width": width,
         "first_time": events[0][2], "last_time": events[-1][2], "shared_ids": shared,
         "order": "strict" if strict else "stream", "catalog.kind": kind}
+    if listed is not None:
+        facts.update({"catalog.kind": "file", "catalog.file": kind})
     size = int(options.get("--window", 32768))
     facts.update(ranking_facts(Window(events, size, share, strict), kind, listed, shared))
     size = int(options.get("--diagnostic-window", 131072))

@@ -34,18 +34,16 @@ typedef struct past {
     int pair_count, last_meeting, count, last; /* -1 = never */
     double decayed, pair_decayed;              /* sums of 2^(-age / half-life) */
     int follows; /* how often it has followed the source's last destination */
-    bool in_window, frequent;
+    bool in_window, in_duration, frequent;
 } past;
 
-enum { HALF_LIFE = 300 };
-
-static past look_back(const fr_window *w, int32_t event, int32_t v) {
+static past look_back(const fr_window *w, int32_t event, int32_t v, double half_life) {
     past p = {.last_meeting = -1, .last = -1};
     int32_t u = w->source[event], cut = window_cut(w, event), last_own = -1;
     for (int32_t i = 0; i < cut; i++)
         if (w->source[i] == u) last_own = w->destination[i];
     for (int32_t i = 0; i < cut; i++) {
-        double weight = exp2(-(w->time[event] - w->time[i]) / HALF_LIFE);
+        double weight = exp2(-(w->time[event] - w->time[i]) / half_life);
         if (w->destination[i] == v) {
             p.count++;
             p.last = i;
@@ -73,6 +71,8 @@ static past look_back(const fr_window *w, int32_t event, int32_t v) {
         oldest = w->time[below] + (w->time[over] - w->time[below]) * (place - below);
     }
     p.in_window = p.last_meeting >= 0 && w->time[p.last_meeting] >= oldest;
+    double span = 0.15 * (w->time[w->train - 1] - w->time[0]); /* as TGB's EdgeBankPredictor */
+    p.in_duration = p.last_meeting >= 0 && w->time[p.last_meeting] >= w->time[cut - 1] - span;
     p.frequent = p.pair_count && p.pair_count >= (double)cut / distinct;
     return p;
 }
@@ -86,13 +86,14 @@ static keys reference(const char *name, past p) {
     double tail = p.pair_count ? 0 : p.last; /* others by their last position */
     if (!strcmp(name, "recency")) return (keys){{p.pair_count > 0, p.last_meeting, tail}};
     if (!strcmp(name, "frequency")) return (keys){{p.pair_count, p.last_meeting, tail}};
-    if (!strcmp(name, "decayed-frequency,half-life=300")) return (keys){{p.pair_decayed, tail, 0}};
+    if (!strncmp(name, "decayed-frequency,", 18)) return (keys){{p.pair_decayed, tail, 0}};
     if (!strcmp(name, "popularity")) return (keys){{p.count, 0, 0}};
-    if (!strcmp(name, "recent-popularity,half-life=300")) return (keys){{p.decayed, 0, 0}};
+    if (!strncmp(name, "recent-popularity,", 18)) return (keys){{p.decayed, 0, 0}};
     if (!strcmp(name, "markov")) return (keys){{p.follows, p.count, 0}};
     if (!strcmp(name, "membership") || !strcmp(name, "edgebank"))
         return (keys){{p.pair_count > 0, 0, 0}};
     if (!strcmp(name, "edgebank,memory=window")) return (keys){{p.in_window, 0, 0}};
+    if (!strcmp(name, "edgebank,memory=duration")) return (keys){{p.in_duration, 0, 0}};
     assert_string_equal(name, "edgebank,memory=threshold");
     return (keys){{p.frequent, 0, 0}};
 }
@@ -109,7 +110,10 @@ static int compare_keys(keys a, keys b) {
 static void check_event(const fr_window *w, const char *name, int32_t event, const float *scores) {
     keys all[64];
     assert_true(w->destinations <= 64);
-    for (int32_t v = 0; v < w->destinations; v++) all[v] = reference(name, look_back(w, event, v));
+    const char *given = strstr(name, "half-life=");
+    double half_life = given ? strtod(given + 10, NULL) : 1;
+    for (int32_t v = 0; v < w->destinations; v++)
+        all[v] = reference(name, look_back(w, event, v, half_life));
     for (int32_t a = 0; a < w->destinations; a++)
         for (int32_t b = 0; b < a; b++) {
             int expected = compare_keys(all[a], all[b]);
@@ -128,12 +132,15 @@ static void check_event(const fr_window *w, const char *name, int32_t event, con
 static const char *const names[] = {"recency",
                                     "frequency",
                                     "decayed-frequency,half-life=300",
+                                    "decayed-frequency,half-life=1",
                                     "popularity",
                                     "recent-popularity,half-life=300",
+                                    "recent-popularity,half-life=1",
                                     "markov",
                                     "membership",
                                     "edgebank",
                                     "edgebank,memory=window",
+                                    "edgebank,memory=duration",
                                     "edgebank,memory=threshold"};
 
 static void test_definitions(void **state) {
@@ -164,6 +171,36 @@ static void test_definitions(void **state) {
         }
         fr_stream_close(stream);
     }
+}
+
+/* What debug builds check the engine by: scoring leaves the fingerprint alone, observing does not.
+ */
+static void test_fingerprints(void **state) {
+    fr_error err;
+    fr_stream *stream = make_stream(*state, 1, 160);
+    fr_protocol p = {.train_share = 0.5};
+    fr_window *w;
+    OK(fr_window_open(stream, &p, NULL, &w, &err));
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        char spec[64];
+        float scores[64];
+        fr_scorer s;
+        (void)snprintf(spec, sizeof spec, "baseline:%s", names[k]);
+        OK(fr_scorer_open(spec, w, 1, NULL, &s, &err));
+        assert_true(!s.observe == !s.fingerprint);
+        for (int32_t i = 0; s.observe && i < w->events; i++) {
+            uint64_t before = s.fingerprint(s.state);
+            fr_query q = {i, w->source[i], window_time(w, i)};
+            if (i >= w->train) OK(s.score(s.state, &q, 0, scores, &err));
+            assert_true(s.fingerprint(s.state) == before);
+            OK(s.observe(s.state, i, &err));
+            assert_true(s.fingerprint(s.state) != before);
+        }
+        fr_scorer_close(&s);
+    }
+    fr_scorer_close(NULL);
+    fr_window_close(w);
+    fr_stream_close(stream);
 }
 
 static double mrr(const fr_window *w, const char *spec) {
@@ -226,10 +263,11 @@ static void test_errors(void **state) {
         {"baseline:xyzzy", FR_EUSAGE, "`fullrank baselines` lists them"},
         {"baseline:edgebank,memry=window", FR_EUSAGE,
          "edgebank: unknown option memry, did you mean memory?"},
-        {"baseline:edgebank,memory=all", FR_EUSAGE, "expected one of unlimited|window|threshold"},
+        {"baseline:edgebank,memory=all", FR_EUSAGE,
+         "expected one of unlimited|window|duration|threshold"},
         {"baseline:edgebank,window", FR_EUSAGE, "expected option=value"},
         {"baseline:recent-popularity,half-life=-1", FR_EUSAGE, "expected a number from 0"},
-        {"recency", FR_EUSAGE, "unknown scorer recency, expected baseline:NAME"},
+        {"recency", FR_EUSAGE, "unknown scorer recency, expected FILE.safetensors"},
         {"oracle", FR_EINPUT, "needs a stream made by `data synth`"},
         {"scores:x.txt", FR_EFILE, "x.txt: cannot be read"},
     };
@@ -246,11 +284,13 @@ static void test_real_data(void **state) {
         const char *file, *spec;
         double expected;
     } cases[] = {{"wikipedia.csv.gz", "baseline:recency", 0.8026},
+                 {"wikipedia.csv.gz", "baseline:recent-popularity,half-life=1", 0.1594},
                  {"wikipedia.csv.gz", "baseline:edgebank", 0.6231},
                  {"wikipedia.csv.gz", "baseline:popularity", 0.0310},
                  {"mooc.csv.gz", "baseline:recency", 0.3779},
                  {"mooc.csv.gz", "baseline:edgebank", 0.1118},
-                 {"mooc.csv.gz", "baseline:popularity", 0.2076}};
+                 {"mooc.csv.gz", "baseline:popularity", 0.2076},
+                 {"mooc.csv.gz", "baseline:markov", 0.5357}};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         fr_error err;
         const char *path = data_file(cases[k].file);
@@ -270,8 +310,8 @@ static void test_real_data(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {WITH_DIRECTORY(test_definitions),
-                                       WITH_DIRECTORY(test_oracle), WITH_DIRECTORY(test_errors),
-                                       cmocka_unit_test(test_real_data)};
+    const struct CMUnitTest tests[] = {
+        WITH_DIRECTORY(test_definitions), WITH_DIRECTORY(test_fingerprints),
+        WITH_DIRECTORY(test_oracle), WITH_DIRECTORY(test_errors), cmocka_unit_test(test_real_data)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

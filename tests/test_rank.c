@@ -336,6 +336,104 @@ static void test_dump_comes_back(void **state) {
     fr_stream_close(stream);
 }
 
+static int64_t available_ranks(const fr_ranking *r) {
+    fr_ranking_facts f = fr_ranking_get(r);
+    int64_t n = 0;
+    for (int64_t k = 0; k < f.count; k++) n += f.records[k].avail_n >= 0;
+    return n;
+}
+
+/* Time-available ranks of a score file are all there or not at all. */
+static void test_available_or_not(void **state) {
+    fr_error err;
+    fr_stream *stream = make_stream(*state, 9, 600);
+    char *path = in_directory(*state, "dump.npy"), spec[4096];
+    (void)snprintf(spec, sizeof spec, "scores:%s", path);
+    fr_protocol fixed = {.train_share = 0.7},
+                time = {.train_share = 0.7, .catalog = (char[]){"time"}};
+    fr_window *w, *by_time;
+    OK(fr_window_open(stream, &fixed, NULL, &w, &err));
+    OK(fr_window_open(stream, &time, NULL, &by_time, &err));
+
+    fr_ranking *straight = rank_by(w, "baseline:markov", path), *again = rank_by(w, spec, NULL);
+    assert_true(available_ranks(straight) > 0);
+    assert_int_equal(available_ranks(again), 0);
+    const char *const name[] = {"mrr-available"};
+    fr_metric_value value;
+    fr_ranking_facts f = fr_ranking_get(again);
+    OK(fr_metrics_compute(f.records, f.count, f.oov, name, 1, &value, &err));
+    assert_true(isnan(value.value) && value.events == 0);
+    fr_scorer scorer;
+    FAILS(fr_scorer_open(spec, by_time, 1, NULL, &scorer, &err), FR_EINPUT, "no column for");
+    fr_ranking_close(again);
+
+    /* a dump of the time-available catalog has all of it: good for both catalogs */
+    fr_ranking *timed = rank_by(by_time, "baseline:markov", path);
+    again = rank_by(by_time, spec, NULL);
+    assert_same_ranks(timed, again);
+    assert_int_equal(available_ranks(timed), available_ranks(again));
+    fr_ranking_close(again);
+    again = rank_by(w, spec, NULL);
+    assert_same_ranks(straight, again);
+    f = fr_ranking_get(straight);
+    for (int64_t k = 0; k < f.count; k++) {
+        assert_int_equal(f.records[k].avail_n, fr_ranking_get(again).records[k].avail_n);
+        assert_int_equal(f.records[k].avail_above, fr_ranking_get(again).records[k].avail_above);
+        assert_int_equal(f.records[k].avail_tied, fr_ranking_get(again).records[k].avail_tied);
+    }
+    fr_ranking_close(again);
+    fr_ranking_close(timed);
+    fr_ranking_close(straight);
+    fr_window_close(by_time);
+    fr_window_close(w);
+    fr_stream_close(stream);
+}
+
+/* The order of the catalog means nothing: columns and their list permuted alike. */
+static void test_permuted_catalog(void **state) {
+    fr_error err;
+    fr_stream *stream = make_stream(*state, 4, 600);
+    fr_protocol p = {.train_share = 0.7};
+    fr_window *w;
+    OK(fr_window_open(stream, &p, NULL, &w, &err));
+    char *path = in_directory(*state, "dump.npy"), *other = in_directory(*state, "other.npy");
+    char spec[4096];
+    (void)snprintf(spec, sizeof spec, "scores:%s", other);
+    fr_ranking *straight = rank_by(w, "baseline:edgebank", path);
+    npy file;
+    json_t *side;
+    OK(npy_open_as(path, 'f', 4, 2, &file, &err));
+    OK(json_read(in_directory(*state, "dump.json"), &side, &err));
+    int64_t rows = file.shape[0], n = file.shape[1];
+    double *scores = calloc((size_t)(rows * n), sizeof *scores);
+    assert_non_null(scores);
+    json_t *ids = json_object_get(side, "destinations"), *permuted = json_array();
+    rng_key key = {.seed = 8, .purpose = RNG_TEST};
+    int64_t from[256];
+    for (int64_t k = 0; k < n; k++) from[k] = k;
+    for (int64_t k = n - 1; k > 0; k--) {
+        int64_t j = rng_below(key, 0, (uint32_t)k, (uint32_t)k + 1), swap = from[k];
+        from[k] = from[j];
+        from[j] = swap;
+    }
+    for (int64_t k = 0; k < n; k++) {
+        assert_int_equal(json_array_append(permuted, json_array_get(ids, (size_t)from[k])), 0);
+        for (int64_t row = 0; row < rows; row++)
+            scores[row * n + k] = (double)((const float *)file.data)[row * n + from[k]];
+    }
+    assert_int_equal(json_object_set_new(side, "destinations", permuted), 0);
+    write_matrix(other, 4, rows, n, scores);
+    OK(json_write(in_directory(*state, "other.json"), side, &err));
+    fr_ranking *again = rank_by(w, spec, NULL);
+    assert_same_ranks(straight, again);
+    fr_ranking_close(straight);
+    fr_ranking_close(again);
+    free(scores);
+    npy_close(&file);
+    fr_window_close(w);
+    fr_stream_close(stream);
+}
+
 /* Doubles that differ by less than a float can tell keep their order. */
 static void test_doubles_keep_order(void **state) {
     fr_error err;
@@ -412,6 +510,13 @@ static void test_score_file_errors(void **state) {
         FAILS(fr_scorer_open(spec, w, 1, NULL, &scorer, &err), FR_EINPUT, cases[k].message);
     }
     put_text(side, "{\"events\": [4, 3], \"destinations\": [30, 20, 10]}");
+    char longer[FR_NAME_MAX + 1];
+    memset(longer, 'x', sizeof longer);
+    longer[FR_NAME_MAX] = 0;
+    FAILS(fr_scorer_open(longer, w, 1, NULL, &scorer, &err), FR_EUSAGE, "a scorer of 4224 bytes");
+    OK(fr_scorer_open(spec, w, 1, NULL, &scorer, &err));
+    assert_int_equal(strlen(scorer.sha256), 64);
+    fr_scorer_close(&scorer);
     fr_ranking *r = rank_by(w, spec, NULL);
     /* event 3 (20) is row 1: 4 5 6 -> one above; event 4 (10) is row 0: 1 2 3 -> none above */
     assert_int_equal(fr_ranking_get(r).records[0].above, 1);
@@ -502,8 +607,45 @@ static void test_save_and_load(void **state) {
     assert_string_equal(b.scorer, "baseline:recency");
     assert_int_equal(b.oov, FR_OOV_ZERO);
     fr_ranking_close(back);
-    put_text(in_directory(*state, "r.json"), "{}");
+    /* the pair belongs together */
+    char *side = in_directory(*state, "r.json"), *other = in_directory(*state, "other.npy");
+    json_t *about;
+    fr_rank_settings steeper = plain;
+    steeper.popularity_power = 0.5;
+    fr_scorer scorer;
+    fr_ranking *second;
+    OK(fr_scorer_open("baseline:random", w, 3, NULL, &scorer, &err));
+    OK(fr_rank_run(w, &scorer, &steeper, NULL, &second, &err));
+    fr_scorer_close(&scorer);
+    OK(fr_ranking_save(second, other, false, &err));
+    assert_non_null(strstr(fr_ranking_get(second).protocol, "popularity_power=0.5"));
+    assert_string_not_equal(fr_ranking_get(second).protocol, a.protocol);
+    OK(json_read(in_directory(*state, "other.json"), &about, &err));
+    assert_int_equal(json_integer_value(json_object_get(about, "seed")), 3);
+    OK(json_write(side, about, &err));
+    FAILS(fr_ranking_load(path, &back, &err), FR_EINPUT, "one of the two was changed or exchanged");
+    OK(fr_ranking_save(r, path, true, &err));
+    FILE *file = fopen(path, "r+b");
+    assert_int_equal(fseek(file, -1, SEEK_END), 0);
+    (void)fputc(1, file);
+    assert_int_equal(fclose(file), 0);
+    FAILS(fr_ranking_load(path, &back, &err), FR_EINPUT, "one of the two was changed or exchanged");
+    OK(fr_ranking_save(r, path, true, &err));
+    OK(json_read(side, &about, &err));
+    assert_int_equal(
+        json_object_set_new(json_object_get(about, "protocol"), "oov", json_string("none")), 0);
+    OK(json_write(side, about, &err));
+    FAILS(fr_ranking_load(path, &back, &err), FR_EINPUT, "oov is \"none\", expected exclude or");
+    fr_ranking_close(second);
+    put_text(side, "{}");
     FAILS(fr_ranking_load(path, &back, &err), FR_EINPUT, "does not describe rank records");
+    /* what is beside it is not overwritten either, and a place that is not there is noticed */
+    assert_int_equal(unlink(path), 0);
+    FAILS(fr_ranking_save(r, path, false, &err), FR_EFILE, "r.json: exists; --force");
+    FAILS(fr_ranking_check(in_directory(*state, "no/r.npy"), false, &err), FR_EFILE,
+          "cannot be written");
+    OK(fr_ranking_check(in_directory(*state, "new.npy"), false, &err));
+    assert_int_equal(access(in_directory(*state, "new.npy"), F_OK), -1);
     FAILS(fr_ranking_load(in_directory(*state, "none.npy"), &back, &err), FR_EFILE,
           "cannot be read");
     static const double m[] = {1, 2};
@@ -520,6 +662,7 @@ int main(void) {
         WITH_DIRECTORY(test_counting_is_sorting), WITH_DIRECTORY(test_monotone_maps_change_nothing),
         WITH_DIRECTORY(test_threads_and_shards),  WITH_DIRECTORY(test_not_finite),
         WITH_DIRECTORY(test_dump_comes_back),     WITH_DIRECTORY(test_doubles_keep_order),
+        WITH_DIRECTORY(test_available_or_not),    WITH_DIRECTORY(test_permuted_catalog),
         WITH_DIRECTORY(test_score_file_errors),   WITH_DIRECTORY(test_dump_choices),
         WITH_DIRECTORY(test_save_and_load)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -149,7 +149,9 @@ fr_status npy_parse(const void *bytes, size_t size, const char *path, npy *out, 
     if (!good || !descr || !order || !shape)
         return fail(err, FR_EINPUT, "%s: the .npy header cannot be understood", path);
     if (fortran && out->dims > 1)
-        return fail(err, FR_EINPUT, "%s: array in Fortran order, expected C order", path);
+        return fail(
+            err, FR_EINPUT,
+            "%s: array in Fortran order, expected C order: save np.ascontiguousarray(array)", path);
 
     if ((start + length) % 8) /* NumPy aligns to 16 or 64; elements are read in place */
         return fail(err, FR_EINPUT, "%s: elements begin at byte %zu, expected a multiple of 8",

@@ -48,7 +48,14 @@ extern const fr_option baseline_no_options[], baseline_decay_options[];
 typedef struct decay_settings {
     double half_life;
 } decay_settings;
-/* ln 2 / half-life; half_life 0 means a twentieth of the training prefix's duration. */
+/* ln 2 / half-life; half_life 0 means a twentieth of the training prefix's duration. At most what
+ * keeps decay * time finite. */
 double baseline_decay(const fr_window *w, double half_life);
+/* log(exp(heat) + exp(fresh)): a decayed count as a logarithm, so that it neither overflows nor
+ * underflows, however short the half-life. Starts at -INFINITY and never falls. */
+double baseline_heat(double heat, double fresh);
+
+/* Adds bytes to a fingerprint, which starts at 0. */
+uint64_t baseline_hash(uint64_t hash, const void *bytes, size_t size);
 
 #endif

@@ -1,12 +1,21 @@
 /* edgebank.c - is the pair in memory? Scores are 0 and 1, so nearly all candidates tie, and the tie
  * rule decides the number (docs/metrics.md).
  *
- * Memory rules follow EdgeBank as TGB and DGB compute it (Poursafaei et al. 2022), with "history"
- * being the events before the ranked one: unlimited  every pair met window     pairs met at or
- * after the (1 - share) quantile of all event times so far, with NumPy's linear interpolation
- *   threshold  pairs met at least as often as the average pair: events so far / distinct pairs so
- * far The scores follow from the window's index alone, but for the count of distinct pairs, which
- * is tabled.
+ * EdgeBank is of Poursafaei et al. (2022), code DGB; TGB has it as a baseline. "So far" are the
+ * events before the ranked one: the memory is brought up to date for every event, where both
+ * programs do so once per batch.
+ *
+ *   unlimited   every pair met so far (both)
+ *   window      pairs met at or after the (1 - share) quantile of all event times so far, so in the
+ *               last `share` of the events: DGB's fixed window, and TGB's at first. NumPy's linear
+ *               interpolation
+ *   duration    pairs met within share * (duration of the training prefix) before the latest event
+ *               so far, so in a window of constant length: TGB's EdgeBankPredictor today
+ *   threshold   pairs met at least as often as the average pair, events / distinct pairs so far:
+ *               DGB's repetition-based memory
+ *
+ * The scores follow from the window's index alone, but for the count of distinct pairs, which is
+ * tabled.
  */
 #include "baselines/baseline.h"
 
@@ -14,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { UNLIMITED, WINDOW, THRESHOLD };
+enum { UNLIMITED, WINDOW, DURATION, THRESHOLD };
 
 typedef struct edgebank_settings {
     int memory;
@@ -36,12 +45,20 @@ static double time_quantile(const fr_window *w, int32_t count, double share) {
     return low + (high - low) * (place - below);
 }
 
+/* The time from which on a meeting is remembered, for the events before `cut` (at least one). */
+static double oldest_time(const edgebank *b, int32_t cut) {
+    const fr_window *w = b->w;
+    if (b->settings.memory == WINDOW) return time_quantile(w, cut, 1 - b->settings.share);
+    double duration = w->time[w->train - 1] - w->time[0];
+    return w->time[cut - 1] - b->settings.share * duration;
+}
+
 static bool remembers(const edgebank *b, int32_t source, int32_t destination, int32_t cut,
                       double oldest) {
     if (b->settings.memory == UNLIMITED) return true;
     event_list pair = window_pair_history(b->w, source, destination, cut);
-    if (b->settings.memory == WINDOW) return b->w->time[pair.event[pair.count - 1]] >= oldest;
-    return (double)pair.count * b->distinct[cut] >= cut;
+    if (b->settings.memory == THRESHOLD) return (double)pair.count * b->distinct[cut] >= cut;
+    return b->w->time[pair.event[pair.count - 1]] >= oldest;
 }
 
 static fr_status score(void *state, const fr_query *query, int worker, float *scores,
@@ -51,7 +68,7 @@ static fr_status score(void *state, const fr_query *query, int worker, float *sc
     const fr_window *w = b->w;
     int32_t cut = window_cut(w, query->event);
     event_list met = window_met(w, query->source, cut);
-    double oldest = met.count ? time_quantile(w, cut, 1 - b->settings.share) : 0;
+    double oldest = met.count ? oldest_time(b, cut) : 0;
     memset(scores, 0, (size_t)w->destinations * sizeof *scores);
     for (int32_t k = 0; k < met.count; k++) {
         int32_t v = w->destination[met.event[k]];
@@ -88,19 +105,21 @@ static fr_status open_membership(const fr_window *w, const void *settings, int64
 }
 
 static const fr_option edgebank_options[] = {
-    {"memory", FR_OPTION_CHOICE, "unlimited", "unlimited|window|threshold", 0, 0,
+    {"memory", FR_OPTION_CHOICE, "unlimited", "unlimited|window|duration|threshold", 0, 0,
      offsetof(edgebank_settings, memory), "which pairs are remembered"},
     {"share", FR_OPTION_REAL, "0.15", "SHARE", 0, 1, offsetof(edgebank_settings, share),
-     "memory=window: the most recent share of all events so far"},
+     "memory=window: of all events so far; memory=duration: of the training prefix's duration"},
     {0}};
 const baseline baseline_edgebank = {
     .facts =
         {"edgebank", "1 if the pair is in memory, else 0",
-         "EdgeBank of Poursafaei et al. (2022), as TGB and DGB compute it. memory=unlimited "
-         "remembers "
-         "every pair met so far; window only those met at or after the 0.85 quantile of all event "
-         "times so far (share=0.15); threshold those met at least as often as the average pair. "
-         "Scores are 0 and 1, so ties are real and the tie rule decides the number.",
+         "EdgeBank of Poursafaei et al. (2022), brought up to date before every event. "
+         "memory=unlimited remembers every pair met so far. memory=window (DGB, and TGB at first): "
+         "those met at or after the 0.85 quantile of all event times so far (share=0.15). "
+         "memory=duration (TGB today): those met in the last 0.15 of the training prefix's "
+         "duration, counted back from the latest event. memory=threshold (DGB): those met at least "
+         "as often as the average pair. Scores are 0 and 1, so ties are real and the tie rule "
+         "decides the number.",
          edgebank_options},
     .settings = sizeof(edgebank_settings),
     .open = open_edgebank};

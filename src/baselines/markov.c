@@ -61,10 +61,13 @@ static fr_status observe(void *state, int32_t event, fr_error *err) {
     return FR_OK;
 }
 
-static const void *state_memory(void *state, size_t *bytes) {
-    markov *m = state;
-    *bytes = (size_t)m->w->destinations * sizeof *m->tail;
-    return m->tail;
+static uint64_t fingerprint(const void *state) {
+    const markov *m = state;
+    uint64_t hash = baseline_hash(0, m->tail, (size_t)m->w->destinations * sizeof *m->tail);
+    hash = baseline_hash(hash, m->last, (size_t)m->w->sources * sizeof *m->last);
+    for (int32_t v = 0; v < m->w->destinations; v++)
+        hash = baseline_hash(hash, m->rows[v].at, m->rows[v].count * sizeof *m->rows[v].at);
+    return hash;
 }
 
 static void close_markov(void *state) {
@@ -84,7 +87,7 @@ static fr_status open_markov(const fr_window *w, const void *settings, int64_t s
     *out = (fr_scorer){.state = m,
                        .score = score,
                        .observe = observe,
-                       .memory = state_memory,
+                       .fingerprint = fingerprint,
                        .close = close_markov};
     TRY(TAKE(&m->memory, m->tail, w->destinations, err));
     TRY(TAKE(&m->memory, m->list, w->destinations, err));

@@ -5,106 +5,135 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- running count ---- */
+
 typedef struct popularity {
     const fr_window *w;
     arena memory;
-    float *tail; /* [destinations] running counts */
-    double
-        *weight; /* [destinations] sum over events of exp(decay * (t_j - reference)); recent only */
-    double decay, reference;
+    float *count; /* [destinations] */
 } popularity;
-
-static void close_popularity(void *state) {
-    popularity *p = state;
-    arena_free(&p->memory);
-    free(p);
-}
-
-static const void *tail_memory(void *state, size_t *bytes) {
-    popularity *p = state;
-    *bytes = (size_t)p->w->destinations * (p->weight ? sizeof *p->weight : sizeof *p->tail);
-    return p->weight ? (const void *)p->weight : p->tail;
-}
-
-static fr_status open_state(const fr_window *w, popularity **out, fr_error *err) {
-    TRY(ALLOCATE(*out, 1, err));
-    (*out)->w = w;
-    return TAKE(&(*out)->memory, (*out)->tail, w->destinations, err);
-}
-
-/* ---- running count ---- */
 
 static fr_status score_count(void *state, const fr_query *query, int worker, float *scores,
                              fr_error *err) {
     (void)query, (void)worker, (void)err;
     const popularity *p = state;
-    memcpy(scores, p->tail, (size_t)p->w->destinations * sizeof *scores);
+    memcpy(scores, p->count, (size_t)p->w->destinations * sizeof *scores);
     return FR_OK;
 }
 
 static fr_status observe_count(void *state, int32_t event, fr_error *err) {
     (void)err;
     popularity *p = state;
-    p->tail[p->w->destination[event]] += 1;
+    p->count[p->w->destination[event]] += 1;
     return FR_OK;
+}
+
+static uint64_t fingerprint_count(const void *state) {
+    const popularity *p = state;
+    return baseline_hash(0, p->count, (size_t)p->w->destinations * sizeof *p->count);
+}
+
+static void close_count(void *state) {
+    popularity *p = state;
+    arena_free(&p->memory);
+    free(p);
 }
 
 static fr_status open_count(const fr_window *w, const void *settings, int64_t seed, fr_scorer *out,
                             fr_error *err) {
     (void)settings, (void)seed;
-    popularity *p = NULL;
-    fr_status status = baseline_check_positions(w, err);
-    if (!status) status = open_state(w, &p, err);
+    popularity *p;
+    TRY(baseline_check_positions(w, err));
+    TRY(ALLOCATE(p, 1, err));
+    p->w = w;
     *out = (fr_scorer){.state = p,
                        .score = score_count,
                        .observe = observe_count,
-                       .memory = tail_memory,
-                       .close = close_popularity};
-    return status;
+                       .fingerprint = fingerprint_count,
+                       .close = close_count};
+    return TAKE(&p->memory, p->count, w->destinations, err);
 }
 
-/* ---- decayed count ---- */
+/* ---- decayed count ----
+ *
+ * Time weakens all counts alike, so their order changes only when one of them grows. Destinations
+ * are therefore kept sorted by the logarithm of their count, and scores are places in that order:
+ * whatever the half-life, nothing is lost to float32. A destination that grows moves up step by
+ * step; few steps, since those that grow are mostly near the top already. */
+
+typedef struct recent {
+    const fr_window *w;
+    arena memory;
+    double decay;
+    double *heat;   /* [destinations] log of the sum of exp(decay * t_j); -INFINITY = none yet */
+    int32_t *order; /* [destinations] ascending by heat */
+    int32_t *place; /* [destinations] of each in `order` */
+    float *score;   /* [destinations] place of the first one with equal heat */
+} recent;
 
 static fr_status score_recent(void *state, const fr_query *query, int worker, float *scores,
                               fr_error *err) {
-    (void)worker, (void)err;
-    const popularity *p = state;
-    double now = exp(-p->decay * (query->time - p->reference));
-    for (int32_t v = 0; v < p->w->destinations; v++)
-        scores[v] = p->weight[v] > 0 ? (float)(p->weight[v] * now) : -1;
+    (void)query, (void)worker, (void)err;
+    const recent *r = state;
+    memcpy(scores, r->score, (size_t)r->w->destinations * sizeof *scores);
     return FR_OK;
 }
 
 static fr_status observe_recent(void *state, int32_t event, fr_error *err) {
     (void)err;
-    popularity *p = state;
-    double time = window_time(p->w, event);
-    if (p->decay * (time - p->reference) > 500) { /* long before exp overflows */
-        double scale = exp(-p->decay * (time - p->reference));
-        for (int32_t v = 0; v < p->w->destinations; v++) {
-            if (p->weight[v] <= 0) continue;
-            double moved = p->weight[v] * scale;
-            p->weight[v] = moved > 1e-300 ? moved : 1e-300; /* once seen stays above never seen */
-        }
-        p->reference = time;
+    recent *r = state;
+    int32_t v = r->w->destination[event], from = r->place[v], at = from;
+    double heat = baseline_heat(r->heat[v], r->decay * window_time(r->w, event));
+    r->heat[v] = heat;
+    for (; at + 1 < r->w->destinations && r->heat[r->order[at + 1]] <= heat; at++) {
+        r->order[at] = r->order[at + 1];
+        r->place[r->order[at]] = at;
     }
-    p->weight[p->w->destination[event]] += exp(p->decay * (time - p->reference));
+    r->order[at] = v;
+    r->place[v] = at;
+    for (int32_t k = from; k <= at; k++) { /* those above are hotter than v: nothing new */
+        bool tied = k && r->heat[r->order[k - 1]] == r->heat[r->order[k]];
+        r->score[r->order[k]] = tied ? r->score[r->order[k - 1]] : (float)k;
+    }
     return FR_OK;
+}
+
+static uint64_t fingerprint_recent(const void *state) {
+    const recent *r = state;
+    size_t n = (size_t)r->w->destinations;
+    uint64_t hash = baseline_hash(0, r->heat, n * sizeof *r->heat);
+    hash = baseline_hash(hash, r->order, n * sizeof *r->order);
+    return baseline_hash(hash, r->score, n * sizeof *r->score);
+}
+
+static void close_recent(void *state) {
+    recent *r = state;
+    arena_free(&r->memory);
+    free(r);
 }
 
 static fr_status open_recent(const fr_window *w, const void *settings, int64_t seed, fr_scorer *out,
                              fr_error *err) {
     (void)seed;
-    popularity *p = NULL;
-    fr_status status = open_state(w, &p, err);
-    if (!status) status = TAKE(&p->memory, p->weight, w->destinations, err);
-    if (p) p->decay = baseline_decay(w, ((const decay_settings *)settings)->half_life);
-    *out = (fr_scorer){.state = p,
+    recent *r;
+    TRY(baseline_check_positions(w, err));
+    TRY(ALLOCATE(r, 1, err));
+    r->w = w;
+    r->decay = baseline_decay(w, ((const decay_settings *)settings)->half_life);
+    *out = (fr_scorer){.state = r,
                        .score = score_recent,
                        .observe = observe_recent,
-                       .memory = tail_memory,
-                       .close = close_popularity};
-    return status;
+                       .fingerprint = fingerprint_recent,
+                       .close = close_recent};
+    TRY(TAKE(&r->memory, r->heat, w->destinations, err));
+    TRY(TAKE(&r->memory, r->order, w->destinations, err));
+    TRY(TAKE(&r->memory, r->place, w->destinations, err));
+    TRY(TAKE(&r->memory, r->score, w->destinations, err));
+    for (int32_t v = 0; v < w->destinations; v++) {
+        r->heat[v] = -INFINITY;
+        r->order[v] = r->place[v] = v;
+    }
+    return FR_OK;
 }
 
 const baseline baseline_popularity = {
@@ -116,10 +145,11 @@ const baseline baseline_popularity = {
     .open = open_count};
 
 const baseline baseline_recent_popularity = {
-    .facts = {"recent-popularity", "how often the destination has occurred lately",
-              "As popularity, but an event counts 2^(-age / half-life), so the score is the "
-              "destination's "
-              "present rate. Destinations that have never occurred come last.",
-              baseline_decay_options},
+    .facts =
+        {"recent-popularity", "how often the destination has occurred lately",
+         "As popularity, but an event counts 2^(-age / half-life), so destinations are ordered "
+         "by their present rate; the score is the place in that order. Destinations that have "
+         "never occurred come last and tie.",
+         baseline_decay_options},
     .settings = sizeof(decay_settings),
     .open = open_recent};

@@ -53,19 +53,17 @@ static fr_status observe(void *state, int32_t event, fr_error *err) {
     recency *r = state;
     int32_t v = r->w->destination[event];
     r->tail[v] = (float)event;
-    if (r->heat) { /* log(exp(a) + exp(b)) with the larger taken out; b is never the smaller by much
-                    */
+    if (r->heat) {
         double *heat = &r->heat[window_pair(r->w, r->w->source[event], v)];
-        double fresh = r->decay * window_time(r->w, event);
-        *heat = isfinite(*heat) ? fresh + log1p(exp(*heat - fresh)) : fresh;
+        *heat = baseline_heat(*heat, r->decay * window_time(r->w, event));
     }
     return FR_OK;
 }
 
-static const void *state_memory(void *state, size_t *bytes) {
-    recency *r = state;
-    *bytes = (size_t)r->w->destinations * sizeof *r->tail;
-    return r->tail;
+static uint64_t fingerprint(const void *state) {
+    const recency *r = state;
+    uint64_t hash = baseline_hash(0, r->tail, (size_t)r->w->destinations * sizeof *r->tail);
+    return r->heat ? baseline_hash(hash, r->heat, (size_t)r->w->pairs * sizeof *r->heat) : hash;
 }
 
 static void close_recency(void *state) {
@@ -85,7 +83,7 @@ static fr_status open_own(const fr_window *w, own_order order, double decay, fr_
     *out = (fr_scorer){.state = r,
                        .score = score,
                        .observe = observe,
-                       .memory = state_memory,
+                       .fingerprint = fingerprint,
                        .close = close_recency};
     int32_t longest = 0;
     for (int32_t u = 0; u < w->sources; u++) {

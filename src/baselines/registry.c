@@ -2,6 +2,8 @@
 #define _GNU_SOURCE
 #include "baselines/baseline.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,5 +94,17 @@ const fr_option baseline_decay_options[] = {
 
 double baseline_decay(const fr_window *w, double half_life) {
     if (half_life <= 0) half_life = window_time(w, w->train - 1) / 20;
-    return half_life > 0 ? 0.69314718055994531 / half_life : 0;
+    double most = DBL_MAX / 4 / (1 + window_time(w, w->events - 1));
+    return half_life > 0 ? fmin(0.69314718055994531 / half_life, most) : 0;
+}
+
+double baseline_heat(double heat, double fresh) {
+    return fmax(heat, fresh + log1p(exp(heat - fresh))); /* fresh is never the smaller by much */
+}
+
+uint64_t baseline_hash(uint64_t hash, const void *bytes, size_t size) {
+    const unsigned char *at = bytes; /* FNV-1a */
+    hash ^= 0xcbf29ce484222325u;
+    for (size_t i = 0; i < size; i++) hash = (hash ^ at[i]) * 0x100000001b3u;
+    return hash;
 }

@@ -4,38 +4,48 @@
 #include <math.h>
 #include <string.h>
 
-fr_status board_fill(board_row *row, const char *name, const fr_ranking *ranking, fr_error *err) {
-    static const char *const names[] = {"mrr",        "hits@10",  "all-seen", "all-unseen",
-                                        "tie-spread", "coverage", "ties"};
+const board_shape board_standard = {10, 20};
+
+fr_status board_fill(board_row *row, const char *name, const fr_ranking *ranking, board_shape shape,
+                     const fr_context *context, fr_error *err) {
+    char hits[32];
+    const char *const names[] = {"mrr",        hits,       "all-seen", "all-unseen",
+                                 "tie-spread", "coverage", "ties",     "ranked"};
     enum { COUNT = sizeof names / sizeof *names };
     fr_ranking_facts f = fr_ranking_get(ranking);
     fr_metric_value m[COUNT];
     fr_expected expected;
-    static const int64_t twenty[] = {20};
-    fr_sampling sampling = {.sampler = "uniform", .oov = f.oov, .k = twenty, .k_count = 1};
+    fr_sampling sampling = {.sampler = "uniform", .oov = f.oov, .k = &shape.k, .k_count = 1};
+    (void)snprintf(hits, sizeof hits, "hits@%lld", (long long)shape.hits);
     fr_status status = fr_metrics_compute(f.records, f.count, f.oov, names, COUNT, m, err);
-    if (!status) status = fr_expected_compute(f.records, f.count, &sampling, NULL, &expected, err);
+    if (!status)
+        status = fr_expected_compute(f.records, f.count, &sampling, context, &expected, err);
     if (status) return status;
     *row = (board_row){.mrr = m[0].value,
-                       .hits10 = m[1].value,
-                       .expected20 = expected.mrr,
+                       .hits = m[1].value,
+                       .expected = expected.mrr,
                        .all_seen = m[2].value,
                        .all_unseen = m[3].value,
                        .coverage = m[5].value,
-                       .ranked = m[0].events,
+                       .ranked = (int64_t)m[7].value,
                        .ties = (int64_t)m[6].value,
                        .tie_spread = m[4].value};
-    (void)snprintf(row->name, sizeof row->name, "%s", name);
+    size_t n = strlen(name), most = sizeof row->name - 1;
+    (void)snprintf(row->name, sizeof row->name, "%s%s", n > most ? "..." : "",
+                   n > most ? name + n - (most - 3) : name);
     return FR_OK;
 }
 
 static double number(const board_row *row, int column) {
-    const double all[] = {row->mrr, row->hits10, row->expected20, row->all_seen, row->all_unseen};
+    const double all[] = {row->mrr, row->hits, row->expected, row->all_seen, row->all_unseen};
     return all[column];
 }
 
-void board_print(const board_row *rows, int count) {
-    static const char *const titles[] = {"MRR", "Hits@10", "Expected-20", "All-seen", "All-unseen"};
+void board_print(const board_row *rows, int count, board_shape shape) {
+    char hits[32], expected[32];
+    const char *const titles[] = {"MRR", hits, expected, "All-seen", "All-unseen"};
+    (void)snprintf(hits, sizeof hits, "Hits@%lld", (long long)shape.hits);
+    (void)snprintf(expected, sizeof expected, "Expected-%lld", (long long)shape.k);
     enum { COLUMNS = sizeof titles / sizeof *titles };
     double best[COLUMNS];
     int width = 6;

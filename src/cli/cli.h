@@ -51,7 +51,8 @@ extern const fr_option cli_seed_options[];
 /* What a command gets. Everything in it belongs to the frame. */
 typedef struct cli_call {
     const struct cli_command *command;
-    char **argument; /* the positional ones, as many as the synopsis allows */
+    const char *program; /* how the tool was called: "fullrank", "build/fullrank" */
+    char **argument;     /* the positional ones, as many as the synopsis allows */
     int arguments;
     void *settings[CLI_MAX_GROUPS]; /* of group i: const fr_import *import = call->settings[0]; */
     cli_common common;
@@ -150,6 +151,8 @@ void cli_pair(const char *key, const char *format, ...) __attribute__((format(pr
 
 /* A JSON number, null if it is not finite. */
 json_t *cli_json_real(double x);
+/* A JSON string of any bytes, such as a path: '?' for what is not ASCII if it is not UTF-8. */
+json_t *cli_json_text(const char *text);
 /* Prints `root` to stdout, indented by 2, and drops it; NULL (a failed construction) is reported as
  * out of memory. Every number has the fewest digits, from 15 on, that give back the same bits.
  * Returns an exit code. */

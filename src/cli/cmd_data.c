@@ -2,6 +2,7 @@
 #include "cli.h"
 
 #include <math.h>
+#include <string.h>
 
 /* ---- Options ---- */
 
@@ -10,24 +11,17 @@ typedef struct output_settings {
     bool force;
 } output_settings;
 
-#define OUTPUT_OPTIONS(word, what)                                                                 \
-    {                                                                                              \
-        {"output", FR_OPTION_TEXT, "", word, 0, 0, offsetof(output_settings, output), what},       \
-            {"force",                                                                              \
-             FR_OPTION_FLAG,                                                                       \
-             "no",                                                                                 \
-             "",                                                                                   \
-             0,                                                                                    \
-             0,                                                                                    \
-             offsetof(output_settings, force),                                                     \
-             "replace an output that exists, if it was made by this tool"},                        \
-        {                                                                                          \
-            0                                                                                      \
-        }                                                                                          \
-    }
+// clang-format off
+#define OUTPUT_OPTIONS(word, what, force_help) { \
+    {"output", FR_OPTION_TEXT, "", word, 0, 0, offsetof(output_settings, output), what}, \
+    {"force", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(output_settings, force), force_help}, \
+    {0}}
+// clang-format on
 
-static const fr_option directory_options[] = OUTPUT_OPTIONS("DIR", "the directory to make");
-static const fr_option file_options[] = OUTPUT_OPTIONS("FILE", "the file to write");
+static const fr_option directory_options[] = OUTPUT_OPTIONS(
+    "DIR", "the directory to make", "replace an output that exists, if it was made by this tool");
+static const fr_option file_options[] =
+    OUTPUT_OPTIONS("FILE", "the file to write", "replace the file if it exists");
 
 #define DIRECTORY_GROUP                                                                            \
     { "Output", directory_options, sizeof(output_settings) }
@@ -44,9 +38,10 @@ int cli_report_stream(cli_call *call, const char *path) {
     fr_stream_facts f = fr_stream_get(stream);
     int code = CLI_OK;
     if (call->common.json)
-        code = cli_print_json(json_pack("{s:s, s:I, s:I, s:I, s:I, s:s}", "output", path, "events",
-                                        (json_int_t)f.events, "sources", (json_int_t)f.sources,
-                                        "destinations", (json_int_t)f.destinations, "feature_width",
+        code = cli_print_json(json_pack("{s:o, s:I, s:I, s:I, s:I, s:s}", "output",
+                                        cli_json_text(path), "events", (json_int_t)f.events,
+                                        "sources", (json_int_t)f.sources, "destinations",
+                                        (json_int_t)f.destinations, "feature_width",
                                         (json_int_t)f.feature_width, "sha256", f.sha256));
     else
         (void)printf("%s: %s events of %s sources and %s destinations, %s features each\n", path,
@@ -166,10 +161,21 @@ static const char *order_word(const info *i) {
     return i->protocol->order == FR_ORDER_STRICT ? "strict" : "stream";
 }
 
+/* "fixed", "time" or "file", whose path then goes to *path; else that is NULL. */
+static const char *catalog_kind(const info *i, const char **path) {
+    const char *catalog = i->protocol->catalog;
+    *path = NULL;
+    if (!catalog || !strcmp(catalog, "fixed")) return "fixed";
+    if (!strcmp(catalog, "time")) return "time";
+    *path = catalog;
+    return "file";
+}
+
 static int print_json(const info *i) {
     const fr_stream_facts *s = &i->stream;
     const fr_window_facts *w = &i->window;
     const fr_facts *f = &i->facts;
+    const char *file, *kind = catalog_kind(i, &file);
     json_t *root = json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:b, s:s}", "name", s->name,
                              "sha256", s->sha256, "events", (json_int_t)s->events, "sources",
                              (json_int_t)s->sources, "destinations", (json_int_t)s->destinations,
@@ -188,18 +194,19 @@ static int print_json(const info *i) {
         json_pack("{s:I, s:I, s:o, s:o, s:o}", "eligible", (json_int_t)f->eligible, "repeated",
                   (json_int_t)f->eligible_repeated, "p1", cli_json_real(f->p1), "q1",
                   cli_json_real(f->q1), "beta_star", cli_json_real(f->beta_star));
+    json_t *catalog = json_pack("{s:s, s:I, s:s}", "kind", kind, "size",
+                                (json_int_t)w->catalog_size, "sha256", w->catalog_sha256);
+    if (catalog && file) (void)json_object_set_new(catalog, "file", cli_json_text(file));
     json_t *rest = json_pack(
-        "{s:o, s:{s:s, s:I, s:s}, s:{s:I, s:o}, s:I, s:I, s:I, s:{s:I, s:o}, s:o, s:{s:I, s:I}, "
+        "{s:o, s:o, s:{s:I, s:o}, s:I, s:I, s:I, s:{s:I, s:o}, s:o, s:{s:I, s:I}, "
         "s:o, s:{s:I, s:I}}",
-        "window", window, "catalog", "kind", i->protocol->catalog, "size",
-        (json_int_t)w->catalog_size, "sha256", w->catalog_sha256, "coverage", "events",
-        (json_int_t)f->covered, "share", cli_json_real((double)f->covered / (double)w->test),
-        "repeated", (json_int_t)f->repeated, "new", (json_int_t)f->new_, "tied_times",
-        (json_int_t)f->tied_times, "time_available", "ranked", (json_int_t)f->available_ranked,
-        "mean_size", cli_json_real(f->available_size), "shape", shape, "diagnostic_window",
-        "events", (json_int_t)f->diagnostic_events, "catalog_size",
-        (json_int_t)f->diagnostic_catalog, "minimal", minimal, "membership", "repeated",
-        (json_int_t)f->membership_repeated, "new", (json_int_t)f->membership_new);
+        "window", window, "catalog", catalog, "coverage", "events", (json_int_t)f->covered, "share",
+        cli_json_real((double)f->covered / (double)w->test), "repeated", (json_int_t)f->repeated,
+        "new", (json_int_t)f->new_, "tied_times", (json_int_t)f->tied_times, "time_available",
+        "ranked", (json_int_t)f->available_ranked, "mean_size", cli_json_real(f->available_size),
+        "shape", shape, "diagnostic_window", "events", (json_int_t)f->diagnostic_events,
+        "catalog_size", (json_int_t)f->diagnostic_catalog, "minimal", minimal, "membership",
+        "repeated", (json_int_t)f->membership_repeated, "new", (json_int_t)f->membership_new);
     if (!root || !rest || json_object_update(root, rest)) {
         json_decref(root);
         root = NULL;
@@ -231,8 +238,9 @@ static void print_text(const info *i) {
              f->destinations_per_source);
     cli_pair("destinations", "%s, popularity Gini %.3f", cli_count(w->destinations).s,
              f->popularity_gini);
-    cli_pair("catalog", "%s, %s destinations, sha256 %.12s", i->protocol->catalog,
-             cli_count(w->catalog_size).s, w->catalog_sha256);
+    const char *file, *kind = catalog_kind(i, &file);
+    cli_pair("catalog", "%s%s%s, %s destinations, sha256 %.12s", kind, file ? " " : "",
+             file ? file : "", cli_count(w->catalog_size).s, w->catalog_sha256);
     cli_pair("coverage", "%s of %s test events (%s)", cli_count(f->covered).s, cli_count(w->test).s,
              cli_share((double)f->covered, (double)w->test).s);
     cli_pair("repeated positives", "%s (%s)", cli_count(f->repeated).s,

@@ -2,6 +2,7 @@
  * first to see how the library is used. */
 #include "board.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -83,7 +84,8 @@ static fr_status rank_scorer(demo *d, const char *spec, const char *name, fr_err
     status = fr_scorer_open(spec, d->window, 1, d->context, &scorer, err);
     if (!status) status = fr_rank_run(d->window, &scorer, &settings, d->context, &ranking, err);
     if (!status) status = fr_ranking_save(ranking, path, true, err);
-    if (!status) status = board_fill(&d->rows[d->count++], name, ranking, err);
+    if (!status)
+        status = board_fill(&d->rows[d->count++], name, ranking, board_standard, d->context, err);
     fr_ranking_close(ranking);
     fr_scorer_close(&scorer);
     fr_options_free(fr_rank_options, &settings);
@@ -120,23 +122,51 @@ static fr_status run_all(demo *d, fr_error *err) {
     return status;
 }
 
+/* Has a demo been here before? Its stream tells. */
+static bool is_demo(const char *path) {
+    char manifest[4096];
+    (void)snprintf(manifest, sizeof manifest, "%s/stream/manifest.json", path);
+    json_t *root = json_load_file(manifest, 0, NULL);
+    bool synthetic = json_is_object(json_object_get(root, "synth"));
+    json_decref(root);
+    return synthetic;
+}
+
+static bool is_empty(const char *path) {
+    DIR *folder = opendir(path);
+    if (!folder) return false;
+    int entries = 0;
+    while (readdir(folder)) entries++;
+    (void)closedir(folder);
+    return entries <= 2; /* "." and ".." */
+}
+
+/* Makes the directory; one that exists must be empty or of an earlier demo. */
+static int make_directory(const char *path) {
+    if (!mkdir(path, 0777)) return CLI_OK;
+    if (errno != EEXIST)
+        cli_error("%s: directory cannot be made: %s", path, strerror(errno));
+    else if (is_empty(path) || is_demo(path))
+        return CLI_OK;
+    else
+        cli_error("%s: exists and is not of an earlier demo; name another place with -o", path);
+    return CLI_FAILED;
+}
+
 static int run_demo(cli_call *call) {
     demo d = {.settings = call->settings[0], .context = &call->context};
     fr_error err = {0};
-    if (mkdir(d.settings->output, 0777) && errno != EEXIST) {
-        cli_error("%s: directory cannot be made: %s", d.settings->output, strerror(errno));
-        return CLI_FAILED;
-    }
+    if (make_directory(d.settings->output)) return CLI_FAILED;
     fr_status status = run_all(&d, &err);
     int code = cli_report(status, &err);
     if (!status) {
         cli_terminal_clear();
-        board_print(d.rows, d.count);
+        board_print(d.rows, d.count, board_standard);
         (void)printf(
             "\nThe oracle knows the distribution the events were drawn from: no scorer can do "
             "better in\nexpectation. Stream and rank records are in %s; for more of them:\n"
-            "  fullrank metrics %s/recency.npy --sampler tgb-mix-100,popularity-100\n",
-            d.settings->output, d.settings->output);
+            "  %s metrics %s/recency.npy --sampler tgb-mix-100,popularity-100\n",
+            d.settings->output, call->program, d.settings->output);
     }
     fr_window_close(d.window);
     fr_window_close(d.diagnostic);

@@ -2,8 +2,10 @@
 #include "board.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MOST_NUMBERS = 64, MOST_SAMPLERS = 16 };
@@ -63,149 +65,192 @@ static bool parse_numbers(const char *option, const char *text, int most, number
     return true;
 }
 
+/* The definition whose name is closest to what was typed, without a number at its end; NULL if none
+ * is close. */
+static const char *nearest(const char *typed, const fr_definition *(*get)(int index)) {
+    enum { MOST = 64 };
+    fr_option table[MOST] = {0};
+    char name[64];
+    (void)snprintf(name, sizeof name, "%s", typed);
+    size_t n = strlen(name), digits = n;
+    while (digits && strchr("0123456789", name[digits - 1])) digits--;
+    if (digits && digits < n && strchr("-@", name[digits - 1])) name[digits - 1] = 0;
+    for (int i = 0; i < MOST - 1 && get(i); i++) table[i].key = get(i)->name;
+    return fr_options_nearest(table, name);
+}
+
 /* One --sampler with the numbers of negatives it is asked for. */
 typedef struct sampler_choice {
     const fr_definition *sampler;
     numbers k;
 } sampler_choice;
 
-static bool parse_samplers(const char *text, const numbers *k, sampler_choice *out, int *count) {
-    char copy[1024], *rest = copy;
+static int add_sampler(const char *word, const numbers *k, sampler_choice *out, int *count) {
+    int64_t number = 0;
+    const fr_definition *sampler = fr_sampler_find(word, &number);
+    const char *near = sampler ? NULL : nearest(word, fr_sampler_get);
+    if (near) return cli_usage("option sampler: unknown sampler %s, did you mean %s?", word, near);
+    if (!sampler)
+        return cli_usage("option sampler: unknown sampler %s (`metrics --help samplers` lists "
+                         "them)",
+                         word);
+    if (*count == MOST_SAMPLERS)
+        return cli_usage("option sampler: %s is one too many, expected at most %d", word,
+                         MOST_SAMPLERS);
+    out[(*count)++] = (sampler_choice){sampler, number ? (numbers){{number}, 1} : *k};
+    return CLI_OK;
+}
+
+static int parse_samplers(const char *text, const numbers *k, sampler_choice *out, int *count) {
+    char *copy = strdup(text ? text : ""), *rest = copy;
+    int code = CLI_OK;
     *count = 0;
-    if (!text) return true;
-    (void)snprintf(copy, sizeof copy, "%s", text);
-    for (char *word; (word = strsep(&rest, ","));) {
-        int64_t number = 0;
-        const fr_definition *sampler = fr_sampler_find(word, &number);
-        if (!sampler || *count == MOST_SAMPLERS) {
-            (void)cli_usage("option sampler: %s %s (`metrics --help samplers` lists them)",
-                            sampler ? "too many before" : "unknown sampler", word);
-            return false;
-        }
-        sampler_choice *choice = &out[(*count)++];
-        choice->sampler = sampler;
-        choice->k = *k;
-        if (number) choice->k = (numbers){{number}, 1};
-    }
-    return true;
+    for (char *word; copy && *copy && !code && (word = strsep(&rest, ","));)
+        code = add_sampler(word, k, out, count);
+    free(copy);
+    return code;
 }
 
 /* ---- One ranking ---- */
 
 typedef struct request {
     numbers k, hits;
-    sampler_choice samplers[MOST_SAMPLERS]; /* [0] is uniform */
+    sampler_choice samplers[MOST_SAMPLERS + 1]; /* [0] is uniform */
     int sampler_count, small;
     int64_t draws;
     const fr_context *context;
 } request;
 
-/* {"20": {"mrr": ..., "hits10": ..., "sd": ..., "events": ...}} */
-static json_t *expected_json(const fr_ranking_facts *f, const request *r,
-                             const sampler_choice *choice, fr_status *status, fr_error *err) {
+/* A metric, and its key in JSON. */
+typedef struct keyed_metric {
+    const char *metric, *key;
+} keyed_metric;
+static const keyed_metric plain[] = {{"mrr", "mrr"},
+                                     {"ranked", "ranked"},
+                                     {"coverage", "coverage"},
+                                     {"ties", "ties"},
+                                     {"all-seen", "all_seen"},
+                                     {"all-unseen", "all_unseen"},
+                                     {"mrr-repeated", "mrr_repeated"},
+                                     {"mrr-new", "mrr_new"},
+                                     {"mrr-adjusted", "mrr_adjusted"},
+                                     {"mrr-available", "mrr_available"},
+                                     {"mean-rank", "mean_rank"},
+                                     {"median-rank", "median_rank"},
+                                     {"tie-spread", "tie_spread"}},
+                          rules[] = {{"mrr", "average"},
+                                     {"mrr-optimistic", "optimistic"},
+                                     {"mrr-pessimistic", "pessimistic"},
+                                     {"mrr-random-ties", "random"}};
+enum { PLAIN = sizeof plain / sizeof *plain, RULES = sizeof rules / sizeof *rules };
+
+/* Everything computed from one ranking, before it is printed in one form or another. */
+typedef struct result {
+    const char *path;
+    fr_ranking *ranking;
+    board_row row;
+    fr_metric_value plain[PLAIN], rules[RULES], hits[MOST_NUMBERS];
+    fr_expected expected[MOST_SAMPLERS + 1][MOST_NUMBERS]; /* as request.samplers and their k */
+    fr_draws drawn[MOST_NUMBERS];                          /* of the first sampler, if asked for */
+} result;
+
+static fr_status compute_metrics(result *out, const request *r, fr_error *err) {
+    fr_ranking_facts f = fr_ranking_get(out->ranking);
+    const char *name[MOST_NUMBERS];
+    char hits[MOST_NUMBERS][24];
+    for (int i = 0; i < PLAIN; i++) name[i] = plain[i].metric;
+    fr_status status = fr_metrics_compute(f.records, f.count, f.oov, name, PLAIN, out->plain, err);
+    for (int i = 0; i < RULES; i++) name[i] = rules[i].metric;
+    if (!status)
+        status = fr_metrics_compute(f.records, f.count, f.oov, name, RULES, out->rules, err);
+    for (int i = 0; i < r->hits.count; i++) {
+        (void)snprintf(hits[i], sizeof hits[i], "hits@%lld", (long long)r->hits.at[i]);
+        name[i] = hits[i];
+    }
+    if (!status)
+        status = fr_metrics_compute(f.records, f.count, f.oov, name, r->hits.count, out->hits, err);
+    return status;
+}
+
+static fr_status compute(result *out, const request *r, board_shape shape, fr_error *err) {
     static const int64_t ten[] = {10};
-    fr_expected e[MOST_NUMBERS];
-    fr_sampling sampling = {.sampler = choice->sampler->name,
-                            .small = r->small,
-                            .oov = f->oov,
-                            .k = choice->k.at,
-                            .k_count = choice->k.count,
-                            .hits = ten,
-                            .hits_count = 1};
-    *status = fr_expected_compute(f->records, f->count, &sampling, r->context, e, err);
-    fr_draws drawn[MOST_NUMBERS];
-    bool draw = r->draws && choice == &r->samplers[0];
-    if (!*status && draw)
-        *status = fr_draws_compute(f->records, f->count, &sampling, 1, r->draws, r->context, drawn,
-                                   NULL, err);
-    if (*status) return NULL;
-    json_t *root = json_object();
-    for (int i = 0; i < choice->k.count; i++) {
-        if (!e[i].events) continue; /* K larger than every pool */
+    fr_ranking_facts f = fr_ranking_get(out->ranking);
+    fr_status status = board_fill(&out->row, f.scorer, out->ranking, shape, r->context, err);
+    if (!status) status = compute_metrics(out, r, err);
+    for (int s = 0; !status && s < r->sampler_count; s++) {
+        const sampler_choice *choice = &r->samplers[s];
+        fr_sampling sampling = {.sampler = choice->sampler->name,
+                                .small = r->small,
+                                .oov = f.oov,
+                                .k = choice->k.at,
+                                .k_count = choice->k.count,
+                                .hits = ten,
+                                .hits_count = 1};
+        status =
+            fr_expected_compute(f.records, f.count, &sampling, r->context, out->expected[s], err);
+        if (!status && s == 0 && r->draws)
+            status = fr_draws_compute(f.records, f.count, &sampling, 1, r->draws, r->context,
+                                      out->drawn, NULL, err);
+    }
+    return status;
+}
+
+/* ---- JSON ---- */
+
+/* Adds {"20": {"mrr": ..., "hits10": ..., "sd": ..., "events": ...}} for every K that was not
+ * skipped. */
+static void add_expected(json_t *out, const result *from, const request *r, int sampler) {
+    for (int i = 0; i < r->samplers[sampler].k.count; i++) {
+        const fr_expected *e = &from->expected[sampler][i];
+        if (!e->events) continue; /* K larger than every pool */
         char key[24];
-        (void)snprintf(key, sizeof key, "%lld", (long long)e[i].k);
+        (void)snprintf(key, sizeof key, "%lld", (long long)e->k);
         json_t *entry =
-            json_pack("{s:o, s:o, s:o, s:I, s:I}", "mrr", cli_json_real(e[i].mrr), "hits10",
-                      cli_json_real(e[i].hits[0]), "sd", cli_json_real(e[i].sd), "events",
-                      (json_int_t)e[i].events, "ineligible", (json_int_t)e[i].ineligible);
-        if (entry && draw)
+            json_pack("{s:o, s:o, s:o, s:I, s:I}", "mrr", cli_json_real(e->mrr), "hits10",
+                      cli_json_real(e->hits[0]), "sd", cli_json_real(e->sd), "events",
+                      (json_int_t)e->events, "ineligible", (json_int_t)e->ineligible);
+        if (entry && sampler == 0 && r->draws)
             (void)json_object_set_new(entry, "drawn",
                                       json_pack("{s:I, s:o, s:o}", "seeds", (json_int_t)r->draws,
-                                                "mrr", cli_json_real(drawn[i].mrr), "sd",
-                                                cli_json_real(drawn[i].sd)));
-        (void)json_object_set_new(root, key, entry);
+                                                "mrr", cli_json_real(from->drawn[i].mrr), "sd",
+                                                cli_json_real(from->drawn[i].sd)));
+        (void)json_object_set_new(out, key, entry);
     }
-    return root;
 }
 
 /* Everything about one ranking, in the keys scripts rely on. */
-static json_t *ranking_json(const char *path, const fr_ranking *ranking, const request *r,
-                            fr_status *status, fr_error *err) {
-    static const struct {
-        const char *metric, *key;
-    } plain[] = {{"mrr", "mrr"},
-                 {"ranked", "ranked"},
-                 {"coverage", "coverage"},
-                 {"ties", "ties"},
-                 {"all-seen", "all_seen"},
-                 {"all-unseen", "all_unseen"},
-                 {"mrr-repeated", "mrr_repeated"},
-                 {"mrr-new", "mrr_new"},
-                 {"mrr-adjusted", "mrr_adjusted"},
-                 {"mrr-available", "mrr_available"},
-                 {"mean-rank", "mean_rank"},
-                 {"median-rank", "median_rank"},
-                 {"tie-spread", "tie_spread"}},
-      rules[] = {{"mrr", "average"},
-                 {"mrr-optimistic", "optimistic"},
-                 {"mrr-pessimistic", "pessimistic"},
-                 {"mrr-random-ties", "random"}};
-    enum { PLAIN = sizeof plain / sizeof *plain, RULES = sizeof rules / sizeof *rules };
-    const char *names[PLAIN + RULES + MOST_NUMBERS];
-    char hits[MOST_NUMBERS][24];
-    int count = 0;
-    for (int i = 0; i < PLAIN; i++) names[count++] = plain[i].metric;
-    for (int i = 0; i < RULES; i++) names[count++] = rules[i].metric;
-    for (int i = 0; i < r->hits.count; i++) {
-        (void)snprintf(hits[i], sizeof hits[i], "hits@%lld", (long long)r->hits.at[i]);
-        names[count++] = hits[i];
-    }
-    fr_ranking_facts f = fr_ranking_get(ranking);
-    fr_metric_value value[PLAIN + RULES + MOST_NUMBERS];
-    *status = fr_metrics_compute(f.records, f.count, f.oov, names, count, value, err);
-    if (*status) return NULL;
-    json_t *root = json_pack("{s:s, s:s, s:s, s:s}", "file", path, "scorer", f.scorer, "data",
-                             f.data, "protocol", f.protocol);
-    json_t *by_rule = json_object(), *by_hits = json_object(), *sampled = json_object();
+static json_t *result_json(const result *from, const request *r) {
+    fr_ranking_facts f = fr_ranking_get(from->ranking);
+    json_t *root = json_pack("{s:o, s:s, s:s, s:s}", "file", cli_json_text(from->path), "scorer",
+                             f.scorer, "data", f.data, "protocol", f.protocol);
+    json_t *by_rule = json_object(), *by_hits = json_object(), *expected = json_object(),
+           *sampled = json_object();
     for (int i = 0; i < PLAIN; i++) {
         bool whole = !strcmp(plain[i].metric, "ranked") || !strcmp(plain[i].metric, "ties");
         (void)json_object_set_new(root, plain[i].key,
-                                  whole ? json_integer((json_int_t)value[i].value)
-                                        : cli_json_real(value[i].value));
+                                  whole ? json_integer((json_int_t)from->plain[i].value)
+                                        : cli_json_real(from->plain[i].value));
     }
     for (int i = 0; i < RULES; i++)
-        (void)json_object_set_new(by_rule, rules[i].key, cli_json_real(value[PLAIN + i].value));
-    for (int i = 0; i < r->hits.count; i++)
-        (void)json_object_set_new(by_hits, hits[i] + 5,
-                                  cli_json_real(value[PLAIN + RULES + i].value));
+        (void)json_object_set_new(by_rule, rules[i].key, cli_json_real(from->rules[i].value));
+    for (int i = 0; i < r->hits.count; i++) {
+        char key[24];
+        (void)snprintf(key, sizeof key, "%lld", (long long)r->hits.at[i]);
+        (void)json_object_set_new(by_hits, key, cli_json_real(from->hits[i].value));
+    }
+    add_expected(expected, from, r, 0);
+    for (int s = 1; s < r->sampler_count; s++) {
+        const char *name = r->samplers[s].sampler->name;
+        if (!json_object_get(sampled, name))
+            (void)json_object_set_new(sampled, name, json_object());
+        add_expected(json_object_get(sampled, name), from, r, s);
+    }
     (void)json_object_set_new(root, "hits", by_hits);
     (void)json_object_set_new(root, "mrr_by_tie_rule", by_rule);
-    for (int i = 0; !*status && i < r->sampler_count; i++) {
-        json_t *expected = expected_json(&f, r, &r->samplers[i], status, err);
-        if (i == 0)
-            (void)json_object_set_new(root, "expected", expected);
-        else if (expected && json_object_get(sampled, r->samplers[i].sampler->name))
-            (void)json_object_update(json_object_get(sampled, r->samplers[i].sampler->name),
-                                     expected),
-                json_decref(expected);
-        else
-            (void)json_object_set_new(sampled, r->samplers[i].sampler->name, expected);
-    }
+    (void)json_object_set_new(root, "expected", expected);
     (void)json_object_set_new(root, "sampled", sampled);
     return root;
 }
-
-/* ---- Printing ---- */
 
 /* "metric<tab>scorer<tab>value", objects with dots: expected.20.mrr */
 static void print_lines(const char *prefix, const char *scorer, json_t *object) {
@@ -223,36 +268,98 @@ static void print_lines(const char *prefix, const char *scorer, json_t *object) 
     }
 }
 
-/* One table per sampler: rankings down, K across. */
-static void print_samplers(json_t *const *all, const board_row *rows, int count, const request *r) {
-    int width = 6;
-    for (int i = 0; i < count; i++)
-        if ((int)strlen(rows[i].name) > width) width = (int)strlen(rows[i].name);
-    for (int s = 0; s < r->sampler_count; s++) {
-        const sampler_choice *choice = &r->samplers[s];
-        (void)printf("\n%sExpected MRR, %s%s\n%-*s", cli_style(stdout, CLI_BOLD),
-                     choice->sampler->title, cli_style(stdout, CLI_PLAIN), width, "K");
-        for (int k = 0; k < choice->k.count; k++)
-            (void)printf("  %15lld", (long long)choice->k.at[k]);
+/* ---- Tables ---- */
+
+static void print_title(const char *kind, const char *what) {
+    (void)printf("\n%s%s%s%s\n", cli_style(stdout, CLI_BOLD), kind, what,
+                 cli_style(stdout, CLI_PLAIN));
+}
+
+static void print_hits(const result *all, int count, int width, const request *r) {
+    if (!r->hits.count) return;
+    print_title("Hits@k", ", full catalog");
+    (void)printf("%-*s", width, "k");
+    for (int k = 0; k < r->hits.count; k++) (void)printf("  %8lld", (long long)r->hits.at[k]);
+    (void)printf("\n");
+    for (int i = 0; i < count; i++) {
+        (void)printf("%-*s", width, all[i].row.name);
+        for (int k = 0; k < r->hits.count; k++) (void)printf("  %8.4f", all[i].hits[k].value);
         (void)printf("\n");
-        for (int i = 0; i < count; i++) {
-            json_t *by_k =
-                s ? json_object_get(json_object_get(all[i], "sampled"), choice->sampler->name)
-                  : json_object_get(all[i], "expected");
-            (void)printf("%-*s", width, rows[i].name);
-            for (int k = 0; k < choice->k.count; k++) {
-                char key[24], cell[32];
-                (void)snprintf(key, sizeof key, "%lld", (long long)choice->k.at[k]);
-                json_t *e = json_object_get(by_k, key);
-                (void)snprintf(cell, sizeof cell, e ? "%.4f ± %.4f" : "-",
-                               json_number_value(json_object_get(e, "mrr")),
-                               json_number_value(json_object_get(e, "sd")));
-                (void)printf("  %*s", e ? 16 : 15, cell); /* ± is two bytes */
-            }
-            (void)printf("\n");
-        }
     }
+}
+
+enum { CELL = 17 };
+
+/* A cell of a table; ± is two bytes and one column. */
+static void print_cell(double mean, double sd, bool there) {
+    char text[48];
+    (void)snprintf(text, sizeof text, there ? "%.4f ± %.4f" : "-", mean, sd);
+    (void)printf("  %*s", there ? CELL + 1 : CELL, text);
+}
+
+/* How many events count for each K, and of how many. */
+static void print_counted(const result *from, int width, const request *r, int sampler) {
+    (void)printf("%-*s", width, "  counted");
+    for (int k = 0; k < r->samplers[sampler].k.count; k++) {
+        const fr_expected *e = &from->expected[sampler][k];
+        char text[72];
+        (void)snprintf(text, sizeof text, "%s of %s", cli_count(e->events).s,
+                       cli_count(e->events + e->ineligible).s);
+        (void)printf("  %*s", CELL, e->events ? text : "-");
+    }
+    (void)printf("\n");
+}
+
+static bool same_counts(const result *a, const result *b, const request *r, int sampler) {
+    for (int k = 0; k < r->samplers[sampler].k.count; k++) {
+        const fr_expected *x = &a->expected[sampler][k], *y = &b->expected[sampler][k];
+        if (x->events != y->events || x->ineligible != y->ineligible) return false;
+    }
+    return true;
+}
+
+/* One table per sampler: rankings down, K across. */
+static void print_sampler(const result *all, int count, int width, const request *r, int sampler) {
+    const sampler_choice *choice = &r->samplers[sampler];
+    bool drawn = r->draws && sampler == 0, same = true;
+    print_title("Expected MRR, ", choice->sampler->title);
+    (void)printf("A pool smaller than what is drawn from it %s.\n%-*s",
+                 r->small == FR_SMALL_WHOLE ? "is taken whole" : "leaves its event out", width,
+                 "K");
+    for (int k = 0; k < choice->k.count; k++)
+        (void)printf("  %*lld", CELL, (long long)choice->k.at[k]);
+    (void)printf("\n");
+    for (int i = 1; i < count; i++) same = same && same_counts(&all[0], &all[i], r, sampler);
+    for (int i = 0; i < count; i++) {
+        (void)printf("%-*s", width, all[i].row.name);
+        for (int k = 0; k < choice->k.count; k++) {
+            const fr_expected *e = &all[i].expected[sampler][k];
+            print_cell(e->mrr, e->sd, e->events > 0);
+        }
+        (void)printf("\n");
+        if (drawn) (void)printf("%-*s", width, "  drawn");
+        for (int k = 0; drawn && k < choice->k.count; k++)
+            print_cell(all[i].drawn[k].mrr, all[i].drawn[k].sd, all[i].drawn[k].events > 0);
+        if (drawn) (void)printf("\n");
+        if (!same || i == count - 1) print_counted(&all[i], width, r, sampler);
+    }
+}
+
+static void print_tables(const result *all, int count, board_shape shape, const request *r) {
+    board_row *rows = calloc((size_t)count, sizeof *rows);
+    int width = 9; /* of "  counted" */
+    for (int i = 0; rows && i < count; i++) {
+        rows[i] = all[i].row;
+        if ((int)strlen(rows[i].name) > width) width = (int)strlen(rows[i].name);
+    }
+    if (rows) board_print(rows, count, shape);
+    free(rows);
+    print_hits(all, count, width, r);
+    for (int s = 0; s < r->sampler_count; s++) print_sampler(all, count, width, r, s);
     (void)printf("\n± is the standard deviation over evaluation seeds that drawing would add.\n");
+    if (r->draws)
+        (void)printf("drawn: mean and standard deviation over %s seeds, as a check.\n",
+                     cli_count(r->draws).s);
 }
 
 /* ---- Per event ---- */
@@ -272,97 +379,156 @@ static void write_events(FILE *out, const fr_ranking *ranking) {
     }
 }
 
-/* To a temporary name first: the file is there complete or not at all. */
-static int write_per_event(const char *path, bool force, fr_ranking *const *rankings, int count) {
-    char temporary[4096];
-    bool standard = !strcmp(path, "-");
-    if (!standard && !force && !access(path, F_OK)) {
+/* Where the lines go. A file appears complete or not at all, in place of what a symbolic link
+ * points to; devices and pipes are written as they are. */
+typedef struct event_file {
+    char path[PATH_MAX]; /* "" = standard output */
+    bool direct;
+} event_file;
+
+/* Asked before the work: may it be written? */
+static int find_event_file(event_file *out, const char *path, bool force) {
+    struct stat facts;
+    *out = (event_file){0};
+    if (!strcmp(path, "-")) return CLI_OK;
+    bool there = !stat(path, &facts);
+    if (!there && !lstat(path, &facts)) {
+        cli_error("%s: a symbolic link to nothing", path);
+    } else if (there && S_ISDIR(facts.st_mode)) {
+        cli_error("%s: is a directory, expected a file", path);
+    } else if (there && S_ISREG(facts.st_mode) && !force) {
         cli_error("%s: exists; --force replaces it", path);
-        return CLI_FAILED;
+    } else if (there ? !realpath(path, out->path)
+                     : snprintf(out->path, sizeof out->path, "%s", path) >= PATH_MAX) {
+        cli_error("%s: the name cannot be used", path);
+    } else {
+        out->direct = there && !S_ISREG(facts.st_mode);
+        return CLI_OK;
     }
-    (void)snprintf(temporary, sizeof temporary, "%s.tmp-%ld", path, (long)getpid());
-    FILE *out = standard ? stdout : fopen(temporary, "w");
+    return CLI_FAILED;
+}
+
+static int write_per_event(const event_file *file, const result *all, int count) {
+    char temporary[PATH_MAX + 32];
+    bool standard = !file->path[0];
+    (void)snprintf(temporary, sizeof temporary, "%s.tmp-%ld", file->path, (long)getpid());
+    const char *place = file->direct ? file->path : temporary;
+    FILE *out = standard ? stdout : fopen(place, "w");
     bool good = out != NULL;
     if (good) {
         (void)fprintf(out, "scorer\tevent\tsource\tdestination\ttime\tcovered\trepeated\tn\tabove\t"
                            "tied\trank\treciprocal_rank\n");
-        for (int i = 0; i < count; i++) write_events(out, rankings[i]);
+        for (int i = 0; i < count; i++) write_events(out, all[i].ranking);
         if (standard) return CLI_OK; /* main sees to its errors */
         good = !ferror(out);
-        good = !fclose(out) && good && !rename(temporary, path);
+        good = !fclose(out) && good && (file->direct || !rename(temporary, file->path));
     }
     if (good) return CLI_OK;
-    cli_error("%s: cannot be written: %s", path, strerror(errno));
-    (void)unlink(temporary);
+    cli_error("%s: cannot be written: %s", file->path, strerror(errno));
+    if (!file->direct) (void)unlink(temporary);
     return CLI_FAILED;
 }
 
 /* ---- The command ---- */
 
-static int print_all(cli_call *call, const request *r, fr_ranking *const *rankings, json_t **all,
-                     board_row *rows) {
+/* Word number n of a protocol, "key=value", up to a blank or the end; "" behind the last. */
+static const char *protocol_word(const result *from, int n) {
+    const char *at = fr_ranking_get(from->ranking).protocol;
+    for (; n > 0 && *at; n--) {
+        at += strcspn(at, " ");
+        at += *at == ' ';
+    }
+    return at;
+}
+
+/* Names the fields in which any ranking differs from the first. */
+static void warn_of_protocols(const cli_call *call, const result *all, int count) {
+    char fields[512] = "";
+    const char *first;
+    for (int n = 0; *(first = protocol_word(&all[0], n)); n++) {
+        bool differs = false;
+        size_t length = strcspn(first, " ");
+        for (int i = 1; i < count; i++) {
+            const char *other = protocol_word(&all[i], n);
+            differs |= strcspn(other, " ") != length || strncmp(first, other, length) != 0;
+        }
+        size_t used = strlen(fields);
+        if (differs)
+            (void)snprintf(fields + used, sizeof fields - used, "%s%.*s", used ? ", " : "",
+                           (int)strcspn(first, "="), first);
+    }
+    char line[640];
+    (void)snprintf(line, sizeof line,
+                   "these rankings follow different protocols and must not be compared; they "
+                   "differ in: %s",
+                   fields);
+    if (*fields) call->context.log(call->context.user, FR_WARNING, line);
+}
+
+static int print_all(cli_call *call, const request *r, result *all, board_shape shape) {
     const metrics_settings *settings = call->settings[0];
     int count = call->arguments;
-    fr_error err = {0};
-    fr_status status = FR_OK;
-    for (int i = 0; !status && i < count; i++) {
-        fr_ranking_facts f = fr_ranking_get(rankings[i]);
-        all[i] = ranking_json(call->argument[i], rankings[i], r, &status, &err);
-        if (!status) status = board_fill(&rows[i], f.scorer, rankings[i], &err);
-        if (status) cli_error("%s: %s", call->argument[i], err.message);
+    if (!call->common.json && !settings->lines) {
+        print_tables(all, count, shape, r);
+        return CLI_OK;
     }
-    if (status) return CLI_FAILED;
-    cli_terminal_clear();
-    if (settings->per_event) {
-        int code = write_per_event(settings->per_event, settings->force, rankings, count);
-        if (code || !strcmp(settings->per_event, "-")) return code;
+    json_t *list = json_array();
+    for (int i = 0; i < count; i++) {
+        json_t *one = result_json(&all[i], r);
+        if (!call->common.json) print_lines("", fr_ranking_get(all[i].ranking).scorer, one);
+        (void)json_array_append_new(list, one);
     }
-    if (call->common.json) { /* one file: its object; several: an array of them */
-        json_t *root = count == 1 ? json_incref(all[0]) : json_array();
-        for (int i = 0; count > 1 && i < count; i++) (void)json_array_append(root, all[i]);
-        return cli_print_json(root);
-    }
-    for (int i = 0; settings->lines && i < count; i++)
-        print_lines("", fr_ranking_get(rankings[i]).scorer, all[i]);
-    if (settings->lines) return CLI_OK;
-    board_print(rows, count);
-    print_samplers(all, rows, count, r);
-    return CLI_OK;
+    int code = CLI_OK;
+    if (call->common.json) /* one file: its object; several: an array of them */
+        code = cli_print_json(json_incref(count == 1 ? json_array_get(list, 0) : list));
+    json_decref(list);
+    return code;
+}
+
+/* The standard number if it was asked for, else the first one that was. */
+static int64_t column(const numbers *asked, int64_t standard) {
+    for (int i = 0; i < asked->count; i++)
+        if (asked->at[i] == standard) return standard;
+    return asked->count ? asked->at[0] : standard;
 }
 
 static int run_metrics(cli_call *call) {
     const metrics_settings *settings = call->settings[0];
     request r = {.small = settings->small, .draws = settings->draws, .context = &call->context};
+    event_file events;
     if (!parse_numbers("k", settings->k, MOST_NUMBERS, &r.k) ||
         !parse_numbers("hits", settings->hits, MOST_NUMBERS, &r.hits) ||
-        !parse_samplers(settings->sampler, &r.k, r.samplers + 1, &r.sampler_count))
+        parse_samplers(settings->sampler, &r.k, r.samplers + 1, &r.sampler_count))
         return CLI_USAGE;
     r.samplers[0] = (sampler_choice){fr_sampler_find("uniform", NULL), r.k};
     r.sampler_count++;
+    if (settings->per_event && find_event_file(&events, settings->per_event, settings->force))
+        return CLI_FAILED;
+    board_shape shape = {column(&r.hits, board_standard.hits), column(&r.k, board_standard.k)};
 
     int count = call->arguments, code = CLI_OK;
-    fr_ranking **rankings = calloc((size_t)count, sizeof(fr_ranking *));
-    json_t **all = calloc((size_t)count, sizeof(json_t *));
-    board_row *rows = calloc((size_t)count, sizeof *rows);
+    result *all = calloc((size_t)count, sizeof *all);
     fr_error err = {0};
-    if (!rankings || !all || !rows) {
+    if (!all) {
         cli_error("out of memory");
-        code = CLI_FAILED;
+        return CLI_FAILED;
     }
-    for (int i = 0; !code && i < count; i++)
-        code = cli_report(fr_ranking_load(call->argument[i], &rankings[i], &err), &err);
-    for (int i = 1; !code && i < count; i++)
-        if (strcmp(fr_ranking_get(rankings[0]).protocol, fr_ranking_get(rankings[i]).protocol))
-            call->context.log(call->context.user, FR_WARNING,
-                              "these rankings follow different protocols and must not be compared");
-    if (!code) code = print_all(call, &r, rankings, all, rows);
-    for (int i = 0; i < count; i++) {
-        if (rankings) fr_ranking_close(rankings[i]);
-        if (all) json_decref(all[i]);
+    for (int i = 0; !code && i < count; i++) {
+        all[i].path = call->argument[i];
+        code = cli_report(fr_ranking_load(all[i].path, &all[i].ranking, &err), &err);
     }
-    free(rankings);
+    if (!code) warn_of_protocols(call, all, count);
+    for (int i = 0; !code && i < count; i++) {
+        fr_error named = {0};
+        fr_status status = compute(&all[i], &r, shape, &err);
+        (void)snprintf(named.message, sizeof named.message, "%s: %.900s", all[i].path, err.message);
+        code = cli_report(status, &named);
+    }
+    cli_terminal_clear();
+    if (!code && settings->per_event) code = write_per_event(&events, all, count);
+    if (!code && !(settings->per_event && !events.path[0])) code = print_all(call, &r, all, shape);
+    for (int i = 0; i < count; i++) fr_ranking_close(all[i].ranking);
     free(all);
-    free(rows);
     return code;
 }
 
@@ -373,6 +539,9 @@ static int explain(const char *name) {
     if (!metrics && !samplers) {
         const fr_definition *d = fr_metric_find(name, NULL);
         if (!d) d = fr_sampler_find(name, NULL);
+        const char *near = d ? NULL : nearest(name, fr_metric_get);
+        if (!d && !near) near = nearest(name, fr_sampler_get);
+        if (near) return cli_usage("no metric or sampler %s, did you mean %s?", name, near);
         if (!d) return cli_usage("no metric or sampler %s (`metrics --help all` lists them)", name);
         (void)printf("%s%s%s: %s\n", cli_style(stdout, CLI_BOLD), d->name,
                      cli_style(stdout, CLI_PLAIN), d->title);

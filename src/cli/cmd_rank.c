@@ -3,6 +3,7 @@
 #include "board.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 typedef struct rank_io {
     char *data, *scorer, *output;
@@ -13,7 +14,7 @@ static const fr_option rank_io_options[] = {
     {"data", FR_OPTION_TEXT, "", "DATA", 0, 0, offsetof(rank_io, data),
      "a directory made by `data import`, or a table"},
     {"scorer", FR_OPTION_TEXT, "", "SPEC", 0, 0, offsetof(rank_io, scorer),
-     "baseline:NAME[,option=value], scores:FILE.npy or oracle"},
+     "baseline:NAME[,option=value], scores:FILE.npy, oracle or a trained FILE.safetensors"},
     {"output", FR_OPTION_TEXT, "", "RANKS.npy", 0, 0, offsetof(rank_io, output),
      "where the records go; RANKS.json is written beside it"},
     {"force", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(rank_io, force), "replace files that exist"},
@@ -24,20 +25,37 @@ static int report(cli_call *call, const char *path, const fr_ranking *ranking) {
     board_row row;
     fr_error err = {0};
     fr_ranking_facts f = fr_ranking_get(ranking);
-    fr_status status = board_fill(&row, f.scorer, ranking, &err);
+    fr_status status = board_fill(&row, f.scorer, ranking, board_standard, &call->context, &err);
     if (status) return cli_report(status, &err);
     cli_terminal_clear();
     if (call->common.json)
         return cli_print_json(json_pack(
-            "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:o}", "output", path,
-            "scorer", f.scorer, "protocol", f.protocol, "mrr", cli_json_real(row.mrr), "hits10",
-            cli_json_real(row.hits10), "expected20", cli_json_real(row.expected20), "all_seen",
-            cli_json_real(row.all_seen), "all_unseen", cli_json_real(row.all_unseen), "coverage",
-            cli_json_real(row.coverage), "ranked", (json_int_t)row.ranked, "ties",
-            (json_int_t)row.ties, "seconds", cli_json_real(f.seconds), "scores_per_second",
-            cli_json_real(f.scores_per_second)));
-    board_print(&row, 1);
+            "{s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:o}", "output",
+            cli_json_text(path), "scorer", f.scorer, "protocol", f.protocol, "mrr",
+            cli_json_real(row.mrr), "hits10", cli_json_real(row.hits), "expected20",
+            cli_json_real(row.expected), "all_seen", cli_json_real(row.all_seen), "all_unseen",
+            cli_json_real(row.all_unseen), "coverage", cli_json_real(row.coverage), "ranked",
+            (json_int_t)row.ranked, "ties", (json_int_t)row.ties, "seconds",
+            cli_json_real(f.seconds), "scores_per_second", cli_json_real(f.scores_per_second)));
+    board_print(&row, 1, board_standard);
     return CLI_OK;
+}
+
+/* Do both names mean the same file of the same directory, however it is written? */
+static bool same_place(const char *a, const char *b) {
+    const char *const path[] = {a, b};
+    const char *name[2];
+    struct stat facts[2];
+    for (int k = 0; k < 2; k++) {
+        const char *slash = strrchr(path[k], '/');
+        char folder[4096];
+        int length = slash ? (int)(slash - path[k]) + 1 : 0;
+        (void)snprintf(folder, sizeof folder, "%.*s.", length, path[k]);
+        name[k] = path[k] + length;
+        if (stat(folder, &facts[k])) return false;
+    }
+    return !strcmp(name[0], name[1]) && facts[0].st_dev == facts[1].st_dev &&
+           facts[0].st_ino == facts[1].st_ino;
 }
 
 static int run_rank(cli_call *call) {
@@ -52,7 +70,11 @@ static int run_rank(cli_call *call) {
     fr_ranking *ranking = NULL;
     fr_scorer scorer = {0};
     settings->force = io->force;
+    if (settings->dump_scores && same_place(io->output, settings->dump_scores))
+        return cli_usage("options output and dump-scores are the same file, %s", io->output);
     fr_status status = fr_ranking_check(io->output, io->force, &err);
+    if (!status && settings->dump_scores)
+        status = fr_ranking_check(settings->dump_scores, io->force, &err);
     if (!status) status = fr_stream_open(io->data, import, &call->context, &stream, &err);
     if (!status) status = fr_window_open(stream, protocol, &call->context, &window, &err);
     if (!status)

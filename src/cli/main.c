@@ -66,8 +66,10 @@ int cli_unknown(const char *name) {
                 : cli_usage("unknown command %s (fullrank --help lists all)", name);
 }
 
+static const char *program; /* argv[0] */
+
 static int run(const cli_command *command, int count, char **words) {
-    cli_call call = {.command = command};
+    cli_call call = {.command = command, .program = program};
     int code = cli_parse(&call, count, words);
     if (!code) {
         if (call.common.help) {
@@ -128,6 +130,7 @@ static int finish(int code) {
 }
 
 int main(int argc, char **argv) {
+    program = argc > 0 ? argv[0] : "fullrank";
     cli_terminal_start();
     return finish(dispatch(argc - 1, argv + 1));
 }

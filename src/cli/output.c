@@ -59,6 +59,17 @@ void cli_pair(const char *key, const char *format, ...) {
 
 json_t *cli_json_real(double x) { return isfinite(x) ? json_real(x) : json_null(); }
 
+json_t *cli_json_text(const char *text) {
+    json_t *string = json_string(text);
+    char *copy = string ? NULL : strdup(text);
+    if (!copy) return string;
+    for (char *c = copy; *c; c++)
+        if ((unsigned char)*c >= 128) *c = '?';
+    string = json_string(copy);
+    free(copy);
+    return string;
+}
+
 static bool print_scalar(const json_t *value) {
     char *text = NULL;
     for (size_t digits = 15; digits <= 17; digits++) {

@@ -196,22 +196,25 @@ fr_context cli_terminal_context(const cli_common *common) {
                         .threads = (int)common->threads};
 }
 
-void cli_error(const char *format, ...) {
+static void print_error(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
+static void print_error(const char *format, va_list args) {
     char text[LINE_SIZE];
-    va_list args;
-    va_start(args, format);
     (void)vsnprintf(text, sizeof text, format, args);
-    va_end(args);
     print_line(CLI_PLAIN, "", text);
 }
 
-int cli_usage(const char *format, ...) {
-    char text[LINE_SIZE];
+void cli_error(const char *format, ...) {
     va_list args;
     va_start(args, format);
-    (void)vsnprintf(text, sizeof text, format, args);
+    print_error(format, args);
     va_end(args);
-    print_line(CLI_PLAIN, "", text);
+}
+
+int cli_usage(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    print_error(format, args);
+    va_end(args);
     return CLI_USAGE;
 }
 

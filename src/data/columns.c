@@ -269,14 +269,18 @@ static void undo_one_based(columns *c, bool *shared) {
     for (size_t k = 0; k < sources; k++) source[k] -= 1;
 }
 
-/* One hash for all columns, whatever file they came from: SHA-256 over the hashes of the files. */
-static fr_status hash_columns(const columns *c, char out[65], fr_error *err) {
-    static const char *const names[] = {"source.npy",     "destination.npy",     "time.npy",
-                                        "source_ids.npy", "destination_ids.npy", "features.npy"};
+/* One hash for all columns and words, whatever file they came from: SHA-256 over the hashes of the
+ * files. */
+static fr_status hash_columns(const columns *c, bool words, char out[65], fr_error *err) {
+    static const char *const names[] = {"source.npy",       "destination.npy",      "time.npy",
+                                        "source_ids.npy",   "destination_ids.npy",  "features.npy",
+                                        "source_words.txt", "destination_words.txt"};
+    const bool there[] = {true, true, true, true, true, c->width > 0, words, words};
     sha256 all, one;
     TRY(sha256_start(&all, err));
     fr_status status = FR_OK;
-    for (int k = 0; !status && k < 5 + (c->width > 0); k++) {
+    for (int k = 0; !status && k < 8; k++) {
+        if (!there[k]) continue;
         char *path = path_join(c->place.place, names[k]), hex[65];
         mapping file = {0};
         status = path ? mapping_open(path, &file, err) : fail_memory(err, 0);
@@ -299,7 +303,7 @@ static fr_status hash_columns(const columns *c, char out[65], fr_error *err) {
 
 static fr_status write_manifest(columns *c, columns_finish *finish, fr_error *err) {
     char sha[65];
-    TRY(hash_columns(c, sha, err));
+    TRY(hash_columns(c, finish->source_words != NULL, sha, err));
     char *path = path_join(c->place.place, "manifest.json");
     if (!path) return fail_memory(err, 0);
     fr_version v = fr_version_get();

@@ -128,6 +128,12 @@ static fr_status open_directory(fr_stream *s, const char *folder, fr_error *err)
 fr_status fr_stream_open(const char *path, const fr_import *settings, const fr_context *context,
                          fr_stream **out, fr_error *err) {
     *out = NULL;
+    if (directory_is(path) && settings &&
+        (settings->columns || settings->ids != FR_IDS_NUMBERS || settings->shared_ids))
+        return fail(err, FR_EUSAGE,
+                    "%s: is a directory, imported already; columns, ids and shared-ids say how to "
+                    "read a table: give them to `fullrank data import`",
+                    path);
     fr_stream *s;
     TRY(ALLOCATE(s, 1, err));
     char *temporary = NULL, *inside = NULL;

@@ -19,6 +19,10 @@ bool definition_match(const char *text, const char *name, char mark, int64_t *k)
 
 fr_status definition_unknown(const char *kind, const char *text,
                              const fr_definition *(*get)(int index), fr_error *err) {
+    fr_option table[64] = {0}; /* for the nearest one */
+    for (int i = 0; i < 63 && get(i); i++) table[i].key = get(i)->name;
+    const char *near = fr_options_nearest(table, text);
+    if (near) return fail(err, FR_EUSAGE, "%s %s is not known, did you mean %s?", kind, text, near);
     char names[512] = "";
     size_t used = 0;
     for (int i = 0; get(i) && used < sizeof names; i++)

@@ -142,16 +142,16 @@ static int by_size(const void *a, const void *b) {
 }
 
 static fr_status median_rank(const request *q, fr_metric_value *out, fr_error *err) {
-    int64_t *half_ranks = NULL, n = 0; /* whole numbers: 2 r */
-    TRY(ALLOCATE(half_ranks, q->count, err));
+    int64_t *twice = NULL, n = 0; /* 2 r: whole numbers */
+    TRY(ALLOCATE(twice, q->count, err));
     for (int64_t i = 0; i < q->count; i++)
         if (q->records[i].covered)
-            half_ranks[n++] = 2 + 2 * (int64_t)q->records[i].above + q->records[i].tied;
-    qsort(half_ranks, (size_t)n, sizeof *half_ranks, by_size);
+            twice[n++] = 2 + 2 * (int64_t)q->records[i].above + q->records[i].tied;
+    qsort(twice, (size_t)n, sizeof *twice, by_size);
     out->events = n;
     int64_t middle = n / 2, before = (n - 1) / 2; /* the same one if n is odd */
-    out->value = n ? (double)(half_ranks[before] + half_ranks[middle]) / 4 : NAN;
-    free(half_ranks);
+    out->value = n ? (double)(twice[before] + twice[middle]) / 4 : NAN;
+    free(twice);
     return FR_OK;
 }
 

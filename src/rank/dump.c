@@ -52,29 +52,30 @@ static fr_status choose(dump *d, const char *events, fr_error *err) {
     return status;
 }
 
-fr_status dump_open(dump *d, const fr_window *w, const char *path, const char *events, bool force,
+fr_status dump_open(dump *d, const fr_window *w, const fr_rank_settings *settings, int threads,
                     fr_error *err) {
-    *d = (dump){.w = w};
-    TRY(fr_ranking_check(path, force, err));
+    const char *path = settings->dump_scores, *events = settings->events;
+    bool all = w->catalog_kind == CATALOG_TIME;
+    *d = (dump){.w = w,
+                .columns = all ? w->destinations : w->catalog_size,
+                .column = all ? NULL : w->catalog};
+    TRY(fr_ranking_check(path, settings->force, err));
     if (!(d->path = strdup(path))) return fail_memory(err, strlen(path));
     TRY(ALLOCATE(d->row, w->events - w->train, err));
+    TRY(ALLOCATE(d->line, (int64_t)threads * d->columns, err));
     TRY(choose(d, events && *events ? events : "all", err));
     d->open = true;
-    TRY(npy_writer_open(&d->file, path, 'f', 4, w->catalog_size, err));
+    TRY(npy_writer_open(&d->file, path, 'f', 4, d->columns, err));
     return npy_writer_reserve(&d->file, d->rows, err);
 }
 
 static fr_status read_scores(void *state, const scored_event *e, const float *scores,
                              fr_error *err) {
     dump *d = state;
-    const fr_window *w = d->w;
     if (d->row[e->place] < 0) return FR_OK;
-    float *line;
-    TRY(ALLOCATE(line, w->catalog_size, err));
-    for (int32_t k = 0; k < w->catalog_size; k++) line[k] = scores[w->catalog[k]];
-    fr_status status = npy_writer_put_at(&d->file, d->row[e->place], line, err);
-    free(line);
-    return status;
+    float *line = d->line + (int64_t)e->worker * d->columns;
+    for (int32_t k = 0; k < d->columns; k++) line[k] = scores[d->column ? d->column[k] : k];
+    return npy_writer_put_at(&d->file, d->row[e->place], line, err);
 }
 
 probe dump_probe(dump *d) { return (probe){d, read_scores}; }
@@ -84,12 +85,17 @@ fr_status dump_commit(dump *d, fr_error *err) {
     for (int32_t k = 0; k < d->w->events - d->w->train; k++)
         if (d->row[k] >= 0)
             (void)json_array_append_new(events, json_integer(d->w->first + d->w->train + k));
-    for (int32_t k = 0; k < d->w->catalog_size; k++)
-        (void)json_array_append_new(destinations,
-                                    json_integer(d->w->destination_id[d->w->catalog[k]]));
+    for (int32_t k = 0; k < d->columns; k++) {
+        int64_t id = d->w->destination_id[d->column ? d->column[k] : k];
+        (void)json_array_append_new(destinations, json_integer(id));
+    }
     json_t *root = json_pack("{s:o, s:o}", "events", events, "destinations", destinations);
-    char *side = ranking_side_path(d->path, ".json");
-    fr_status status = side ? json_write(side, root, err) : fail_memory(err, 0);
+    char *side = NULL;
+    fr_status status = ranking_side_path(d->path, ".json", &side, err);
+    if (status)
+        json_decref(root);
+    else
+        status = json_write(side, root, err);
     free(side);
     return status ? status : npy_writer_commit(&d->file, err);
 }
@@ -98,5 +104,6 @@ void dump_close(dump *d) {
     if (d->open) npy_writer_discard(&d->file);
     free(d->path);
     free(d->row);
+    free(d->line);
     *d = (dump){0};
 }

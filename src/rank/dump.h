@@ -1,4 +1,7 @@
-/* dump.h - the probe that keeps score vectors: float32 [events, N] in catalog order. */
+/* dump.h - the probe that keeps score vectors: float32 [events, N].
+ *
+ * Columns are the destinations that ranking again needs: the catalog, ascending, or, if it depends
+ * on time, every destination of the window. */
 #ifndef FR_RANK_DUMP_H
 #define FR_RANK_DUMP_H
 
@@ -11,12 +14,14 @@ typedef struct dump {
     npy_writer file;
     int64_t *row; /* [test events] where its scores go, -1 = not kept */
     int64_t rows;
+    int32_t columns;
+    const int32_t *column; /* [columns] destinations; NULL = all of them */
+    float *line;           /* [threads][columns] a row each, to gather columns in */
     bool open;
 } dump;
 
-/* `events` says which ranked events to keep: all, first:N, every:N or a list of rows of the stream.
- */
-fr_status dump_open(dump *d, const fr_window *w, const char *path, const char *events, bool force,
+/* Of the settings: dump_scores, events, force. `threads` as many as read events at a time. */
+fr_status dump_open(dump *d, const fr_window *w, const fr_rank_settings *settings, int threads,
                     fr_error *err);
 probe dump_probe(dump *d);
 /* Puts FILE.npy and FILE.json in place. */

@@ -45,20 +45,16 @@ static fr_status check_finite(const fr_window *w, int32_t event, const float *sc
 }
 
 #ifdef FULLRANK_CHECK_STATE
-/* FNV-1a over the memory that scoring must leave alone. */
 static uint64_t fingerprint(const fr_scorer *scorer) {
-    size_t bytes = 0;
-    const unsigned char *memory = scorer->memory ? scorer->memory(scorer->state, &bytes) : NULL;
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < bytes; i++) hash = (hash ^ memory[i]) * 0x100000001b3u;
-    return hash;
+    return scorer->fingerprint ? scorer->fingerprint(scorer->state) : 0;
 }
 #endif
 
 static fr_status rank_event(engine *e, int32_t event, int worker, fr_error *err) {
     const fr_window *w = e->w;
     scored_event facts = describe(w, event);
-    if (!facts.covered && !facts.available) return FR_OK;
+    if (!facts.covered && (!facts.available || e->scorer->catalog_only)) return FR_OK;
+    facts.worker = worker;
     fr_query query = {event, facts.source, window_time(w, event)};
     float *scores = e->scores[worker];
 #ifdef FULLRANK_CHECK_STATE

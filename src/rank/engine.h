@@ -19,6 +19,7 @@ typedef struct scored_event {
     int32_t event, cut; /* number in the window; what is history of it */
     int32_t source, destination;
     int32_t place;  /* among the test events, from 0 */
+    int worker;     /* tells events that are read at the same time apart: 0 .. threads - 1 */
     bool covered;   /* the destination is in the catalog */
     bool available; /* it has occurred before */
 } scored_event;
@@ -30,7 +31,8 @@ typedef struct probe {
     fr_status (*read)(void *state, const scored_event *event, const float *scores, fr_error *err);
 } probe;
 
-/* Runs over the test suffix. Events whose destination is in neither catalog are not scored. */
+/* Runs over the test suffix. Events whose destination is in neither catalog are not scored, nor are
+ * uncovered ones by a scorer that knows the catalog only. */
 fr_status engine_run(const fr_window *w, fr_scorer *scorer, const probe *probes, int probe_count,
                      int64_t shard, const fr_context *context, fr_error *err);
 

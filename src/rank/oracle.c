@@ -1,5 +1,6 @@
 /* oracle.c - see oracle.h. The generator's state is a function of the events observed, so replaying
- * the stored stream gives back the probabilities its events were drawn from. */
+ * the stored stream gives back the probabilities its events were drawn from. It has no fingerprint:
+ * scoring sees the generator as const. */
 #include "rank/oracle.h"
 
 #include "data/synth.h"

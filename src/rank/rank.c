@@ -23,7 +23,7 @@ const fr_option fr_rank_options[] = {
     {"verify", FR_OPTION_INT, "0", "N", 0, INT32_MAX, offsetof(fr_rank_settings, verify),
      "score N events again through the model's plain forward and report the largest difference"},
     {"dump-scores", FR_OPTION_TEXT, "", "FILE.npy", 0, 0, offsetof(fr_rank_settings, dump_scores),
-     "also write score vectors: float32 [events, N] in catalog order, and FILE.json beside it"},
+     "also write score vectors: float32 [events, N], ascending by id, and FILE.json beside it"},
     {"events", FR_OPTION_TEXT, "all", "WHICH", 0, 0, offsetof(fr_rank_settings, events),
      "which ranked events to dump: all, first:N, every:N, or rows of the stream 5,9,12"},
     {0}};
@@ -37,27 +37,33 @@ static const char *behind(const char *spec, const char *prefix) {
 fr_status fr_scorer_open(const char *spec, const fr_window *window, int64_t seed,
                          const fr_context *context, fr_scorer *out, fr_error *err) {
     *out = (fr_scorer){0};
-    const char *rest;
+    if (strlen(spec) >= sizeof out->name)
+        return fail(err, FR_EUSAGE, "a scorer of %zu bytes, expected at most %zu", strlen(spec),
+                    sizeof out->name - 1);
+    const char *rest, *file = NULL;
     fr_status status;
     if ((rest = behind(spec, "baseline:")))
         status = baseline_open(rest, window, seed, out, err);
     else if ((rest = behind(spec, "scores:")))
-        status = scores_open(rest, window, out, err);
+        status = scores_open(file = rest, window, out, err);
     else if (!strcmp(spec, "oracle"))
         status = oracle_open(window, context, out, err);
     else if (strlen(spec) > 12 && !strcmp(spec + strlen(spec) - 12, ".safetensors"))
-        status = learned_open(spec, window, context_threads(context), out, err);
+        status = learned_open(file = spec, window, context_threads(context), out, err);
     else
         status = fail(err, FR_EUSAGE,
                       "unknown scorer %s, expected FILE.safetensors, baseline:NAME, "
                       "scores:FILE.npy or oracle",
                       spec);
     (void)snprintf(out->name, sizeof out->name, "%s", spec);
+    out->seed = seed;
+    if (!status && file) status = ranking_hash_file(file, out->sha256, err);
     if (status) fr_scorer_close(out);
     return status;
 }
 
 void fr_scorer_close(fr_scorer *scorer) {
+    if (!scorer) return;
     if (scorer->close && scorer->state) scorer->close(scorer->state);
     *scorer = (fr_scorer){0};
 }
@@ -88,7 +94,7 @@ static fr_status verify(const fr_window *w, const fr_scorer *scorer, const recor
         float positive = slow[w->destination[event]];
         double largest = 0, apart = 0;
         for (int32_t v = 0; v < w->destinations; v++) {
-            bool in = r->in_catalog[v] && v != window_self(w, w->source[event]);
+            bool in = w->catalog_place[v] >= 0 && v != window_self(w, w->source[event]);
             above += in && slow[v] > positive;
             tied += in && slow[v] == positive;
             largest = fmax(largest, fabs((double)slow[v]));
@@ -112,24 +118,27 @@ fr_status fr_rank_run(const fr_window *window, fr_scorer *scorer, const fr_rank_
     probe probes[2];
     int count = 0;
     double start = now();
+    if (scorer->catalog_only && window->catalog_kind == CATALOG_TIME)
+        return fail(err, FR_EINPUT, "%s scores a fixed catalog only, not the time-available one",
+                    scorer->name);
     fr_status status =
-        recorder_open(&records, window, scorer->scored, settings->popularity_power, err);
+        recorder_open(&records, window, scorer->catalog_only, settings->popularity_power, err);
     if (!status) probes[count++] = recorder_probe(&records);
     if (!status && settings->dump_scores) {
-        status = dump_open(&scores, window, settings->dump_scores, settings->events,
-                           settings->force, err);
+        status = dump_open(&scores, window, settings, context_threads(context), err);
         probes[count++] = dump_probe(&scores);
     }
     if (!status) status = engine_run(window, scorer, probes, count, settings->shard, context, err);
     if (!status && settings->dump_scores) status = dump_commit(&scores, err);
-    ranking_notes notes = {.seconds = now() - start};
+    ranking_notes notes = {.popularity_power = settings->popularity_power,
+                           .seconds = now() - start};
     if (!status && settings->verify)
         status = verify(window, scorer, &records, settings->verify, &notes, err);
     if (!status) {
         for (int32_t k = 0; k < window->events - window->train; k++)
             if (records.records[k].covered || records.records[k].avail_n >= 0)
                 notes.scores += window->destinations;
-        status = ranking_make(window, scorer->name, records.records, notes, out, err);
+        status = ranking_make(window, scorer, records.records, notes, out, err);
         records.records = NULL; /* the ranking has them */
     }
     dump_close(&scores);

@@ -8,6 +8,8 @@
 
 #include "base/json.h"
 #include "base/npy.h"
+#include "base/sha256.h"
+#include "base/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,17 +45,36 @@ static const npy_field fields[] = {
 enum { FIELDS = sizeof fields / sizeof *fields };
 _Static_assert(sizeof(fr_record) == 118, "the record is packed");
 
-char *ranking_side_path(const char *path, const char *end) {
+fr_status ranking_side_path(const char *path, const char *end, char **out, fr_error *err) {
     size_t n = strlen(path);
-    char *side = NULL;
-    if (n < 5 || strcmp(path + n - 4, ".npy")) return NULL;
-    return asprintf(&side, "%.*s%s", (int)n - 4, path, end) < 0 ? NULL : side;
+    *out = NULL;
+    if (n < 5 || strcmp(path + n - 4, ".npy"))
+        return fail(err, FR_EUSAGE, "%s: expected a name that ends in .npy", path);
+    if (asprintf(out, "%.*s%s", (int)n - 4, path, end) >= 0) return FR_OK;
+    *out = NULL;
+    return fail_memory(err, n);
+}
+
+static fr_status hash_bytes(const mapping *file, char out[65], fr_error *err) {
+    sha256 hash;
+    TRY(sha256_start(&hash, err));
+    sha256_add(&hash, file->bytes, file->size);
+    sha256_end(&hash, out);
+    return FR_OK;
+}
+
+fr_status ranking_hash_file(const char *path, char out[65], fr_error *err) {
+    mapping file;
+    TRY(mapping_open(path, &file, err));
+    fr_status status = hash_bytes(&file, out, err);
+    mapping_close(&file);
+    return status;
 }
 
 /* ---- making ---- */
 
-static json_t *protocol_json(const fr_window *w) {
-    return json_pack("{s:s, s:i, s:i, s:i, s:s, s:s, s:s, s:i, s:s, s:s}", "data_sha256",
+static json_t *protocol_json(const fr_window *w, double popularity_power) {
+    return json_pack("{s:s, s:i, s:i, s:i, s:s, s:s, s:s, s:i, s:s, s:s, s:f}", "data_sha256",
                      w->stream->sha256, "window", (int)w->events, "train", (int)w->train, "test",
                      (int)(w->events - w->train), "order",
                      w->protocol.order == FR_ORDER_STRICT ? "strict" : "stream", "catalog",
@@ -61,7 +82,8 @@ static json_t *protocol_json(const fr_window *w) {
                      : w->catalog_kind == CATALOG_TIME ? "time"
                                                        : "file",
                      "catalog_sha256", w->catalog_sha256, "catalog_size", (int)w->catalog_size,
-                     "oov", w->protocol.oov == FR_OOV_ZERO ? "zero" : "exclude", "ties", "average");
+                     "oov", w->protocol.oov == FR_OOV_ZERO ? "zero" : "exclude", "ties", "average",
+                     "popularity_power", popularity_power);
 }
 
 /* "window=32768 train=27852 ...": two results may be compared if these are equal (PROTOCOL 11). */
@@ -70,14 +92,14 @@ static char *protocol_text(const json_t *protocol) {
     const char *key;
     json_t *value;
     json_object_foreach((json_t *)(uintptr_t)protocol, key, value) {
-        char *longer = NULL;
+        char number[32], *longer = NULL;
         const char *word = json_string_value(value);
-        int done = !text  ? -1
-                   : word ? asprintf(&longer, "%s%s%s=%.16s", text, *text ? " " : "", key, word)
-                          : asprintf(&longer, "%s%s%s=%lld", text, *text ? " " : "", key,
-                                     (long long)json_integer_value(value));
+        if (!word) (void)text_real(json_number_value(value), false, number, sizeof number);
+        if (text && asprintf(&longer, "%s%s%s=%.16s", text, *text ? " " : "", key,
+                             word ? word : number) < 0)
+            longer = NULL;
         free(text);
-        text = done < 0 ? NULL : longer;
+        text = longer;
     }
     return text;
 }
@@ -90,6 +112,8 @@ static fr_status read_about(fr_ranking *r, const char *path, fr_error *err) {
     const char *oov = json_string_value(json_object_get(protocol, "oov"));
     if (!json_is_object(protocol) || !scorer || !data || !oov)
         return fail(err, FR_EINPUT, "%s: does not describe rank records", path);
+    if (strcmp(oov, "zero") && strcmp(oov, "exclude"))
+        return fail(err, FR_EINPUT, "%s: oov is \"%s\", expected exclude or zero", path, oov);
     const json_t *timing = json_object_get(r->about, "timing");
     r->seconds = json_number_value(json_object_get(timing, "seconds"));
     r->scores_per_second = json_number_value(json_object_get(timing, "scores_per_second"));
@@ -104,7 +128,7 @@ static fr_status read_about(fr_ranking *r, const char *path, fr_error *err) {
     return r->protocol && r->scorer && r->data ? FR_OK : fail_memory(err, 0);
 }
 
-fr_status ranking_make(const fr_window *w, const char *scorer, fr_record *records,
+fr_status ranking_make(const fr_window *w, const fr_scorer *scorer, fr_record *records,
                        ranking_notes notes, fr_ranking **out, fr_error *err) {
     fr_ranking *r;
     fr_status status = ALLOCATE(r, 1, err);
@@ -115,18 +139,21 @@ fr_status ranking_make(const fr_window *w, const char *scorer, fr_record *record
     fr_version v = fr_version_get();
     r->records = records;
     r->count = w->events - w->train;
-    r->about = json_pack("{s:s, s:i, s:o, s:o, s:o, s:{s:f, s:f}, s:{s:s, s:s}}", "format",
-                         "fullrank-ranks", "version", 1, "data", json_text(w->stream->name),
-                         "scorer", json_text(scorer), "protocol", protocol_json(w), "timing",
-                         "seconds", notes.seconds, "scores_per_second",
-                         notes.seconds > 0 ? notes.scores / notes.seconds : 0, "tool", "version",
-                         v.version, "commit", v.commit);
+    double rate = notes.seconds > 0 ? notes.scores / notes.seconds : 0;
+    r->about =
+        json_pack("{s:s, s:i, s:o, s:o, s:I, s:o, s:{s:f, s:f}, s:{s:s, s:s}}", "format",
+                  "fullrank-ranks", "version", 1, "data", json_text(w->stream->name), "scorer",
+                  json_text(scorer->name), "seed", (json_int_t)scorer->seed, "protocol",
+                  protocol_json(w, notes.popularity_power), "timing", "seconds", notes.seconds,
+                  "scores_per_second", rate, "tool", "version", v.version, "commit", v.commit);
+    if (r->about && scorer->sha256[0])
+        (void)json_object_set_new(r->about, "scorer_sha256", json_string(scorer->sha256));
     if (r->about && notes.verified)
         (void)json_object_set_new(r->about, "verify",
                                   json_pack("{s:I, s:f, s:I}", "events", (json_int_t)notes.verified,
                                             "largest_difference", notes.verified_error,
                                             "ranks_differ", (json_int_t)notes.verified_ranks));
-    status = r->about ? read_about(r, scorer, err) : fail_memory(err, 0);
+    status = r->about ? read_about(r, scorer->name, err) : fail_memory(err, 0);
     if (status)
         fr_ranking_close(r);
     else
@@ -160,47 +187,81 @@ fr_ranking_facts fr_ranking_get(const fr_ranking *r) {
 
 /* ---- files ---- */
 
+/* Both files may be written: tried, since only the system knows. */
 fr_status fr_ranking_check(const char *path, bool force, fr_error *err) {
-    struct stat facts;
-    size_t n = strlen(path);
-    if (n < 5 || strcmp(path + n - 4, ".npy"))
-        return fail(err, FR_EUSAGE, "%s: expected a name that ends in .npy", path);
-    if (!force && !stat(path, &facts))
-        return fail(err, FR_EFILE, "%s: exists; --force replaces it", path);
-    return FR_OK;
+    char *side = NULL;
+    TRY(ranking_side_path(path, ".json", &side, err));
+    const char *const files[] = {path, side};
+    fr_status status = FR_OK;
+    for (int k = 0; !status && k < 2; k++) {
+        struct stat facts;
+        writer trial = {0};
+        if (!force && !lstat(files[k], &facts))
+            status = fail(err, FR_EFILE, "%s: exists; --force replaces it", files[k]);
+        if (!status) status = writer_open(&trial, files[k], err);
+        writer_discard(&trial);
+    }
+    free(side);
+    return status;
 }
 
+/* The records first: if the second file cannot be written, the old description does not fit them
+ * any more and loading says so. */
 fr_status fr_ranking_save(const fr_ranking *r, const char *path, bool force, fr_error *err) {
     TRY(fr_ranking_check(path, force, err));
-    char *side = ranking_side_path(path, ".json");
-    if (!side) return fail_memory(err, 0);
+    char *side = NULL, sha[65];
     npy_writer w = {0};
-    fr_status status = npy_writer_open_struct(&w, path, fields, FIELDS, err);
+    fr_status status = ranking_side_path(path, ".json", &side, err);
+    if (!status) status = npy_writer_open_struct(&w, path, fields, FIELDS, err);
     if (!status) status = npy_writer_put(&w, r->records, r->count, err);
-    if (!status) status = json_write(side, json_incref(r->about), err);
     if (!status) status = npy_writer_commit(&w, err);
+    if (!status) status = ranking_hash_file(path, sha, err);
+    if (!status) {
+        json_t *about = json_copy(r->about);
+        if (about && json_object_set_new(about, "sha256", json_string(sha))) {
+            json_decref(about);
+            about = NULL;
+        }
+        status = json_write(side, about, err);
+    }
     npy_writer_discard(&w);
     free(side);
     return status;
 }
 
+/* The description belongs to these very records. */
+static fr_status check_pair(const fr_ranking *r, const mapping *file, const char *path,
+                            const char *side, fr_error *err) {
+    char sha[65];
+    const char *expected = json_string_value(json_object_get(r->about, "sha256"));
+    if (!expected) return fail(err, FR_EINPUT, "%s: does not describe rank records", side);
+    TRY(hash_bytes(file, sha, err));
+    if (!strcmp(sha, expected)) return FR_OK;
+    return fail(err, FR_EINPUT,
+                "%s: sha256 %.12s..., but %s was written for %.12s...: one of the two was changed "
+                "or exchanged",
+                path, sha, side, expected);
+}
+
+static bool is_record(const npy *file) {
+    bool same = file->fields == FIELDS && file->dims == 1;
+    for (int k = 0; same && k < FIELDS; k++)
+        same = !strcmp(file->field[k].name, fields[k].name) &&
+               file->field[k].kind == fields[k].kind && file->field[k].size == fields[k].size;
+    return same;
+}
+
 fr_status fr_ranking_load(const char *path, fr_ranking **out, fr_error *err) {
     *out = NULL;
     npy file = {0};
-    char *side = ranking_side_path(path, ".json");
-    if (!side) return fail(err, FR_EUSAGE, "%s: expected a name that ends in .npy", path);
+    char *side = NULL;
     fr_ranking *r = NULL;
-    fr_status status = ALLOCATE(r, 1, err);
+    fr_status status = ranking_side_path(path, ".json", &side, err);
+    if (!status) status = ALLOCATE(r, 1, err);
     if (!status) status = npy_open(path, &file, err);
-    if (!status) {
-        bool same = file.fields == FIELDS && file.dims == 1;
-        for (int k = 0; same && k < FIELDS; k++)
-            same = !strcmp(file.field[k].name, fields[k].name) &&
-                   file.field[k].kind == fields[k].kind && file.field[k].size == fields[k].size;
-        if (!same)
-            status = fail(err, FR_EINPUT,
-                          "%s: not a file of rank records (made by `fullrank rank`)", path);
-    }
+    if (!status && !is_record(&file))
+        status =
+            fail(err, FR_EINPUT, "%s: not a file of rank records (made by `fullrank rank`)", path);
     if (!status) status = ALLOCATE(r->records, file.shape[0], err);
     if (!status) {
         r->count = file.shape[0];
@@ -208,6 +269,7 @@ fr_status fr_ranking_load(const char *path, fr_ranking **out, fr_error *err) {
         status = json_read(side, &r->about, err);
     }
     if (!status) status = read_about(r, side, err);
+    if (!status) status = check_pair(r, &file.file, path, side, err);
     npy_close(&file);
     free(side);
     if (status)

@@ -20,6 +20,7 @@ struct fr_ranking {
 
 /* How the records came about. */
 typedef struct ranking_notes {
+    double popularity_power;
     double seconds, scores; /* of work, and what it gave */
     int64_t verified;       /* events scored again by plain forward */
     double verified_error;  /* the largest difference, relative to the event's largest score */
@@ -27,10 +28,12 @@ typedef struct ranking_notes {
 } ranking_notes;
 
 /* Takes over `records`. */
-fr_status ranking_make(const fr_window *w, const char *scorer, fr_record *records,
+fr_status ranking_make(const fr_window *w, const fr_scorer *scorer, fr_record *records,
                        ranking_notes notes, fr_ranking **out, fr_error *err);
 
-/* FILE.npy -> FILE.json; NULL when out of memory or if the name does not end in .npy. */
-char *ranking_side_path(const char *path, const char *end);
+/* FILE.npy -> FILE + end, the caller's; a name that does not end in .npy is FR_EUSAGE. */
+fr_status ranking_side_path(const char *path, const char *end, char **out, fr_error *err);
+/* SHA-256 of a whole file. */
+fr_status ranking_hash_file(const char *path, char out[65], fr_error *err);
 
 #endif

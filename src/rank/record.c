@@ -10,23 +10,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-fr_status recorder_open(recorder *r, const fr_window *w, const uint8_t *scored,
-                        double popularity_power, fr_error *err) {
-    *r = (recorder){.w = w, .available_until = INT32_MAX};
+fr_status recorder_open(recorder *r, const fr_window *w, bool catalog_only, double popularity_power,
+                        fr_error *err) {
+    *r = (recorder){.w = w, .catalog_only = catalog_only};
     int32_t test = w->events - w->train;
-    TRY(TAKE(&r->memory, r->in_catalog, w->destinations, err));
+    TRY(TAKE(&r->memory, r->listed, w->destinations, err));
     TRY(TAKE(&r->memory, r->first, w->destinations, err));
     TRY(TAKE(&r->memory, r->popularity, w->destinations, err));
     TRY(ALLOCATE(r->records, test, err));
     for (int32_t i = 0; i < w->train; i++) r->popularity[w->destination[i]] += 1;
     for (int32_t v = 0; v < w->destinations; v++) {
-        r->in_catalog[v] = w->catalog_place[v] >= 0;
+        r->listed[v] = w->catalog_place[v] >= 0 ? 0 : INT32_MAX;
         r->first[v] = w->destination_at[v] < w->destination_at[v + 1]
                           ? w->destination_events[w->destination_at[v]]
                           : INT32_MAX;
-        if (scored && !scored[v] && r->first[v] < r->available_until)
-            r->available_until = r->first[v];
-        double count = r->in_catalog[v] ? r->popularity[v] : 0;
+        double count = w->catalog_place[v] >= 0 ? r->popularity[v] : 0;
         r->popularity[v] = count > 0 ? pow(count, popularity_power) : 0;
         r->popularity_total += r->popularity[v];
     }
@@ -71,32 +69,27 @@ typedef struct counts {
     int32_t n, above, tied; /* without the positive */
 } counts;
 
-static counts count_fixed(const recorder *r, const float *scores, float positive) {
+/* Counts the candidates that `since` has from before `cut` on, without the positive and without
+ * the source itself (PROTOCOL 3). */
+static counts count_candidates(const recorder *r, const int32_t *since, int32_t cut,
+                               const scored_event *e, const float *scores) {
     counts c = {0};
+    float positive = scores[e->destination];
     for (int32_t v = 0; v < r->w->destinations; v++) {
-        c.n += r->in_catalog[v];
-        c.above += (scores[v] > positive) & r->in_catalog[v];
-        c.tied += (scores[v] == positive) & r->in_catalog[v];
-    }
-    return c;
-}
-
-static counts count_available(const recorder *r, const float *scores, float positive, int32_t cut) {
-    counts c = {0};
-    for (int32_t v = 0; v < r->w->destinations; v++) {
-        int32_t in = r->first[v] < cut;
+        int32_t in = since[v] < cut;
         c.n += in;
         c.above += (scores[v] > positive) & in;
         c.tied += (scores[v] == positive) & in;
     }
+    const int32_t out[] = {window_self(r->w, e->source), e->destination};
+    for (int k = 0; k < 2; k++) { /* taken out afterwards, so that the loop has no branch */
+        int32_t v = out[k];
+        if (v < 0 || since[v] >= cut) continue;
+        c.n--;
+        c.above -= scores[v] > positive;
+        c.tied -= scores[v] == positive;
+    }
     return c;
-}
-
-/* Takes one candidate out of the counts. */
-static void leave_out(counts *c, float score, float positive) {
-    c->n--;
-    c->above -= score > positive;
-    c->tied -= score == positive;
 }
 
 static counts count_seen(const recorder *r, const scored_event *e, const float *scores,
@@ -106,7 +99,7 @@ static counts count_seen(const recorder *r, const scored_event *e, const float *
     event_list met = window_met(w, e->source, e->cut);
     for (int32_t k = 0; k < met.count; k++) {
         int32_t v = w->destination[met.event[k]];
-        bool in = w->catalog_kind == CATALOG_TIME || r->in_catalog[v];
+        bool in = w->catalog_kind == CATALOG_TIME || w->catalog_place[v] >= 0;
         if (!in || v == e->destination || v == self) continue;
         c.n++;
         c.above += scores[v] > scores[e->destination];
@@ -123,7 +116,7 @@ static void sum_masses(const recorder *r, const float *scores, int32_t destinati
     float positive = scores[destination];
     int32_t n = r->w->destinations;
     for (int32_t v = 0; v < n; v++) {
-        double mass = (v != destination) & (v != self) ? r->popularity[v] : 0;
+        double mass = ((v != destination) & (v != self)) ? r->popularity[v] : 0;
         above[v % LANES] += scores[v] > positive ? mass : 0;
         tied[v % LANES] += scores[v] == positive ? mass : 0;
     }
@@ -139,14 +132,10 @@ static fr_status read_scores(void *state, const scored_event *e, const float *sc
     (void)err;
     recorder *r = state;
     fr_record *out = &r->records[e->place];
-    float positive = scores[e->destination];
-    int32_t self = window_self(r->w, e->source); /* never its own candidate (PROTOCOL 3) */
-    out->score = positive;
-
-    counts available = count_available(r, scores, positive, e->cut);
-    if (self >= 0 && r->first[self] < e->cut) leave_out(&available, scores[self], positive);
-    if (e->available) leave_out(&available, positive, positive);
-    if (e->available && e->cut <= r->available_until) {
+    counts available = {0};
+    out->score = scores[e->destination];
+    if (!r->catalog_only) available = count_candidates(r, r->first, e->cut, e, scores);
+    if (e->available && !r->catalog_only) {
         out->avail_n = available.n + 1;
         out->avail_above = available.above;
         out->avail_tied = available.tied;
@@ -154,11 +143,8 @@ static fr_status read_scores(void *state, const scored_event *e, const float *sc
     if (!e->covered) return FR_OK;
 
     counts ranked = available;
-    if (r->w->catalog_kind != CATALOG_TIME) {
-        ranked = count_fixed(r, scores, positive);
-        if (self >= 0 && r->in_catalog[self]) leave_out(&ranked, scores[self], positive);
-        leave_out(&ranked, positive, positive);
-    }
+    if (r->w->catalog_kind != CATALOG_TIME) ranked = count_candidates(r, r->listed, 1, e, scores);
+    int32_t self = window_self(r->w, e->source);
     counts seen = count_seen(r, e, scores, self);
     out->covered = 1;
     out->n = ranked.n + 1;

@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/npy.h"
+#include "baselines/baseline.h"
 #include "rank/engine.h"
 #include "rank/ranking.h"
 
@@ -60,12 +61,11 @@ static fr_status list_from_npy(const char *path, number_list *out, fr_error *err
 }
 
 static fr_status read_side(score_file *s, const char *end, fr_error *err) {
-    char *path = ranking_side_path(s->path, end);
-    if (!path) return fail(err, FR_EUSAGE, "%s: expected a name that ends in .npy", s->path);
-    fr_status status = FR_OK;
+    char *path = NULL;
+    fr_status status = ranking_side_path(s->path, end, &path, err);
     struct stat facts;
     json_t *root = NULL;
-    if (!stat(path, &facts)) {
+    if (!status && !stat(path, &facts)) {
         if (!strcmp(end, ".json")) {
             status = json_read(path, &root, err);
             if (!status) status = list_from_json(root, "events", path, &s->events, err);
@@ -120,16 +120,15 @@ static fr_status match_rows(score_file *s, fr_error *err) {
     return FR_OK;
 }
 
+static int by_id(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
 static int32_t find_destination(const fr_window *w, int64_t id) {
-    int32_t low = 0, high = w->destinations;
-    while (low < high) {
-        int32_t middle = low + (high - low) / 2;
-        if (w->destination_id[middle] < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < w->destinations && w->destination_id[low] == id ? low : -1;
+    const int64_t *found =
+        bsearch(&id, w->destination_id, (size_t)w->destinations, sizeof id, by_id);
+    return found ? (int32_t)(found - w->destination_id) : -1;
 }
 
 static fr_status match_columns(score_file *s, fr_error *err) {
@@ -185,11 +184,6 @@ static float half(uint16_t bits) { /* IEEE binary16; every value is a float32 */
     return value;
 }
 
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* A row of doubles as floats in the same order with the same ties. */
 static fr_status keep_order(const double *row, int64_t n, const int32_t *destination, float *scores,
                             fr_error *err) {
@@ -200,22 +194,11 @@ static fr_status keep_order(const double *row, int64_t n, const int32_t *destina
         finite &= row[k] - row[k] == 0;
     }
     if (exact || !finite) return FR_OK; /* the engine names what is not finite */
-    double *sorted;
-    TRY(ALLOCATE(sorted, n, err));
-    memcpy(sorted, row, (size_t)n * sizeof *sorted);
-    qsort(sorted, (size_t)n, sizeof *sorted, by_value);
-    for (int64_t k = 0; k < n; k++) {
-        int64_t low = 0, high = n; /* how many are smaller */
-        while (low < high) {
-            int64_t middle = low + (high - low) / 2;
-            if (sorted[middle] < row[k])
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        scores[destination[k]] = (float)low;
-    }
-    free(sorted);
+    keyed *list;
+    TRY(ALLOCATE(list, n, err));
+    for (int64_t k = 0; k < n; k++) list[k] = (keyed){row[k], destination[k]};
+    baseline_lift(list, (int32_t)n, 0, scores);
+    free(list);
     return FR_OK;
 }
 
@@ -226,10 +209,9 @@ static fr_status score(void *state, const fr_query *query, int worker, float *sc
     int64_t row = s->row[query->event - s->w->train];
     for (int32_t v = 0; v < s->w->destinations; v++)
         if (!s->scored[v]) scores[v] = -FLT_MAX; /* never read as a candidate */
-    if (row < 0) { /* not in the catalog and not in the file: nothing is known of it */
-        for (int64_t k = 0; k < s->columns; k++) scores[s->destination[k]] = -FLT_MAX;
-        return FR_OK;
-    }
+    if (row < 0)
+        return fail(err, FR_EINPUT, "%s: no row for event %lld", s->path,
+                    (long long)(s->w->first + query->event));
     const char *data = (const char *)s->file.data + (size_t)(row * s->columns) * s->file.item;
     switch (s->file.item) {
     case 2:
@@ -244,6 +226,18 @@ static fr_status score(void *state, const fr_query *query, int worker, float *sc
         return keep_order((const double *)(const void *)data, s->columns, s->destination, scores,
                           err);
     }
+}
+
+/* Does the file lack anything that time-available ranks need: a destination that occurs before the
+ * last test event, or an event whose destination has occurred before? */
+static bool catalog_only(const score_file *s) {
+    const fr_window *w = s->w;
+    int32_t last = window_cut(w, w->events - 1);
+    for (int32_t v = 0; v < w->destinations; v++)
+        if (!s->scored[v] && window_available(w, v, last)) return true;
+    for (int32_t i = w->train; i < w->events; i++)
+        if (s->row[i - w->train] < 0 && window_candidate(w, i, w->destination[i])) return true;
+    return false;
 }
 
 static void close_file(void *state) {
@@ -279,6 +273,6 @@ fr_status scores_open(const char *path, const fr_window *w, fr_scorer *out, fr_e
     *out = (fr_scorer){.state = s, .score = score, .close = close_file};
     s->path = strdup(path);
     fr_status status = s->path ? open_file(s, err) : fail_memory(err, strlen(path));
-    out->scored = s->scored;
+    if (!status) out->catalog_only = catalog_only(s);
     return status;
 }

@@ -7,7 +7,8 @@
 /* FILE.npy: float16, float32 or float64 [rows, columns], mapped. Rows are the covered test events
  * in stream order and columns the catalog in ascending id, unless a file beside it says otherwise:
  * FILE.json with "events" (rows of the stream) and "destinations" (original ids), as --dump-scores
- * writes it, or FILE.events.npy and FILE.destinations.npy (int64), each optional. */
+ * writes it, or FILE.events.npy and FILE.destinations.npy (int64), each optional. Unless every
+ * destination and event of the time-available catalog is there, there are no such ranks. */
 fr_status scores_open(const char *path, const fr_window *w, fr_scorer *out, fr_error *err);
 
 #endif

@@ -212,5 +212,20 @@ else
     skip "zsh is not installed"
 fi
 
+# Installed anywhere, the library is found through its .pc file.
+if command -v pkg-config >/dev/null &&
+    cmake --install "$(dirname "$tool")" --prefix "$work/put" >/dev/null 2>&1; then
+    pc=$(find "$work/put" -name fullrank.pc)
+    flags=$(PKG_CONFIG_PATH=$(dirname "$pc") pkg-config --cflags --libs fullrank)
+    include=${flags#*-I} && include=${include%% *}
+    library=${flags#*-L} && library=${library%% *}
+    case $include in "$work/put"/*) [ -f "$include/fullrank.h" ] ;; *) false ;; esac
+    result "pkg-config names where the header was installed"
+    case $library in "$work/put"/*) [ -f "$library/libfullrank.so" ] ;; *) false ;; esac
+    result "pkg-config names where the library was installed"
+else
+    skip "cmake or pkg-config is not installed"
+fi
+
 echo "1..$count"
 [ $failures -eq 0 ]

@@ -558,6 +558,24 @@ printf 'u,i,t\nann,foo,1\nann, foo,2\n ann,"foo",3\nann , "foo" ,4\n' >words.csv
 import words.csv -o words --ids words >/dev/null 2>&1
 is "blanks around words do not count" "$(cat words/source_words.txt words/destination_words.txt)" \
     "$(printf 'ann\nfoo')"
+sed 's/ann/eve/' words.csv >others.csv
+import others.csv -o others --ids words >/dev/null 2>&1
+sha() { sed -n 's/^  "sha256": "\(.*\)".*/\1/p' "$1/manifest.json"; }
+if [ -n "$(sha words)" ] && [ "$(sha words)" != "$(sha others)" ]; then
+    pass "other words, other hash"
+else
+    miss "other words, other hash" "$(sha words)" "$(sha others)"
+fi
+for setting in "--ids words" "--shared-ids" "--columns source=1"; do
+    # shellcheck disable=SC2086 # two words
+    runs "info of a directory with $setting" 2 "$fullrank" data info words $setting
+    has "refuses $setting for a directory" "$stderr" "words: is a directory, imported already"
+done
+printf '0\n' >catalog.txt
+runs "info with a catalog file" 0 "$fullrank" data info words --catalog catalog.txt --json
+has "says that it is a file" "$stdout" '"kind": "file"'
+has "and which" "$stdout" '"file": "catalog.txt"'
+has "help of export --force" "$("$fullrank" data export --help)" "replace the file if it exists"
 printf 'ann,bob,1\nann,cid,2\n' >words2.csv
 import words2.csv -o words2 --ids words --columns source=1,destination=2,time=3 >/dev/null 2>&1
 has "words without header: the first row is an event" "$(cat words2/manifest.json 2>/dev/null)" \

@@ -27,6 +27,10 @@ has "of that length" "$stdout" "free: 500 events"
 runs "synth --list" 0 "$fullrank" data synth --list
 has "lists presets" "$stdout" "lastfm"
 
+# Destinations that come late are not in the catalog.
+awk 'BEGIN { print "u,v,t"; for (i = 0; i < 400; i++) print i % 7 "," (i * 7919) % int(5 + i / 10) "," i }' >late.csv
+"$fullrank" data import late.csv -o late >/dev/null
+
 # Every baseline, and the oracle above all of them.
 best=0
 "$fullrank" baselines --json | sed -n 's/.*"name": "\(.*\)".*/\1/p' >names
@@ -66,11 +70,57 @@ runs "dump some events" 0 rank --scorer baseline:markov -o c.npy --dump-scores s
 runs "a dump that exists" 1 rank --scorer baseline:markov -o d.npy --dump-scores some.npy
 is "leaves no records" "$(ls d.npy 2>/dev/null)" ""
 
+refused_side() { # FILE.npy: only its .json is there
+    printf '{}\n' >lonely.json
+    runs "a side file that exists: $*" 1 rank --scorer baseline:markov "$@"
+    has "is named" "$stderr" "lonely.json: exists; --force replaces it"
+    is "and kept" "$(cat lonely.json)" "{}"
+    rm -f lonely.json
+}
+refused_side -o lonely.npy
+refused_side -o d.npy --dump-scores lonely.npy
+runs "records and scores in one file" 2 rank --scorer baseline:markov -o same.npy --dump-scores ./same.npy
+has "are refused" "$stderr" "are the same file"
+is "before ranking" "$(ls same.* 2>/dev/null)" ""
+cp a.json a-kept.json && cp recency.json a.json
+runs "metrics of an exchanged pair" 1 metrics a.npy
+has "says so" "$stderr" "one of the two was changed or exchanged"
+mv a-kept.json a.json
+has "the seed is recorded" "$(cat a.json)" '"seed": 0'
+has "the score file's hash is recorded" "$(cat b.json)" "\"scorer_sha256\": \"$(sha256sum scores.npy | cut -d ' ' -f 1)\""
+has "the records' hash is recorded" "$(cat b.json)" "\"sha256\": \"$(sha256sum b.npy | cut -d ' ' -f 1)\""
+is "no time-available MRR from a file of the catalog only" \
+    "$("$fullrank" rank --data late --scorer baseline:recency -o l.npy --dump-scores ls.npy >/dev/null 2>&1
+        "$fullrank" rank --data late --scorer scores:ls.npy -o l2.npy >/dev/null 2>&1
+        metrics l2.npy --json 2>/dev/null | sed -n 's/.*"mrr_available": \(.*\),/\1/p')" "null"
+runs "dump of the time-available catalog" 0 "$fullrank" rank --data late --catalog time \
+    --scorer baseline:recency -o lt.npy --dump-scores lts.npy
+runs "can be ranked again" 0 "$fullrank" rank --data late --catalog time --scorer scores:lts.npy -o lt2.npy
+is "with the same numbers" "$(metrics lt2.npy --json | grep -v 'scorer\|file')" \
+    "$(metrics lt.npy --json | grep -v 'scorer\|file')"
+
 # Metrics.
 runs "metrics of several files" 0 metrics recency.npy edgebank.npy --sampler tgb-mix-100,popularity
 has "a table" "$stdout" "Expected-20"
 has "a word on ties" "$stdout" "The tie rule decides (average ranks are shown) for: baseline:edgebank"
 has "the samplers asked for" "$stdout" "half source history, half unseen"
+has "the small-pool rule" "$stdout" "A pool smaller than what is drawn from it is taken whole."
+has "how many events count" "$stdout" "900 of 900"
+has "a table of hits" "$stdout" "Hits@k, full catalog"
+runs "metrics of other numbers" 0 metrics recency.npy --hits 2,7 --k 3,9 --draws 3
+has "shows that Hits@k" "$stdout" "Hits@2"
+has "shows that K" "$stdout" "Expected-3"
+has "shows what was drawn" "$stdout" "  drawn"
+has "with how many seeds" "$stdout" "over 3 seeds"
+rank --scorer baseline:recency --oov zero --window 3000 -o zero.npy >/dev/null 2>&1
+rank --scorer baseline:recency --window 3000 --popularity-power 0 -o power.npy >/dev/null 2>&1
+runs "metrics of other protocols" 0 metrics recency.npy zero.npy power.npy
+is "one warning that names the fields" "$(printf '%s\n' "$stderr" | sed 's/.*differ in: //')" \
+    "window, train, test, oov, popularity_power"
+"$fullrank" rank --data late --scorer baseline:recency --oov zero -o lz.npy >/dev/null 2>&1
+is "ranked is what the metric says under oov = zero" \
+    "$(metrics lz.npy | awk '/^baseline/ { print $8; exit }')" \
+    "$(metrics lz.npy --json | sed -n 's/^  "ranked": \(.*\),/\1/p')"
 runs "metrics --json" 0 metrics recency.npy --json --sampler random-100 --draws 3
 for key in mrr hits ranked coverage ties expected all_seen all_unseen mrr_by_tie_rule sampled; do
     has "has $key" "$stdout" "\"$key\":"
@@ -80,6 +130,23 @@ has "one number a line" "$stdout" "expected.20.mrr	baseline:recency	0."
 runs "metrics --per-event" 0 metrics recency.npy --per-event events.tsv
 is "one line per event and a header" "$(wc -l <events.tsv | tr -d ' ')" 901
 runs "per-event that exists" 1 metrics recency.npy --per-event events.tsv
+cp events.tsv before.tsv && : >target.tsv && ln -s target.tsv link.tsv
+runs "per-event through a symbolic link" 1 metrics recency.npy --per-event link.tsv
+runs "per-event through a symbolic link by force" 0 metrics recency.npy --per-event link.tsv --force
+is "the link stays a link" "$(readlink link.tsv)" "target.tsv"
+is "its target is written" "$(cksum <target.tsv)" "$(cksum <before.tsv)"
+mkfifo pipe.tsv && cat pipe.tsv >piped.tsv &
+runs "per-event to a pipe" 0 metrics recency.npy --per-event pipe.tsv --force
+wait
+is "is written into it" "$(cksum <piped.tsv)" "$(cksum <before.tsv)"
+is "and it stays a pipe" "$([ -p pipe.tsv ] && echo pipe)" "pipe"
+runs "per-event to /dev/null" 0 metrics recency.npy --per-event /dev/null
+rm -f pipe.tsv
+odd=$(printf 'odd\377.npy') && cp recency.npy "$odd" && cp recency.json "${odd%.npy}.json"
+runs "a path that is not UTF-8" 0 metrics "$odd" --json
+has "is shown as far as possible" "$stdout" '"file": "odd?.npy"'
+runs "and as an output" 0 rank --scorer baseline:recency -o "$odd" --force --json
+rm -f "$odd" "${odd%.npy}.json"
 runs "per-event to stdout" 0 metrics recency.npy --per-event -
 has "with ranks" "$stdout" "reciprocal_rank"
 runs "help on a metric" 0 metrics --help all-seen
@@ -88,6 +155,8 @@ runs "help on a sampler" 0 metrics --help tgb-mix-100
 has "explains it, too" "$stdout" "TGB"
 runs "help on all" 0 metrics --help all
 runs "help on nothing known" 2 metrics --help xyzzy
+runs "help on something near" 2 metrics --help al-seen
+has "names it" "$stderr" "did you mean all-seen?"
 
 # Wrong requests: one line, the right code, nothing written.
 refused() { # NAME CODE MESSAGE COMMAND...
@@ -113,12 +182,29 @@ refused "metrics of a score file" 1 "not a file of rank records" metrics scores.
 refused "metrics of nothing" 1 "none.npy: cannot be read" metrics none.npy
 refused "a bad K" 2 "option k: found \"0\"" metrics a.npy --k 0
 refused "a bad sampler" 2 "unknown sampler xyzzy" metrics a.npy --sampler xyzzy
+refused "a misspelled sampler" 2 "did you mean tgb-mix?" metrics a.npy --sampler tgb-mxi-100
+many=uniform && for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do many=$many,random-$n; done
+refused "too many samplers" 2 "random-16 is one too many" metrics a.npy --sampler "$many"
+refused "per-event to a directory" 1 "tiny: is a directory" metrics a.npy --per-event tiny --force
+refused "a place for scores that is not there" 1 "no/s.npy: cannot be written" \
+    rank --scorer oracle -o x.npy --dump-scores no/s.npy
 if [ -n "$python" ]; then
     "$python" - <<'END'
 import json, numpy as np
 s = np.load("scores.npy"); s[2, 3] = np.nan; np.save("nan.npy", s)
 json.dump(json.load(open("scores.json")), open("nan.json", "w"))
+np.save("fortran.npy", np.asfortranarray(np.load("scores.npy")))
 END
+    refused "a Fortran array" 1 "np.ascontiguousarray" rank --scorer scores:fortran.npy -o x.npy
+    "$python" - "$fullrank" >interrupted <<'END'
+import signal, subprocess, sys, time
+p = subprocess.Popen([sys.argv[1], "metrics", "recency.npy", "--draws", "1000000"],
+                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+time.sleep(0.5)
+p.send_signal(signal.SIGINT)
+print(p.wait())
+END
+    is "Ctrl-C while drawing" "$(cat interrupted)" "130"
 
     refused "a NaN in a score file" 1 "score of destination" rank --scorer scores:nan.npy -o x.npy
     "$python" - >numpy.mrr <<'END'
@@ -133,9 +219,15 @@ else
 fi
 
 # The demo, twice in the same place.
+mkdir demo # an empty directory is fine
 runs "demo" 0 "$fullrank" demo --preset tiny -o demo
 has "prints its table" "$stdout" "oracle"
+has "says how to go on" "$stdout" "$fullrank metrics demo/recency.npy"
 runs "demo again" 0 "$fullrank" demo --preset tiny -o demo
+mkdir mine && echo precious >mine/recency.npy
+runs "demo among other files" 1 "$fullrank" demo --preset tiny -o mine
+has "is refused" "$stderr" "mine: exists and is not of an earlier demo"
+is "and leaves them alone" "$(ls mine) $(cat mine/recency.npy)" "recency.npy precious"
 
 # Nested draws on a real ranking: 2,000 seeds (fewer under sanitizers, which are slow).
 wikipedia=$(data_file wikipedia.csv.gz)
