@@ -149,7 +149,7 @@ bool directory_is(const char *path) {
     return !stat(path, &facts) && S_ISDIR(facts.st_mode);
 }
 
-static bool directory_empty(const char *path) {
+bool directory_empty(const char *path) {
     DIR *folder = opendir(path);
     if (!folder) return false;
     int entries = 0;

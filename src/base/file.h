@@ -70,6 +70,7 @@ fr_status directory_temporary(char **out, fr_error *err);
 /* Removes a directory and everything in it; no error if it is not there. */
 void directory_remove(const char *path);
 bool directory_is(const char *path);
+bool directory_empty(const char *path);
 
 /* folder + "/" + name, the caller's; NULL when out of memory. */
 char *path_join(const char *folder, const char *name);

@@ -4,15 +4,15 @@
  * each in ascending order of original id. "Before event i" always means event numbers below cut(i)
  * (PROTOCOL 2), so one rule serves every query, and histories are slices of ascending event lists:
  *
- *   by source       events of source u            slice [source_at[u], source_at[u+1])
- *   by destination  events of destination v       the same with destination_at
- *   by pair         events ordered by (u, v, i)   pair k is [pair_at[k], pair_at[k+1]); the pairs
- * of source u, ascending by v, are the slice [source_pair_at[u], source_pair_at[u+1]) firsts the
- * first event of each pair, by source, ascending by event: the distinct destinations of u before i
- * are those of a prefix of the source's firsts
+ *   by source       events of source u: [source_at[u], source_at[u+1])
+ *   by destination  events of destination v: the same with destination_at
+ *   by pair         events ordered by (u, v, i): pair k is [pair_at[k], pair_at[k+1])
+ *   pairs           those of source u, ascending by v: [source_pair_at[u], source_pair_at[u+1])
+ *   firsts          the first event of each pair, by source as the pairs are, ascending by event
  *
- * The lists come from two stable counting sorts, O(n). At most 36 bytes per event, plus 16 per
- * source and 12 per destination. Lifetime: run.
+ * so the distinct destinations of u before i are those of a prefix of the source's firsts. The
+ * lists come from two stable counting sorts, O(n). At most 36 bytes per event, plus 16 per source
+ * and 12 per destination. Lifetime: run.
  */
 #ifndef FR_DATA_WINDOW_H
 #define FR_DATA_WINDOW_H

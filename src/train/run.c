@@ -214,7 +214,13 @@ static fr_status check_output(const char *output, const fr_training *training, f
     if (!training->resume && !training->force)
         return fail(err, FR_EFILE, "%s: exists; --resume goes on with it, --force replaces it",
                     output);
-    return FR_OK;
+    char *record = path_join(output, "train.json");
+    if (!record) return fail_memory(err, 0);
+    bool ours = !access(record, F_OK) || directory_empty(output);
+    free(record);
+    return ours ? FR_OK
+                : fail(err, FR_EFILE, "%s: holds other files and no run; choose another directory",
+                       output);
 }
 
 static fr_status train(run *r, fr_error *err) {

@@ -15,10 +15,11 @@ fr_status trainer_open(trainer *t, model *m, const fr_training *settings, const 
                        fr_error *err) {
     *t = (trainer){.m = m, .settings = *settings, .threads = context_threads(context)};
     int32_t train = m->w->train;
-    if (m->w->catalog_size < 2)
+    int32_t least = m->w->self ? 3 : 2; /* with shared ids a source is no candidate of its own */
+    if (m->w->catalog_size < least)
         return fail(err, FR_EINPUT,
-                    "a catalog of %d destinations, expected at least 2 to train with",
-                    m->w->catalog_size);
+                    "a catalog of %d destinations, expected at least %d to train with",
+                    m->w->catalog_size, least);
     t->shards = (settings->batch_size + TRAINER_SHARD - 1) / TRAINER_SHARD;
     TRY(adam_open(&t->adam, m->params.count, err));
     TRY(ALLOCATE(t->tapes, t->threads, err));
@@ -43,10 +44,11 @@ void trainer_close(trainer *t) {
 
 /* ---- the epoch's choices ---- */
 
-/* A catalog item other than the event's own destination. */
+/* A candidate other than the event's own destination. */
 static int32_t draw_negative(const trainer *t, int32_t event, int64_t epoch) {
     const fr_window *w = t->m->w;
     int32_t n = w->catalog_size, positive = w->destination[event];
+    int32_t self = window_self(w, w->source[event]);
     if (t->settings.deterministic) { /* MODELS 1.6 */
         int64_t at = (7919 * (int64_t)event + 104729 * epoch + 17) % n;
         return w->catalog[w->catalog[at] == positive ? (at + 1) % n : at];
@@ -55,7 +57,7 @@ static int32_t draw_negative(const trainer *t, int32_t event, int64_t epoch) {
         .seed = (uint64_t)t->settings.seed, .purpose = RNG_NEGATIVE, .epoch = (uint32_t)epoch};
     for (uint32_t draw = 0;; draw++) {
         int32_t v = w->catalog[rng_below(key, (uint64_t)event, draw, (uint32_t)n)];
-        if (v != positive) return v;
+        if (v != positive && v != self) return v;
     }
 }
 

@@ -57,6 +57,8 @@ refused() { # NAME CODE MESSAGE COMMAND...
     is "$name: nothing left" "$(find . -name '.std*' -prune -o -print | sort | cksum)" "$before"
 }
 refused "an output that exists" 1 "run: exists; --resume goes on with it" train --model craft -o run
+mkdir foreign && echo mine >foreign/model.safetensors
+refused "a directory that is no run" 1 "holds other files and no run" train --model craft -o foreign --force
 refused "another model" 2 "a run with model craft-r" train --model craft -o run --resume
 refused "another seed" 2 "a run with seed 7" train --model craft-r -o run --resume --seed 8
 refused "no such model" 2 "did you mean craft?" train --model kraft -o x
