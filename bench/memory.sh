@@ -43,7 +43,6 @@ PYTHON
 # measure NAME MEGABYTES CHUNK: sets `events`.
 measure() {
     generate "$folder/table.csv" "$2" "$3"
-    size
     size=$(stat -c %s "$folder/table.csv")
     rm -rf "$folder/columns"
     /usr/bin/env python3 - "$build/fullrank" "$folder" "$1" "$size" $limit <<'PYTHON'
