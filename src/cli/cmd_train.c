@@ -17,6 +17,20 @@ static const fr_option train_io_options[] = {
      "train anew into a directory that exists"},
     {0}};
 
+/* Where the model is; as JSON, with everything train.json says. */
+static int report(cli_call *call, const char *output) {
+    char path[4096];
+    if (!call->common.json) {
+        (void)printf("%s/model.safetensors\n", output);
+        return CLI_OK;
+    }
+    (void)snprintf(path, sizeof path, "%s/train.json", output);
+    json_t *record = json_load_file(path, 0, NULL);
+    (void)snprintf(path, sizeof path, "%s/model.safetensors", output);
+    if (record) (void)json_object_set_new(record, "checkpoint", cli_json_text(path));
+    return cli_print_json(record);
+}
+
 static int run_train(cli_call *call) {
     const train_io *io = call->settings[0];
     fr_training *training = call->settings[1];
@@ -34,9 +48,7 @@ static int run_train(cli_call *call) {
             fr_train_run(window, io->model, settings, training, io->output, &call->context, &err);
     fr_window_close(window);
     fr_stream_close(stream);
-    int code = cli_report(status, &err);
-    if (!status) (void)printf("%s/model.safetensors\n", io->output);
-    return code;
+    return status ? cli_report(status, &err) : report(call, io->output);
 }
 
 const cli_command cli_train_command = {

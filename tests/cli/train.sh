@@ -45,7 +45,9 @@ if cmp -s t1/model.safetensors part/model.safetensors; then
 else
     miss "resumed or straight: the same bytes"
 fi
-runs "bpr" 0 train --model craft -o bpr --objective bpr
+runs "bpr, as JSON" 0 train --model craft -o bpr --objective bpr --json
+has "with its losses" "$stdout" '"loss": ['
+has "and the checkpoint" "$stdout" '"checkpoint": "bpr/model.safetensors"'
 runs "deterministic" 0 train --model craft -o det --deterministic
 
 refused() { # NAME CODE MESSAGE COMMAND...
