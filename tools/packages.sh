@@ -28,6 +28,7 @@ present() {
     libssl-dev) quiet pkg-config --exists libcrypto ;;
     libjansson-dev) quiet pkg-config --exists jansson ;;
     librandom123-dev) compiles Random123/philox.h ;;
+    ca-certificates) [ -s /etc/ssl/certs/ca-certificates.crt ] || ! quiet command -v apt-get ;;
     libcmocka-dev) quiet pkg-config --exists cmocka ;;
     python3) quiet python3 --version ;;
     python3-numpy) quiet python3 -c 'import numpy' || quiet /usr/bin/python3 -c 'import numpy' ;;
@@ -39,7 +40,8 @@ required="" optional=""
 for group; do
     case $group in
     build) required="$required gcc libc6-dev cmake ninja-build pkg-config zlib1g-dev
-        libcurl4-openssl-dev libssl-dev libjansson-dev librandom123-dev" ;;
+        libcurl4-openssl-dev libssl-dev libjansson-dev librandom123-dev"
+        optional="$optional ca-certificates" ;; # for downloads by https
     check) required="$required libcmocka-dev" optional="$optional python3 python3-numpy" ;;
     *) echo "packages.sh: unknown group $group, expected build or check" >&2; exit 2 ;;
     esac
@@ -89,5 +91,5 @@ missing() { # PACKAGE...: those of them that are not there
         exit 1
     fi
     lacking=$(missing $optional)
-    [ -z "$lacking" ] || echo "Tests that need these will be skipped: $lacking" >&2
+    [ -z "$lacking" ] || echo "What needs these will not work, its tests are skipped: $lacking" >&2
 }
