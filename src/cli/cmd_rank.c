@@ -38,6 +38,10 @@ static int report(cli_call *call, const char *path, const fr_ranking *ranking) {
             (json_int_t)row.ranked, "ties", (json_int_t)row.ties, "seconds",
             cli_json_real(f.seconds), "scores_per_second", cli_json_real(f.scores_per_second)));
     board_print(&row, 1, board_standard);
+    if (f.verified)
+        (void)printf(
+            "\nVerified %s events through plain forward: scores within %.1e, %s ranks differ\n",
+            cli_count(f.verified).s, f.verified_error, cli_count(f.verified_ranks).s);
     return CLI_OK;
 }
 

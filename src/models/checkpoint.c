@@ -135,7 +135,13 @@ static fr_status check_window(const safetensors *file, const fr_window *w, fr_er
         return fail(err, FR_EINPUT, "%s: trained with order %s, but this window has %s", file->path,
                     order ? order : "(none)", here);
     TRY(check_ids(file, "vocab.src", w->source_id, w->sources, err));
-    return check_ids(file, "vocab.dst", w->destination_id, w->destinations, err);
+    TRY(check_ids(file, "vocab.dst", w->destination_id, w->destinations, err));
+    /* the same ids in another order of events would pass until here, with test events trained on */
+    const char *data = safetensors_metadata(file, "data_sha256");
+    if (!data || strcmp(data, w->stream->sha256))
+        return fail(err, FR_EINPUT, "%s: trained on data with sha256 %.12s, but this has %.12s",
+                    file->path, data ? data : "(none)", w->stream->sha256);
+    return FR_OK;
 }
 
 fr_status checkpoint_take(model *m, const safetensors *file, const fr_window *w, fr_error *err) {

@@ -12,6 +12,7 @@
 #include "models/model.h"
 #include "nn/ops.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +27,20 @@ enum {
     SITE_HEAD,
     SITE_LAYER /* + 3 per layer */
 };
+
+/* Weight and bias, one after the other: their order is that of the file. A dense layer
+ * (rows, cols), or with rows 0 a norm of cols; outside the layers if `layer` is negative. */
+static craft_pair add_pair(params *p, int layer, int rows, int cols, const char *name) {
+    char full[48];
+    craft_pair out;
+    if (layer < 0)
+        (void)snprintf(full, sizeof full, "%s", name);
+    else
+        (void)snprintf(full, sizeof full, "layers.%d.%s", layer, name);
+    out.weight = params_add(p, rows, cols, rows ? INIT_NORMAL : INIT_ONE, 0.02, "%s.weight", full);
+    out.bias = params_add(p, 0, rows ? rows : cols, INIT_ZERO, 0, "%s.bias", full);
+    return out;
+}
 
 static fr_status open_kind(model *m, bool repeat, fr_error *err) {
     const fr_model_settings *s = &m->settings;
@@ -46,51 +61,31 @@ static fr_status open_kind(model *m, bool repeat, fr_error *err) {
                  .head_layers = (int)s->head_layers,
                  .repeat = repeat,
                  .z = d * (repeat ? 3 : 2)};
-#define NORM(name)                                                                                 \
-    {params_add(p, 0, d, INIT_ONE, 0, name ".weight"),                                             \
-     params_add(p, 0, d, INIT_ZERO, 0, name ".bias")}
-#define DENSE(rows, cols, ...)                                                                     \
-    (craft_pair) {                                                                                 \
-        params_add(p, rows, cols, INIT_NORMAL, 0.02, __VA_ARGS__ ".weight", l),                    \
-            params_add(p, 0, rows, INIT_ZERO, 0, __VA_ARGS__ ".bias", l)                           \
-    }
-#define LAYER_NORM(name)                                                                           \
-    (craft_pair) {                                                                                 \
-        params_add(p, 0, d, INIT_ONE, 0, "layers.%d." name ".weight", l),                          \
-            params_add(p, 0, d, INIT_ZERO, 0, "layers.%d." name ".bias", l)                        \
-    }
     c->item = params_add(p, m->w->destinations, d, INIT_NORMAL, 0.02, "item.weight");
     c->position = params_add(p, c->history, d, INIT_NORMAL, 0.02, "position.weight");
-    c->input_norm = (craft_pair)NORM("input_norm");
+    c->input_norm = add_pair(p, -1, 0, d, "input_norm");
     for (int l = 0; l < layers; l++) {
         craft_layer *y = &c->layer[l];
-        y->query = DENSE(d, d, "layers.%d.query");
-        y->key = DENSE(d, d, "layers.%d.key");
-        y->value = DENSE(d, d, "layers.%d.value");
-        y->out = DENSE(d, d, "layers.%d.out");
-        y->attn_norm = LAYER_NORM("attn_norm");
-        y->ffn1 = DENSE(4 * d, d, "layers.%d.ffn1");
-        y->ffn2 = DENSE(d, 4 * d, "layers.%d.ffn2");
-        y->ffn_norm = LAYER_NORM("ffn_norm");
+        y->query = add_pair(p, l, d, d, "query");
+        y->key = add_pair(p, l, d, d, "key");
+        y->value = add_pair(p, l, d, d, "value");
+        y->out = add_pair(p, l, d, d, "out");
+        y->attn_norm = add_pair(p, l, 0, d, "attn_norm");
+        y->ffn1 = add_pair(p, l, 4 * d, d, "ffn1");
+        y->ffn2 = add_pair(p, l, d, 4 * d, "ffn2");
+        y->ffn_norm = add_pair(p, l, 0, d, "ffn_norm");
     }
-    c->elapsed.weight = params_add(p, d, 1, INIT_NORMAL, 0.02, "elapsed.weight");
-    c->elapsed.bias = params_add(p, 0, d, INIT_ZERO, 0, "elapsed.bias");
-    c->elapsed_norm = (craft_pair)NORM("elapsed_norm");
+    c->elapsed = add_pair(p, -1, d, 1, "elapsed");
+    c->elapsed_norm = add_pair(p, -1, 0, d, "elapsed_norm");
     if (repeat) {
-        c->repeats.weight = params_add(p, d, 1, INIT_NORMAL, 0.02, "repeat.weight");
-        c->repeats.bias = params_add(p, 0, d, INIT_ZERO, 0, "repeat.bias");
-        c->repeat_norm = (craft_pair)NORM("repeat_norm");
+        c->repeats = add_pair(p, -1, d, 1, "repeat");
+        c->repeat_norm = add_pair(p, -1, 0, d, "repeat_norm");
     }
     if (c->head_layers == 2) {
-        c->fc1.weight = params_add(p, c->z, c->z, INIT_NORMAL, 0.02, "head.fc1.weight");
-        c->fc1.bias = params_add(p, 0, c->z, INIT_ZERO, 0, "head.fc1.bias");
+        c->fc1 = add_pair(p, -1, c->z, c->z, "head.fc1");
         c->prelu = params_add(p, 0, 1, INIT_FIXED, 0.15, "head.prelu");
     }
-    c->fc2.weight = params_add(p, 1, c->z, INIT_NORMAL, 0.02, "head.fc2.weight");
-    c->fc2.bias = params_add(p, 0, 1, INIT_ZERO, 0, "head.fc2.bias");
-#undef NORM
-#undef DENSE
-#undef LAYER_NORM
+    c->fc2 = add_pair(p, -1, 1, c->z, "head.fc2");
     return FR_OK;
 }
 

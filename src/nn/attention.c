@@ -4,9 +4,10 @@
  * Keys and values are K_p = WK x_p + bK and V_p = WV x_p + bV. With two queries per event it is
  * wasteful to project every entry of the history: in a head
  *
- *     Q . K_p        = (WK^T Q) . x_p + Q . bK           the last term is the same for all p:
- * softmax drops it sum_p a_p V_p  = WV (sum_p a_p x_p) + (sum_p a_p) bV
+ *     Q . K_p        = (WK^T Q) . x_p + Q . bK
+ *     sum_p a_p V_p  = WV (sum_p a_p x_p) + (sum_p a_p) bV
  *
+ * where Q . bK is the same for all p, and softmax drops it;
  * so products with WK and WV run over queries, not over history, about a sixteenth of the work. bK
  * gets no gradient, which is its true one. Per head: U = Q WK, logits U x^T, mix M = a x, output M
  * WV^T + s bV.

@@ -24,8 +24,8 @@ int params_add(params *p, int rows, int cols, param_init init, double scale, con
     va_start(args, format);
     (void)vsnprintf(fresh.name, sizeof fresh.name, format, args);
     va_end(args);
-    if (push(p, fresh)) {
-        p->count = SIZE_MAX; /* params_ready will say so */
+    if (p->count == SIZE_MAX || push(p, fresh)) {
+        p->count = SIZE_MAX; /* stays so: params_ready will say it */
         return -1;
     }
     p->count += (size_t)fresh.rows * (size_t)cols;

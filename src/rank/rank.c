@@ -87,14 +87,16 @@ static fr_status verify(const fr_window *w, const fr_scorer *scorer, const recor
         const fr_record *record = &r->records[k];
         int32_t event = w->train + k, above = 0, tied = -1;
         fr_query query = {event, w->source[event], window_time(w, event)};
-        if (!record->covered || w->catalog_kind == CATALOG_TIME) continue;
+        if (!record->covered) continue;
         status = scorer->score(scorer->state, &query, 0, fast, err);
         if (!status) status = plain.score(plain.state, &query, 0, slow, err);
         if (status) break;
         float positive = slow[w->destination[event]];
         double largest = 0, apart = 0;
         for (int32_t v = 0; v < w->destinations; v++) {
-            bool in = w->catalog_place[v] >= 0 && v != window_self(w, w->source[event]);
+            bool in = w->catalog_kind == CATALOG_TIME
+                          ? window_candidate(w, event, v)
+                          : w->catalog_place[v] >= 0 && v != window_self(w, w->source[event]);
             above += in && slow[v] > positive;
             tied += in && slow[v] == positive;
             largest = fmax(largest, fabs((double)slow[v]));

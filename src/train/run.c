@@ -88,15 +88,23 @@ static fr_status save_json(const run *r, const char *path, fr_error *err) {
     return json_write(path, root, err);
 }
 
+/* The settings under which the parameters as they are would be the end of the run. */
+static fr_training epochs_done(const run *r) {
+    fr_training t = r->t.settings;
+    t.epochs = r->done;
+    return t;
+}
+
 static fr_status save_state(const run *r, const char *path, fr_error *err) {
     safetensors_writer w = {0};
+    fr_training so_far = epochs_done(r);
     char number[32];
     int64_t count = (int64_t)r->m.params.count;
     json_t *history = history_json(r);
     char *text = history ? json_dumps(history, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
     st_dtype type = sizeof(real) == 8 ? ST_F64 : ST_F32;
     fr_status status = text ? safetensors_writer_open(&w, path, err) : fail_memory(err, 0);
-    if (!status) status = checkpoint_add(&r->m, &r->t.settings, &w, err);
+    if (!status) status = checkpoint_add(&r->m, &so_far, &w, err);
     if (!status)
         status = safetensors_writer_add(&w, "adam.mean", type, 1, &count, r->t.adam.mean, err);
     if (!status)
@@ -118,9 +126,10 @@ static fr_status save(const run *r, fr_error *err) {
     char *state_path = path_join(r->folder, "state.safetensors");
     char *json_path = path_join(r->folder, "train.json");
     fr_status status = model_path && state_path && json_path ? FR_OK : fail_memory(err, 0);
-    if (!status) status = checkpoint_save(&r->m, &r->t.settings, model_path, err);
+    fr_training so_far = epochs_done(r);
+    if (!status) status = save_state(r, state_path, err); /* first: the others follow from it */
+    if (!status) status = checkpoint_save(&r->m, &so_far, model_path, err);
     if (!status) status = save_json(r, json_path, err);
-    if (!status) status = save_state(r, state_path, err);
     free(model_path);
     free(state_path);
     free(json_path);
@@ -178,6 +187,12 @@ static fr_status take_state(run *r, const safetensors *file, fr_error *err) {
     memcpy(r->t.adam.square, square, (size_t)count * sizeof(real));
     r->t.adam.step = strtoll(step, NULL, 10);
     r->done = strtoll(done, NULL, 10);
+    int64_t size = r->t.settings.batch_size, steps = (r->m.w->train + size - 1) / size;
+    if (r->done < 1 || r->done > UINT32_MAX || r->t.adam.step != r->done * steps)
+        return fail(err, FR_EINPUT, "%s: %s steps do not make %s epochs", file->path, step, done);
+    if (r->done > r->t.settings.epochs)
+        return fail(err, FR_EUSAGE, "%s: has %lld epochs already, more than %lld", r->folder,
+                    (long long)r->done, (long long)r->t.settings.epochs);
     return read_history(r, file, err);
 }
 
@@ -185,9 +200,10 @@ static fr_status resume(run *r, fr_error *err) {
     char *path = path_join(r->folder, "state.safetensors");
     if (!path) return fail_memory(err, 0);
     safetensors file = {0};
-    struct stat facts;
     fr_status status = FR_OK;
-    if (stat(path, &facts))
+    if (access(path, F_OK) && !directory_empty(r->folder)) /* its model would be lost */
+        status = fail(err, FR_EFILE, "%s: no state to go on from; --force trains anew", path);
+    else if (access(path, F_OK))
         context_log(r->context, FR_NOTICE, "%s: no complete epoch yet, training from the start",
                     r->folder);
     else {
@@ -211,16 +227,18 @@ static fr_status check_output(const char *output, const fr_training *training, f
     }
     if (!S_ISDIR(facts.st_mode))
         return fail(err, FR_EFILE, "%s: exists and is not a directory", output);
+    if (directory_empty(output)) return FR_OK;
     if (!training->resume && !training->force)
         return fail(err, FR_EFILE, "%s: exists; --resume goes on with it, --force replaces it",
                     output);
-    char *record = path_join(output, "train.json");
-    if (!record) return fail_memory(err, 0);
-    bool ours = !access(record, F_OK) || directory_empty(output);
+    char *record = path_join(output, "train.json"), *state = path_join(output, "state.safetensors");
+    bool memory = record && state, ours = memory && (!access(record, F_OK) || !access(state, F_OK));
     free(record);
-    return ours ? FR_OK
-                : fail(err, FR_EFILE, "%s: holds other files and no run; choose another directory",
-                       output);
+    free(state);
+    if (!memory) return fail_memory(err, 0);
+    if (ours) return FR_OK;
+    return fail(err, FR_EFILE, "%s: holds other files and no run; choose another directory",
+                output);
 }
 
 static fr_status train(run *r, fr_error *err) {

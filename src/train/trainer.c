@@ -20,12 +20,13 @@ fr_status trainer_open(trainer *t, model *m, const fr_training *settings, const 
         return fail(err, FR_EINPUT,
                     "a catalog of %d destinations, expected at least %d to train with",
                     m->w->catalog_size, least);
-    t->shards = (settings->batch_size + TRAINER_SHARD - 1) / TRAINER_SHARD;
+    int64_t batch = settings->batch_size < train ? settings->batch_size : train;
+    t->shards = (batch + TRAINER_SHARD - 1) / TRAINER_SHARD;
     TRY(adam_open(&t->adam, m->params.count, err));
     TRY(ALLOCATE(t->tapes, t->threads, err));
     TRY(ALLOCATE(t->gradients, t->shards, err));
     for (int64_t s = 0; s < t->shards; s++) TRY(ALLOCATE(t->gradients[s], m->params.count, err));
-    TRY(ALLOCATE(t->losses, settings->batch_size, err));
+    TRY(ALLOCATE(t->losses, batch, err));
     TRY(ALLOCATE(t->order, train, err));
     return ALLOCATE(t->negative, train, err);
 }
@@ -51,7 +52,8 @@ static int32_t draw_negative(const trainer *t, int32_t event, int64_t epoch) {
     int32_t self = window_self(w, w->source[event]);
     if (t->settings.deterministic) { /* MODELS 1.6 */
         int64_t at = (7919 * (int64_t)event + 104729 * epoch + 17) % n;
-        return w->catalog[w->catalog[at] == positive ? (at + 1) % n : at];
+        while (w->catalog[at] == positive || w->catalog[at] == self) at = (at + 1) % n;
+        return w->catalog[at];
     }
     rng_key key = {
         .seed = (uint64_t)t->settings.seed, .purpose = RNG_NEGATIVE, .epoch = (uint32_t)epoch};
@@ -200,5 +202,9 @@ fr_status trainer_epoch(trainer *t, int64_t epoch, const fr_context *context, do
         context_progress(context, stage, (uint64_t)(at + count), (uint64_t)train, "events");
     }
     *loss = sum / train;
+    for (size_t k = 0; k < t->m->params.count; k++) /* the last step is seen by no loss */
+        if (!isfinite(t->m->params.value[k]))
+            return fail(err, FR_EINPUT, "step %lld: %s has the value %g", (long long)t->adam.step,
+                        params_of(&t->m->params, k)->name, (double)t->m->params.value[k]);
     return FR_OK;
 }

@@ -75,6 +75,20 @@ refused "half a checkpoint" 1 "short.safetensors" rank --scorer short.safetensor
 "$fullrank" data synth --preset tiny --seed 2 -o other >/dev/null
 refused "other data" 1 "vocab" "$fullrank" rank --data other --scorer run/model.safetensors -o x.npy
 
+# the same ids, the events in another order: what was trained on would be ranked
+"$fullrank" data export tiny -o rows.csv
+awk -F , 'NR == 1 { print; next } { u[NR] = $1; v[NR] = $2; t[NR] = $3 }
+    END { for (i = 2; i <= NR; i++) { j = (i + 2998) % (NR - 1) + 2; print u[j] "," v[j] "," t[i] } }' rows.csv >turned.csv
+refused "the same ids, other events" 1 "trained on data with sha256" \
+    "$fullrank" rank --data turned.csv --scorer run/model.safetensors -o x.npy
+runs "verify over the time-available catalog" 0 rank --catalog time --scorer run/model.safetensors -o time.npy --verify 30
+has "says what it found" "$stdout" "Verified 30 events"
+rm part/state.safetensors
+refused "a run without its state" 1 "no state to go on from" train --model craft -o part --resume
+refused "fewer epochs than there are" 2 "has 2 epochs already" train --model craft-r -o run --resume --epochs 1
+mkdir empty
+runs "an empty directory will do" 0 train --model craft -o empty --epochs 1
+
 torch=""
 for python in "${FULLRANK_TORCH:-}" python3 /usr/bin/python3; do
     [ -n "$python" ] && "$python" -c 'import torch, safetensors, numpy' 2>/dev/null && torch=$python && break
