@@ -29,9 +29,6 @@ typedef struct folded_node {
     real **factor; /* [count] dropout factors of the same shape; NULL = none */
 } folded_node;
 
-static int queries_of(span s) { return s.query_to - s.query_from; }
-static int keys_of(span s) { return s.key_to - s.key_from; }
-
 /* out = a * factor, or a itself */
 static const real *dropped(const real *a, const real *factor, size_t size, real *room) {
     if (!factor) return a;
@@ -43,7 +40,7 @@ static const real *dropped(const real *a, const real *factor, size_t size, real 
 static void span_back(folded_node *n, int c, int h, const real *d_mix, const real *d_sum,
                       real *du) {
     span s = n->spans[c];
-    int d = n->x.cols, dh = d / n->heads, nq = queries_of(s), nk = keys_of(s), rows = n->q.rows;
+    int d = n->x.cols, dh = d / n->heads, nq = span_queries(s), nk = span_keys(s), rows = n->q.rows;
     if (!nq || !nk) return;
     size_t size = (size_t)nq * (size_t)nk, part = (size_t)h * size, ld = (size_t)d;
     real *da = tape_room(n->t, size), *room = tape_room(n->t, size);
@@ -97,7 +94,7 @@ static void folded_back(tape_node *self) {
 static void span_forward(folded_node *n, int c, int site, const row_key *keys) {
     tape *t = n->t;
     span s = n->spans[c];
-    int d = n->x.cols, dh = d / n->heads, nq = queries_of(s), nk = keys_of(s), rows = n->q.rows;
+    int d = n->x.cols, dh = d / n->heads, nq = span_queries(s), nk = span_keys(s), rows = n->q.rows;
     if (!nq || !nk) return;
     size_t size = (size_t)nq * (size_t)nk, ld = (size_t)d;
     n->weight[c] = tape_room(t, size * (size_t)n->heads);

@@ -387,16 +387,13 @@ typedef struct attention_node {
     real **factor; /* [count] dropout factors of the same shape; NULL = none */
 } attention_node;
 
-static int queries_of(span s) { return s.query_to - s.query_from; }
-static int keys_of(span s) { return s.key_to - s.key_from; }
-
 static void attention_back(tape_node *self) {
     attention_node *n = (attention_node *)self;
     int d = n->q.cols, dh = d / n->heads;
     real scale = (real)(1 / sqrt((double)dh));
     for (int c = 0; c < n->count; c++) {
         span s = n->spans[c];
-        int nq = queries_of(s), nk = keys_of(s);
+        int nq = span_queries(s), nk = span_keys(s);
         size_t q0 = (size_t)s.query_from * (size_t)d, k0 = (size_t)s.key_from * (size_t)d;
         if (!nq || !nk) continue;
         real *da = tape_room(n->t, (size_t)nq * (size_t)nk);
@@ -441,7 +438,7 @@ tensor op_attention(tape *t, tensor query, tensor key, tensor value, int heads, 
     real *mixed = NULL;
     for (int c = 0; c < count; c++) {
         span s = spans[c];
-        int nq = queries_of(s), nk = keys_of(s);
+        int nq = span_queries(s), nk = span_keys(s);
         size_t q0 = (size_t)s.query_from * (size_t)d, k0 = (size_t)s.key_from * (size_t)d;
         size_t size = (size_t)heads * (size_t)nq * (size_t)nk;
         if (!nk && nq && !t->status) /* nothing to attend to: the zero vector */

@@ -32,6 +32,9 @@ typedef struct span {
     int query_from, query_to, key_from, key_to;
 } span;
 
+static inline int span_queries(span s) { return s.query_to - s.query_from; }
+static inline int span_keys(span s) { return s.key_to - s.key_from; }
+
 /* Scaled dot-product attention with `heads` column slices; dropout on the weights at `site`, bits
  * by the key of the query row. A query without keys gets the zero vector. */
 tensor op_attention(tape *t, tensor query, tensor key, tensor value, int heads, const span *spans,
