@@ -465,14 +465,23 @@ typedef struct fr_model {
     const char *name;
     const char *summary; /* one line */
     const char *text;    /* the definition, one paragraph */
+    const char *options; /* keys of fr_model_options it uses, separated by spaces */
 } fr_model;
 /* The models by number from 0; NULL behind the last one. */
 FR_API const fr_model *fr_model_at(int index);
+
+enum { FR_EMBEDDING_ATTENTION, FR_EMBEDDING_IDENTITY };
+enum { FR_POOL_SLOTS, FR_POOL_REAL };
 
 /* The shape of a model; a model uses what applies to it. */
 typedef struct fr_model_settings {
     int64_t dim, heads, layers, history, head_layers;
     double dropout;
+    int64_t time_dim, patch, neighbors, tokens, head_width;
+    int64_t edge_dim; /* features of an event used: all the data has, or 0; -1 = all */
+    double gamma;
+    int embedding, pool; /* FR_EMBEDDING_*, FR_POOL_* */
+    bool time_trainable;
 } fr_model_settings;
 extern FR_API const fr_option fr_model_options[];
 
@@ -489,7 +498,9 @@ typedef struct fr_training {
 } fr_training;
 extern FR_API const fr_option fr_training_options[];
 
-/* Trains `name` on the window's training prefix and writes RUN/model.safetensors, RUN/train.json
+/* An option that the model does not use and that is not at its default is FR_EUSAGE.
+ *
+ * Trains `name` on the window's training prefix and writes RUN/model.safetensors, RUN/train.json
  * and RUN/state.safetensors (what --resume needs) after every epoch. The same bits with any number
  * of threads, and whether interrupted and resumed or not. */
 FR_API FR_MUST_USE fr_status fr_train_run(const fr_window *window, const char *name,

@@ -171,6 +171,11 @@ void fr_options_free(const fr_option *table, void *settings) {
     }
 }
 
+void options_spell(const char *key, char *out, size_t size) {
+    (void)snprintf(out, size, "%s", key);
+    for (char *c = out; *c; c++) *c = *c == '-' ? '_' : *c;
+}
+
 fr_status options_to_json(const fr_option *table, const void *settings, json_t *object,
                           fr_error *err) {
     for (const fr_option *o = table; o->key; o++) {
@@ -184,8 +189,7 @@ fr_status options_to_json(const fr_option *table, const void *settings, json_t *
         default: value = json_string(text);
         }
         char key[64];
-        (void)snprintf(key, sizeof key, "%s", o->key);
-        for (char *c = key; *c; c++) *c = *c == '-' ? '_' : *c;
+        options_spell(o->key, key, sizeof key);
         if (json_object_set_new(object, key, value)) return fail_memory(err, strlen(text));
     }
     return FR_OK;

@@ -10,4 +10,7 @@
 fr_status options_to_json(const fr_option *table, const void *settings, json_t *object,
                           fr_error *err);
 
+/* A key with '_' for '-', as files spell it. */
+void options_spell(const char *key, char *out, size_t size);
+
 #endif

@@ -1,6 +1,7 @@
 /* checkpoint.c - see checkpoint.h. */
 #include "models/checkpoint.h"
 
+#include "base/options.h"
 #include "base/text.h"
 
 #include <stdio.h>
@@ -25,12 +26,6 @@ int checkpoint_entries(const model *m, const fr_training *t, checkpoint_entry *o
         double value;
     } numbers[] = {{"window", w->events},
                    {"train_fraction", w->protocol.train_share},
-                   {"dim", (double)m->settings.dim},
-                   {"heads", (double)m->settings.heads},
-                   {"layers", (double)m->settings.layers},
-                   {"history", (double)m->settings.history},
-                   {"head_layers", (double)m->settings.head_layers},
-                   {"dropout", m->settings.dropout},
                    {"lr", t->rate},
                    {"batch", (double)t->batch_size},
                    {"seed", (double)t->seed},
@@ -41,12 +36,22 @@ int checkpoint_entries(const model *m, const fr_training *t, checkpoint_entry *o
                    {"ntrain", w->train}};
     int count = 0;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++, count++) {
-        out[count].key = words[i].key;
+        options_spell(words[i].key, out[count].key, sizeof out[count].key);
         (void)snprintf(out[count].value, sizeof out[count].value, "%s", words[i].value);
     }
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++, count++) {
-        out[count].key = numbers[i].key;
+        options_spell(numbers[i].key, out[count].key, sizeof out[count].key);
         (void)text_real(numbers[i].value, false, out[count].value, sizeof out[count].value);
+    }
+    for (const fr_option *o = fr_model_options; o->key; o++) {
+        if (!model_uses(&m->kind->facts, o->key)) continue;
+        options_spell(o->key, out[count].key, sizeof out[count].key);
+        if (o->type == FR_OPTION_FLAG) /* 0 or 1 in checkpoints (MODELS 1.9) */
+            (void)snprintf(out[count].value, sizeof out[count].value, "%d",
+                           *(const bool *)((const char *)&m->settings + o->offset));
+        else
+            fr_options_text(o, &m->settings, out[count].value, sizeof out[count].value);
+        count++;
     }
     return count;
 }
@@ -71,6 +76,7 @@ fr_status checkpoint_add(const model *m, const fr_training *training, safetensor
         TRY(safetensors_writer_add(w, p->name, REAL_TYPE, p->dims, shape + (p->dims == 1),
                                    m->params.value + p->offset, err));
     }
+    if (m->kind->memory) TRY(m->kind->memory->save(m, w, err));
     int64_t sources = m->w->sources, destinations = m->w->destinations;
     TRY(safetensors_writer_add(w, "vocab.src", ST_I64, 1, &sources, m->w->source_id, err));
     TRY(safetensors_writer_add(w, "vocab.dst", ST_I64, 1, &destinations, m->w->destination_id,
@@ -94,8 +100,7 @@ static fr_status read_settings(const safetensors *file, fr_model_settings *out, 
     TRY(fr_options_defaults(fr_model_options, out, err));
     for (const fr_option *o = fr_model_options; o->key; o++) {
         char key[64];
-        (void)snprintf(key, sizeof key, "%s", o->key);
-        for (char *c = key; *c; c++) *c = *c == '-' ? '_' : *c;
+        options_spell(o->key, key, sizeof key);
         const char *value = safetensors_metadata(file, key);
         fr_error inner = {0};
         if (value && fr_options_set(fr_model_options, out, o->key, value, &inner))
@@ -168,6 +173,7 @@ fr_status checkpoint_take(model *m, const safetensors *file, const fr_window *w,
                 status = fail(err, FR_EINPUT, "%s: %s has the value %g, expected finite numbers",
                               file->path, p->name, (double)m->params.value[k]);
     }
+    if (!status && m->kind->memory) status = m->kind->memory->load(m, file, err);
     if (status) model_close(m);
     return status;
 }

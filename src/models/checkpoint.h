@@ -8,10 +8,10 @@
 
 /* What makes a run the run it is, but for its length: a metadata key and its value. */
 typedef struct checkpoint_entry {
-    const char *key;
+    char key[32]; /* option keys with '_', as MODELS 1.9 spells them */
     char value[80];
 } checkpoint_entry;
-enum { CHECKPOINT_ENTRIES = 32 };
+enum { CHECKPOINT_ENTRIES = 40 };
 /* Fills out[CHECKPOINT_ENTRIES] and returns how many there are. */
 int checkpoint_entries(const model *m, const fr_training *t, checkpoint_entry *out);
 

@@ -150,7 +150,7 @@ static bool read_inputs(const model *m, tape *t, const model_batch *b, inputs *i
 
 /* ---- forward ---- */
 
-static tensor forward(const model *m, tape *t, const model_batch *b, tensor *z_out) {
+static tensor forward(const model *m, tape *t, const model_batch *b, model_inner *inner) {
     const craft *c = m->own;
     inputs in;
     if (!read_inputs(m, t, b, &in)) return (tensor){0};
@@ -186,7 +186,7 @@ static tensor forward(const model *m, tape *t, const model_batch *b, tensor *z_o
             NORM(op_code(t, n, in.repeats, c->repeats.weight, c->repeats.bias), c->repeat_norm),
             SITE_REPEAT, qk);
     tensor z = op_concat(t, c->repeat ? 3 : 2, part);
-    if (z_out) *z_out = z;
+    if (inner) *inner = (model_inner){.z = z};
     if (c->head_layers == 2) z = DROP(op_prelu(t, LINEAR(z, c->fc1), c->prelu), SITE_HEAD, qk);
     return LINEAR(z, c->fc2);
 #undef DROP
@@ -194,26 +194,38 @@ static tensor forward(const model *m, tape *t, const model_batch *b, tensor *z_o
 #undef LINEAR
 }
 
+static int head(const model *m, int *weights) {
+    const craft *c = m->own;
+    weights[0] = c->head_layers == 2 ? c->fc1.weight : c->fc2.weight;
+    return 1;
+}
+
+#define CRAFT_OPTIONS "dim heads layers history head-layers dropout"
+
 const model_kind model_craft = {.facts = {"craft",
                                           "cross-attention of the candidate over the source's past",
                                           "The candidate's embedding attends to the embeddings of "
                                           "the source's last destinations with their "
                                           "positions, through `layers` blocks; with the time since "
                                           "the candidate last occurred it enters "
-                                          "a small head."},
+                                          "a small head.",
+                                          CRAFT_OPTIONS},
                                 .shuffled = true,
                                 .open = open_craft,
                                 .close = close_craft,
                                 .forward = forward,
-                                .fast = craft_fast};
+                                .fast = craft_fast,
+                                .head = head};
 
 const model_kind model_craft_r = {.facts = {"craft-r",
                                             "CRAFT that knows how often the pair has met",
                                             "As craft, and the head also sees a code of the number "
                                             "of times the candidate stands among the "
-                                            "source's kept destinations."},
+                                            "source's kept destinations.",
+                                            CRAFT_OPTIONS},
                                   .shuffled = true,
                                   .open = open_craft_r,
                                   .close = close_craft,
                                   .forward = forward,
-                                  .fast = craft_fast};
+                                  .fast = craft_fast,
+                                  .head = head};

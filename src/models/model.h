@@ -1,13 +1,21 @@
-/* model.h - what training and ranking know of a model: its parameters and one forward.
+/* model.h - what training and ranking know of a model: its parameters, one forward, its memory.
  *
  * A model scores candidates of events: the same forward serves training (two candidates per event,
  * recording) and plain all-entity scoring (every destination of one event, not recording). A kind
  * is one file.
+ *
+ * Some models remember events (model_memory). Forward only reads the memory: while training, that
+ * of the step's start; in evaluation, that just before each event, which `replay` lays out for a
+ * whole stretch of the stream beforehand. It can, because what an event does to the memory does
+ * not depend on any score. So events are scored in any order by many threads, nothing that scores
+ * can change the memory, and each event has been taken in exactly once.
  */
 #ifndef FR_MODELS_MODEL_H
 #define FR_MODELS_MODEL_H
 
+#include "base/context.h"
 #include "data/window.h"
+#include "nn/safetensors.h"
 #include "nn/tape.h"
 
 /* Events and, for each, candidate destinations. Arrays live as long as the step. */
@@ -23,8 +31,34 @@ typedef struct model {
     const fr_window *w;
     fr_model_settings settings;
     params params;
+    int keep;  /* width of model_inner.keep, 0 = nothing */
     void *own; /* of the kind */
 } model;
+
+/* What forward shows besides the scores. */
+typedef struct model_inner {
+    tensor z;    /* [candidates, any] the vectors that enter the scoring head */
+    tensor keep; /* [candidates, model.keep] what the memory takes in if the candidate occurs */
+} model_inner;
+
+/* For models that remember. Everything but forward's reading goes through here. */
+typedef struct model_memory {
+    /* Empties it: the start of an epoch. */
+    void (*reset)(model *m);
+    /* Takes in the events of a training step, before the parameters move. */
+    fr_status (*learn)(model *m, const int32_t *event, int count, const real *keep, fr_error *err);
+    /* After the last step of an epoch: applies what is pending. May be NULL. */
+    fr_status (*settle)(model *m, fr_error *err);
+    /* Takes in events from .. the window's last, each once, in evaluation mode, beginning with the
+     * memory as it is; from then on forward sees, at each of them, the memory made by the events
+     * below its cut. The memory itself stays. `from` is the first test event after training, or 0
+     * with an empty memory. */
+    fr_status (*replay)(model *m, int32_t from, const fr_context *context, fr_error *err);
+    /* The memory as tensors of a checkpoint (MODELS 4.2, 5.3); what is added must stay until the
+     * writer commits. */
+    fr_status (*save)(const model *m, safetensors_writer *w, fr_error *err);
+    fr_status (*load)(model *m, const safetensors *file, fr_error *err);
+} model_memory;
 
 typedef struct model_kind {
     fr_model facts;
@@ -32,16 +66,25 @@ typedef struct model_kind {
     /* Declares parameters and makes `own`. */
     fr_status (*open)(model *m, fr_error *err);
     void (*close)(model *m);
-    /* Logits [candidates, 1]. If z is not NULL it gets the vectors that enter the scoring head. */
-    tensor (*forward)(const model *m, tape *t, const model_batch *batch, tensor *z);
-    /* A scorer through the model's fast path; it refers to the model, which must outlive it. */
+    /* Logits [candidates, 1]; `inner` may be NULL. */
+    tensor (*forward)(const model *m, tape *t, const model_batch *batch, model_inner *inner);
+    /* A scorer through the model's fast path; it refers to the model, which must outlive it. A
+     * model that remembers has been replayed from the first test event. */
     fr_status (*fast)(const model *m, int threads, fr_scorer *out, fr_error *err);
+    /* The matrices z is multiplied by, all with as many rows; their columns one behind the other
+     * are those of z. Returns how many there are. Of two-layer heads the first layer. */
+    int (*head)(const model *m, int *weights /* [MODEL_HEADS] */);
+    const model_memory *memory; /* NULL = remembers nothing */
 } model_kind;
+
+enum { MODEL_HEADS = 2 };
 
 extern const model_kind *const model_kinds[]; /* NULL at the end */
 extern const model_kind model_craft, model_craft_r;
 
-/* A model with initial parameters from `seed`. */
+/* Does a model use the option? */
+bool model_uses(const fr_model *facts, const char *key);
+/* A model with initial parameters from `seed` and an empty memory. */
 fr_status model_open(model *m, const char *name, const fr_model_settings *settings,
                      const fr_window *w, int64_t seed, fr_error *err);
 void model_close(model *m);

@@ -24,7 +24,46 @@ const fr_option fr_model_options[] = {
      "craft: layers of the scoring head"},
     {"dropout", FR_OPTION_REAL, "0.1", "P", 0, 0.9, offsetof(fr_model_settings, dropout),
      "share of values set to 0 in training"},
+    {"time-dim", FR_OPTION_INT, "32", "N", 1, 1024, offsetof(fr_model_settings, time_dim),
+     "dygformer, tgn, graphmixer: width of the code of a time difference"},
+    {"time-trainable", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(fr_model_settings, time_trainable),
+     "dygformer, tgn: learn the frequencies of that code"},
+    {"edge-dim", FR_OPTION_INT, "-1", "N", -1, 1e6, offsetof(fr_model_settings, edge_dim),
+     "dygformer, tgn, graphmixer: features per event; -1 = as many as there are, 0 = ignore them"},
+    {"patch", FR_OPTION_INT, "10", "N", 1, 1000, offsetof(fr_model_settings, patch),
+     "dygformer: events per patch"},
+    {"gamma", FR_OPTION_REAL, "0.9", "SHARE", 0, 1, offsetof(fr_model_settings, gamma),
+     "dygformer-lha: weight of a pair's newest state in its memory"},
+    {"embedding", FR_OPTION_CHOICE, "attention", "attention|identity", 0, 0,
+     offsetof(fr_model_settings, embedding),
+     "tgn: a node by attention over its neighbours, or by its memory alone"},
+    {"neighbors", FR_OPTION_INT, "10", "N", 1, 1000, offsetof(fr_model_settings, neighbors),
+     "tgn: most recent events of a node that the attention reads"},
+    {"tokens", FR_OPTION_INT, "30", "N", 2, 320, offsetof(fr_model_settings, tokens),
+     "graphmixer: most recent events of a node that are mixed"},
+    {"head-width", FR_OPTION_INT, "100", "N", 1, 1024, offsetof(fr_model_settings, head_width),
+     "graphmixer: width of the scoring head"},
+    {"pool", FR_OPTION_CHOICE, "slots", "slots|real", 0, 0, offsetof(fr_model_settings, pool),
+     "graphmixer: divide by all tokens, or by those that are there"},
     {0}};
+
+bool model_uses(const fr_model *facts, const char *key) {
+    size_t n = strlen(key);
+    for (const char *at = facts->options; (at = strstr(at, key)); at += n)
+        if ((at == facts->options || at[-1] == ' ') && (!at[n] || at[n] == ' ')) return true;
+    return false;
+}
+
+/* -1 becomes what the data has. */
+static fr_status settle_edges(model *m, fr_error *err) {
+    int64_t width = m->w->stream->facts.feature_width, *wanted = &m->settings.edge_dim;
+    if (!model_uses(&m->kind->facts, "edge-dim")) return FR_OK;
+    if (*wanted < 0) *wanted = width;
+    if (*wanted && *wanted != width)
+        return fail(err, FR_EUSAGE, "edge-dim %lld, but the data has %lld features per event",
+                    (long long)*wanted, (long long)width);
+    return FR_OK;
+}
 
 fr_status model_open(model *m, const char *name, const fr_model_settings *settings,
                      const fr_window *w, int64_t seed, fr_error *err) {
@@ -39,7 +78,8 @@ fr_status model_open(model *m, const char *name, const fr_model_settings *settin
         return near ? fail(err, FR_EUSAGE, "unknown model %s, did you mean %s?", name, near)
                     : fail(err, FR_EUSAGE, "unknown model %s (`fullrank models` lists them)", name);
     }
-    fr_status status = m->kind->open(m, err);
+    fr_status status = settle_edges(m, err);
+    if (!status) status = m->kind->open(m, err);
     if (!status) status = params_ready(&m->params, seed, err);
     if (status) model_close(m);
     return status;

@@ -98,21 +98,22 @@ typedef struct linear_node {
 static void linear_back(tape_node *self) {
     linear_node *n = (linear_node *)self;
     int rows = n->x.rows, in = n->x.cols, out = n->y.cols;
-    gemm_nn(rows, in, out, n->y.g, out, n->w.v, in, n->x.g, in, true);
+    if (n->x.g) gemm_nn(rows, in, out, n->y.g, out, n->w.v, in, n->x.g, in, true);
     gemm_tn(out, in, rows, n->y.g, out, n->x.v, in, n->w.g, in, true);
-    for (int i = 0; i < rows; i++)
+    for (int i = 0; n->b.g && i < rows; i++)
         for (int k = 0; k < out; k++) n->b.g[k] += n->y.g[(size_t)i * (size_t)out + (size_t)k];
 }
 
 tensor op_linear(tape *t, tensor x, int weight, int bias) {
-    tensor w = tape_param(t, weight), b = tape_param(t, bias);
+    tensor w = tape_param(t, weight), b = {.cols = w.rows};
+    if (bias >= 0) b = tape_param(t, bias);
     if (!tape_fits(t, x.cols == w.cols && b.cols == w.rows, "linear")) return (tensor){0};
     tensor y = tape_tensor(t, x.rows, w.rows);
     linear_node *node = tape_take(t, 1, sizeof *node);
     if (!node) return (tensor){0};
-    for (int i = 0; i < x.rows; i++)
+    for (int i = 0; b.v && i < x.rows; i++)
         memcpy(y.v + (size_t)i * (size_t)y.cols, b.v, (size_t)y.cols * sizeof *y.v);
-    gemm_nt(x.rows, y.cols, x.cols, x.v, x.cols, w.v, w.cols, y.v, y.cols, true);
+    gemm_nt(x.rows, y.cols, x.cols, x.v, x.cols, w.v, w.cols, y.v, y.cols, b.v != NULL);
     *node = (linear_node){.x = x, .w = w, .b = b, .y = y};
     tape_note(t, &node->node, linear_back);
     return y;
@@ -211,6 +212,21 @@ tensor op_gelu(tape *t, tensor x) {
     return y;
 }
 
+static void relu_back(tape_node *self) {
+    pair_node *n = (pair_node *)self;
+    for (size_t k = 0; k < size_of(n->y); k++) n->a.g[k] += n->a.v[k] > 0 ? n->y.g[k] : 0;
+}
+
+tensor op_relu(tape *t, tensor x) {
+    tensor y = tape_tensor(t, x.rows, x.cols);
+    pair_node *node = tape_take(t, 1, sizeof *node);
+    if (!node) return (tensor){0};
+    for (size_t k = 0; k < size_of(x); k++) y.v[k] = x.v[k] > 0 ? x.v[k] : 0;
+    *node = (pair_node){.a = x, .y = y};
+    tape_note(t, &node->node, relu_back);
+    return y;
+}
+
 static void prelu_back(tape_node *self) {
     pair_node *n = (pair_node *)self;
     real slope = n->b.v[0], lane[LANES] = {0};
@@ -281,8 +297,8 @@ static void concat_back(tape_node *self) {
         const real *from = n->y.g + (size_t)i * (size_t)n->y.cols;
         for (int p = 0; p < n->count; p++) {
             int cols = n->part[p].cols;
-            real *to = n->part[p].g + (size_t)i * (size_t)cols;
-            for (int k = 0; k < cols; k++) to[k] += from[k];
+            real *to = n->part[p].g ? n->part[p].g + (size_t)i * (size_t)cols : NULL;
+            for (int k = 0; to && k < cols; k++) to[k] += from[k];
             from += cols;
         }
     }

@@ -11,12 +11,21 @@
 
 /* y[i] = table[index[i]]; index must live as long as the step */
 tensor op_rows(tape *t, int table, int n, const int32_t *index);
-/* y = x W^T + b; W (out, in) */
+/* Numbers from outside, copied: a constant. */
+tensor op_input(tape *t, int rows, int cols, const real *v);
+/* y[i] = x[index[i]]; index must live as long as the step */
+tensor op_take(tape *t, tensor x, int n, const int32_t *index);
+/* y[i] = (sum of x[from[i]] .. x[from[i+1]-1]) / divisor[i], n of them; a sum of none is 0 */
+tensor op_mean(tape *t, tensor x, int n, const int32_t *from, const real *divisor);
+/* y[i,k] = cos(w_k delta_i + b_k), the angle in double; a constant if the weights are frozen */
+tensor op_time(tape *t, int rows, const double *delta, int weight, int bias);
+/* y = x W^T + b; W (out, in); bias -1 = none */
 tensor op_linear(tape *t, tensor x, int weight, int bias);
 /* y = gain * (x - mean) / sqrt(var + eps) + bias over each row, biased variance */
 tensor op_norm(tape *t, tensor x, int gain, int bias, double eps);
 tensor op_add(tape *t, tensor a, tensor b);
 tensor op_gelu(tape *t, tensor x);
+tensor op_relu(tape *t, tensor x);
 /* max(x, 0) + slope * min(x, 0), one slope */
 tensor op_prelu(tape *t, tensor x, int slope);
 /* y[i] = x[i] * weight + bias for scalars x; weight (cols, 1), bias (cols) */

@@ -32,6 +32,17 @@ int params_add(params *p, int rows, int cols, param_init init, double scale, con
     return (int)p->list.count - 1;
 }
 
+void params_freeze(params *p) {
+    if (p->list.count) p->list.at[p->list.count - 1].frozen = true;
+}
+
+size_t params_trained(const params *p) {
+    size_t count = 0;
+    for (size_t i = 0; i < p->list.count; i++)
+        if (!p->list.at[i].frozen) count += (size_t)p->list.at[i].rows * (size_t)p->list.at[i].cols;
+    return count;
+}
+
 static double initial(const param *one, rng_key key, uint64_t element) {
     double normal[2];
     switch (one->init) {
@@ -39,6 +50,10 @@ static double initial(const param *one, rng_key key, uint64_t element) {
     case INIT_FIXED: return one->scale;
     case INIT_NORMAL: rng_normal(key, element, 0, normal); return normal[0] * one->scale;
     case INIT_LINEAR: return (2 * rng_uniform(key, element, 0) - 1) * one->scale;
+    case INIT_TIME: {
+        double k = (double)(element - one->offset), last = one->cols > 1 ? one->cols - 1 : 1;
+        return pow(10, -9 * k / last);
+    }
     default: return 0;
     }
 }

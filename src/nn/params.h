@@ -16,6 +16,7 @@ typedef enum param_init {
     INIT_NORMAL, /* N(0, scale^2) */
     INIT_LINEAR, /* U(-scale, scale); scale = 1 / sqrt(fan in) */
     INIT_FIXED,  /* every element is scale */
+    INIT_TIME,   /* 10^(-9 k / (n - 1)) for element k of n (MODELS 1.3) */
 } param_init;
 
 typedef struct param {
@@ -24,6 +25,7 @@ typedef struct param {
     param_init init;
     double scale;
     size_t offset; /* of the first element in the buffer */
+    bool frozen;   /* keeps its values: no op may give it a gradient */
 } param;
 
 typedef struct params {
@@ -36,6 +38,10 @@ typedef struct params {
  * memory. The name is printf-formatted. */
 int params_add(params *p, int rows, int cols, param_init init, double scale, const char *format,
                ...) __attribute__((format(printf, 6, 7)));
+/* Marks the last one declared as frozen. */
+void params_freeze(params *p);
+/* Elements that are trained. */
+size_t params_trained(const params *p);
 /* Makes the buffer and fills it with initial values. Fails if a params_add has. */
 fr_status params_ready(params *p, int64_t seed, fr_error *err);
 void params_free(params *p);

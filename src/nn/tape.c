@@ -28,10 +28,14 @@ real *tape_room(tape *t, size_t count) {
     return t->status ? NULL : out;
 }
 
+tensor tape_constant(tape *t, int rows, int cols) {
+    tensor out = {.rows = rows, .cols = cols, .v = tape_room(t, (size_t)rows * (size_t)cols)};
+    return t->status ? (tensor){0} : out;
+}
+
 tensor tape_tensor(tape *t, int rows, int cols) {
-    size_t count = (size_t)rows * (size_t)cols;
-    tensor out = {.rows = rows, .cols = cols, .v = tape_room(t, count)};
-    if (t->gradient) out.g = tape_take(t, count, sizeof(real));
+    tensor out = tape_constant(t, rows, cols);
+    if (t->gradient) out.g = tape_take(t, (size_t)rows * (size_t)cols, sizeof(real));
     return t->status ? (tensor){0} : out;
 }
 

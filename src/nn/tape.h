@@ -16,7 +16,8 @@
 typedef struct tensor {
     int rows, cols;
     real *v; /* [rows, cols] values */
-    real *g; /* [rows, cols] gradient, NULL when not recording */
+    real *g; /* [rows, cols] gradient; NULL when not recording, and of constants, which linear,
+                concat, take and mean accept */
 } tensor;
 
 /* A step back: every op's own struct begins with this. */
@@ -52,6 +53,8 @@ void tape_backward(tape *t);
 
 /* For ops: a tensor whose values are to be written, with a zero gradient when recording. */
 tensor tape_tensor(tape *t, int rows, int cols);
+/* For ops: a tensor that nothing is learned through. */
+tensor tape_constant(tape *t, int rows, int cols);
 /* For ops: numbers of this step, to be written before they are read; NULL if the tape has failed.
  */
 real *tape_room(tape *t, size_t count);

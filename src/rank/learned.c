@@ -1,6 +1,7 @@
 /* learned.c - see learned.h. */
 #include "rank/learned.h"
 
+#include "base/context.h"
 #include "models/checkpoint.h"
 
 #include <stdlib.h>
@@ -24,13 +25,14 @@ static void close_learned(void *state) {
     free(l);
 }
 
-fr_status learned_open(const char *path, const fr_window *w, int threads, fr_scorer *out,
-                       fr_error *err) {
+fr_status learned_open(const char *path, const fr_window *w, const fr_context *context,
+                       fr_scorer *out, fr_error *err) {
     learned *l;
     TRY(ALLOCATE(l, 1, err));
     *out = (fr_scorer){.state = l, .score = score, .close = close_learned};
     TRY(checkpoint_load(&l->m, path, w, err));
-    return l->m.kind->fast(&l->m, threads, &l->fast, err);
+    if (l->m.kind->memory) TRY(l->m.kind->memory->replay(&l->m, w->train, context, err));
+    return l->m.kind->fast(&l->m, context_threads(context), &l->fast, err);
 }
 
 fr_status learned_plain(const fr_scorer *scorer, int threads, fr_scorer *out, fr_error *err) {

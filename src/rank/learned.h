@@ -4,9 +4,10 @@
 
 #include "data/window.h"
 
-/* Opens a checkpoint through the model's fast path. */
-fr_status learned_open(const char *path, const fr_window *w, int threads, fr_scorer *out,
-                       fr_error *err);
+/* Opens a checkpoint through the model's fast path; a model that remembers takes in the test events
+ * first (model.h). */
+fr_status learned_open(const char *path, const fr_window *w, const fr_context *context,
+                       fr_scorer *out, fr_error *err);
 /* The same model through plain forward; it must be closed before `learned`. An error if `learned`
  * is none. */
 fr_status learned_plain(const fr_scorer *learned, int threads, fr_scorer *out, fr_error *err);

@@ -49,7 +49,7 @@ fr_status fr_scorer_open(const char *spec, const fr_window *window, int64_t seed
     else if (!strcmp(spec, "oracle"))
         status = oracle_open(window, context, out, err);
     else if (strlen(spec) > 12 && !strcmp(spec + strlen(spec) - 12, ".safetensors"))
-        status = learned_open(file = spec, window, context_threads(context), out, err);
+        status = learned_open(file = spec, window, context, out, err);
     else
         status = fail(err, FR_EUSAGE,
                       "unknown scorer %s, expected FILE.safetensors, baseline:NAME, "

@@ -73,6 +73,11 @@ static fr_status save_json(const run *r, const char *path, fr_error *err) {
         return status;
     }
     (void)json_object_del(config, "resume");
+    for (const fr_option *o = fr_model_options; o->key; o++) {
+        char key[64];
+        options_spell(o->key, key, sizeof key);
+        if (!model_uses(&r->m.kind->facts, o->key)) (void)json_object_del(config, key);
+    }
     fr_version v = fr_version_get();
     json_t *root = json_pack(
         "{s:s, s:o, s:I, s:s, s:s, s:s, s:i, s:i, s:s, s:I, s:I, s:o, s:o, s:{s:s, s:s}}", "model",
@@ -80,7 +85,7 @@ static fr_status save_json(const run *r, const char *path, fr_error *err) {
         w->stream->name, "data_sha256", w->stream->sha256, "catalog_sha256", w->catalog_sha256,
         "window", (int)w->events, "train_events", (int)w->train, "order",
         w->protocol.order == FR_ORDER_STRICT ? "strict" : "stream", "parameters",
-        (json_int_t)r->m.params.count, "epochs_done", (json_int_t)r->done, "loss",
+        (json_int_t)params_trained(&r->m.params), "epochs_done", (json_int_t)r->done, "loss",
         json_incref(json_object_get(history, "loss")), "seconds",
         json_incref(json_object_get(history, "seconds")), "tool", "version", v.version, "commit",
         v.commit);
@@ -174,10 +179,10 @@ static fr_status take_state(run *r, const safetensors *file, fr_error *err) {
                *done = safetensors_metadata(file, "epochs_done");
     if (!step || !done) return fail(err, FR_EINPUT, "%s: not the state of a run", file->path);
     TRY(check_settings(r, file, err));
-    model saved;
+    model saved; /* parameters and memory */
     TRY(checkpoint_take(&saved, file, r->m.w, err));
-    memcpy(r->m.params.value, saved.params.value, saved.params.count * sizeof(real));
-    model_close(&saved);
+    model_close(&r->m);
+    r->m = saved;
     int64_t count = (int64_t)r->m.params.count;
     st_dtype type = sizeof(real) == 8 ? ST_F64 : ST_F32;
     const void *mean, *square;
@@ -241,6 +246,19 @@ static fr_status check_output(const char *output, const fr_training *training, f
                 output);
 }
 
+/* A setting that would have no effect is a mistake somewhere. */
+static fr_status check_options(const char *name, const fr_model_settings *settings, fr_error *err) {
+    const fr_model *facts;
+    for (int i = 0; (facts = fr_model_at(i)) && strcmp(facts->name, name);) i++;
+    for (const fr_option *o = fr_model_options; facts && o->key; o++) {
+        char text[80];
+        fr_options_text(o, settings, text, sizeof text);
+        if (strcmp(text, o->standard) && !model_uses(facts, o->key))
+            return fail(err, FR_EUSAGE, "%s has no option %s, which is %s", name, o->key, text);
+    }
+    return FR_OK;
+}
+
 static fr_status train(run *r, fr_error *err) {
     while (r->done < r->t.settings.epochs) {
         double loss, start = now();
@@ -260,6 +278,7 @@ fr_status fr_train_run(const fr_window *window, const char *name, const fr_model
                        fr_error *err) {
     run r = {.folder = output, .context = context};
     TRY(check_output(output, training, err));
+    TRY(check_options(name, settings, err));
     fr_status status = model_open(&r.m, name, settings, window, training->seed, err);
     if (!status) status = trainer_open(&r.t, &r.m, training, context, err);
     if (!status && training->resume) status = resume(&r, err);

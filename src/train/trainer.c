@@ -27,6 +27,7 @@ fr_status trainer_open(trainer *t, model *m, const fr_training *settings, const 
     TRY(ALLOCATE(t->gradients, t->shards, err));
     for (int64_t s = 0; s < t->shards; s++) TRY(ALLOCATE(t->gradients[s], m->params.count, err));
     TRY(ALLOCATE(t->losses, batch, err));
+    TRY(ALLOCATE(t->keep, batch * m->keep, err));
     TRY(ALLOCATE(t->order, train, err));
     return ALLOCATE(t->negative, train, err);
 }
@@ -38,6 +39,7 @@ void trainer_close(trainer *t) {
     free(t->tapes);
     free(t->gradients);
     free(t->losses);
+    free(t->keep);
     free(t->order);
     free(t->negative);
     *t = (trainer){0};
@@ -79,6 +81,7 @@ void trainer_begin(trainer *t, int64_t epoch) {
             t->order[j] = swap;
         }
     }
+    if (t->m->kind->memory) t->m->kind->memory->reset(t->m);
     for (int i = 0; i < t->threads; i++) {
         t->tapes[i].params = &t->m->params;
         t->tapes[i].seed = t->settings.seed;
@@ -108,8 +111,13 @@ static fr_status run_shard(void *job, int64_t shard, int worker, fr_error *err) 
     tape_reset(own);
     own->gradient = t->gradients[shard];
     memset(own->gradient, 0, t->m->params.count * sizeof *own->gradient);
-    tensor y = t->m->kind->forward(t->m, own, &batch, NULL);
+    int width = t->m->keep;
+    model_inner inner = {0};
+    tensor y = t->m->kind->forward(t->m, own, &batch, width ? &inner : NULL);
     if (own->status) return fail(err, own->status, "%s", own->error.message);
+    for (int i = 0; width && i < count; i++) /* of the positives */
+        memcpy(t->keep + (size_t)(first + i) * (size_t)width,
+               inner.keep.v + (size_t)(2 * i) * (size_t)width, (size_t)width * sizeof(real));
     real scale = (real)(1.0 / t->batch_count);
     for (int i = 0; i < count; i++) {
         real *g = &y.g[2 * i];
@@ -179,6 +187,8 @@ fr_status trainer_gradient(trainer *t, const int32_t *events, int count, double 
 
 fr_status trainer_step(trainer *t, const int32_t *events, int count, double *loss, fr_error *err) {
     TRY(run_batch(t, events, count, loss, err));
+    const model_memory *memory = t->m->kind->memory;
+    if (memory) TRY(memory->learn(t->m, events, count, t->keep, err));
     t->adam.step++;
     fr_context quiet = {.threads = t->threads};
     return shards_run(&quiet, NULL, (int64_t)((t->m->params.count + RANGE - 1) / RANGE),
@@ -201,6 +211,8 @@ fr_status trainer_epoch(trainer *t, int64_t epoch, const fr_context *context, do
                        (long long)t->settings.epochs, sum / (at + count));
         context_progress(context, stage, (uint64_t)(at + count), (uint64_t)train, "events");
     }
+    if (t->m->kind->memory && t->m->kind->memory->settle)
+        TRY(t->m->kind->memory->settle(t->m, err));
     *loss = sum / train;
     for (size_t k = 0; k < t->m->params.count; k++) /* the last step is seen by no loss */
         if (!isfinite(t->m->params.value[k]))

@@ -23,6 +23,7 @@ typedef struct trainer {
     tape *tapes;       /* [threads] */
     real **gradients;  /* [shards] of [params.count] */
     double *losses;    /* [batch_size] */
+    real *keep;        /* [batch_size, model.keep] for the model's memory */
     int32_t *order;    /* [train] events in the order of the epoch */
     int32_t *negative; /* [train] by event */
     /* the step under way */

@@ -46,6 +46,22 @@ static tensor graph_linear(tape *t) { return op_linear(t, input(t), WEIGHT, BIAS
 static tensor graph_norm(tape *t) { return op_norm(t, input(t), GAIN, SQUARE_BIAS, 1e-12); }
 static tensor graph_add(tape *t) { return op_add(t, input(t), graph_norm(t)); }
 static tensor graph_gelu(tape *t) { return op_gelu(t, input(t)); }
+static tensor graph_relu(tape *t) { return op_relu(t, input(t)); }
+static tensor graph_plain_linear(tape *t) { return op_linear(t, input(t), WEIGHT, -1); }
+static tensor graph_take(tape *t) { return op_take(t, graph_gelu(t), 5, some); }
+static tensor graph_mean(tape *t) {
+    static const int32_t from[] = {0, 2, 2, 7};
+    static const real divisor[] = {2, 1, 8};
+    return op_mean(t, graph_gelu(t), 3, from, divisor);
+}
+static tensor graph_time(tape *t) {
+    static const double delta[] = {0, 0.5, 3, 17};
+    return op_time(t, 4, delta, GAIN, SQUARE_BIAS);
+}
+static tensor graph_input(tape *t) {
+    static const real x[] = {1, -2, 0.5, 3, 7, -1, 0, 2, 4, 1, 1, 1};
+    return op_linear(t, op_input(t, 2, COLS, x), WEIGHT, BIAS);
+}
 static tensor graph_prelu(tape *t) { return op_prelu(t, input(t), SLOPE); }
 static tensor graph_code(tape *t) {
     static const real x[] = {0, -3, 2.5, 1e3};
@@ -81,6 +97,12 @@ static const struct {
               {"norm", graph_norm},
               {"add", graph_add},
               {"gelu", graph_gelu},
+              {"relu", graph_relu},
+              {"linear without bias", graph_plain_linear},
+              {"take", graph_take},
+              {"mean", graph_mean},
+              {"time", graph_time},
+              {"input", graph_input},
               {"prelu", graph_prelu},
               {"code", graph_code},
               {"concat", graph_concat},

@@ -1,0 +1,59 @@
+/* time.c - the code of a time difference, phi(D)_k = cos(w_k D + b_k) (MODELS 1.3).
+ *
+ * D reaches 1e6 seconds and w_0 is 1: a float angle there moves in steps of 0.06. So the angle is
+ * formed in double, one product and one sum without contraction, and only its cosine is rounded.
+ * The gradient of a frozen encoder is never formed.
+ */
+#include "nn/ops.h"
+#include "nn/vmath.h"
+
+typedef struct time_node {
+    tape_node node;
+    tensor w, b, y;      /* [dt], [dt], [rows, dt] */
+    const double *delta; /* [rows] */
+} time_node;
+
+enum { MOST = 1024 }; /* width of a code */
+
+static void angles(const time_node *n, int row, double *angle) {
+    for (int k = 0; k < n->y.cols; k++)
+        angle[k] = (double)n->w.v[k] * n->delta[row] + (double)n->b.v[k];
+}
+
+/* dw_k += -sin(angle) D dphi_k, db_k += -sin(angle) dphi_k, sums in double (MODELS 10) */
+static void time_back(tape_node *self) {
+    time_node *n = (time_node *)self;
+    int cols = n->y.cols;
+    double angle[MOST], dw[MOST] = {0}, db[MOST] = {0};
+    real sine[MOST];
+    for (int i = 0; i < n->y.rows; i++) {
+        const real *dy = n->y.g + (size_t)i * (size_t)cols;
+        angles(n, i, angle);
+        vmath_sin(cols, angle, sine);
+        for (int k = 0; k < cols; k++) {
+            double slope = -(double)sine[k] * (double)dy[k];
+            dw[k] += slope * n->delta[i];
+            db[k] += slope;
+        }
+    }
+    for (int k = 0; k < cols; k++) {
+        n->w.g[k] += (real)dw[k];
+        n->b.g[k] += (real)db[k];
+    }
+}
+
+tensor op_time(tape *t, int rows, const double *delta, int weight, int bias) {
+    tensor w = tape_param(t, weight), b = tape_param(t, bias);
+    bool frozen = t->params->list.at[weight].frozen;
+    tensor y = frozen ? tape_constant(t, rows, w.cols) : tape_tensor(t, rows, w.cols);
+    time_node *node = tape_take(t, 1, sizeof *node);
+    if (!node || !tape_fits(t, w.cols == b.cols && w.cols <= MOST, "time")) return (tensor){0};
+    *node = (time_node){.w = w, .b = b, .y = y, .delta = delta};
+    double angle[MOST];
+    for (int i = 0; i < rows; i++) {
+        angles(node, i, angle);
+        vmath_cos(y.cols, angle, y.v + (size_t)i * (size_t)y.cols);
+    }
+    if (!frozen) tape_note(t, &node->node, time_back);
+    return y;
+}
