@@ -2,7 +2,8 @@
  *
  * The only public header. Chapters follow the data: 1 errors and callbacks, 2 options, 3 import,
  * 4 stream, 5 window, 6 facts, 7 downloads and synthetic streams, 8 rank records, 9 scorers,
- * 10 ranking, 11 metrics, 12 models and training. PROTOCOL numbers refer to docs/protocol.md.
+ * 10 ranking, 11 metrics, 12 models and training, 14 diagnostics. PROTOCOL numbers refer to
+ * docs/protocol.md.
  *
  * Conventions
  *   - A function that can fail returns fr_status (0 = ok) and takes a last argument fr_error *err,
@@ -176,6 +177,9 @@ typedef struct fr_protocol {
     int oov;            /* FR_OOV_*: events whose destination is not in the catalog */
 } fr_protocol;
 extern FR_API const fr_option fr_protocol_options[];
+/* The same for diagnostics (PROTOCOL 8, 9): window, 131,072 as it comes, train share and order;
+ * what the catalog is, each of them says. */
+extern FR_API const fr_option fr_diagnostic_options[];
 
 typedef struct fr_window_facts {
     int64_t events, train, test; /* of the window */
@@ -451,9 +455,10 @@ typedef struct fr_draws {
     double sd;      /* sample standard deviation over seeds (n-1); NaN for one seed */
 } fr_draws;
 
-/* Draws seed, seed+1, ..., seed+seeds-1 for the sampler "uniform"; nested: the negatives of a
- * smaller K are the first ones of a larger K. `each`, if not NULL, is double[seeds][k_count] and
- * gets the MRR of every seed. Seeds are shared out over the context's threads. */
+/* Draws seed, seed+1, ..., seed+seeds-1 for a sampler that takes K different negatives of one pool:
+ * uniform, source-history, unseen and the four cells of the membership table. Nested: the negatives
+ * of a smaller K are the first ones of a larger K. `each`, if not NULL, is double[seeds][k_count]
+ * and gets the MRR of every seed. Seeds are shared out over the context's threads. */
 FR_API FR_MUST_USE fr_status fr_draws_compute(const fr_record *records, int64_t count,
                                               const fr_sampling *sampling, uint64_t seed,
                                               int64_t seeds, const fr_context *context,
@@ -507,6 +512,63 @@ FR_API FR_MUST_USE fr_status fr_train_run(const fr_window *window, const char *n
                                           const fr_model_settings *model,
                                           const fr_training *training, const char *output,
                                           const fr_context *context, fr_error *err);
+
+/* ---- 14. Diagnostics: how much of a result is pair membership (PROTOCOL 8, 9) ---- */
+
+typedef struct fr_minimal_settings {
+    double penalty; /* of beta: the fit minimises the logistic loss, summed, + penalty/2 beta^2 */
+} fr_minimal_settings;
+extern FR_API const fr_option fr_minimal_options[];
+
+/* The scorer b0 + beta M under one kind of negatives. */
+typedef struct fr_minimal_fit {
+    double q1;         /* chance that a negative has been met by the source, mean over events */
+    double beta_star;  /* logit(p1) - logit(q1): the best beta; may be infinite */
+    int64_t negatives; /* drawn, 20 per event, fewer where the catalog has no more */
+    int64_t seen;      /* of them met by the source */
+    double intercept, beta; /* b0 and beta learned from positives and drawn negatives */
+    double error;           /* standard error of beta, from the curvature of the loss */
+} fr_minimal_fit;
+
+typedef struct fr_minimal {
+    int64_t test; /* events of the suffix */
+    int64_t eligible,
+        repeated;           /* events whose source has met 20 others or more; of them repeated */
+    double p1;              /* repeated / eligible */
+    fr_minimal_fit random;  /* negatives from the catalog */
+    fr_minimal_fit history; /* negatives from the source's own history: q1 is 1 */
+} fr_minimal;
+
+/* The minimal scorer on the eligible test events of a window. None of them: FR_EINPUT. */
+FR_API FR_MUST_USE fr_status fr_minimal_compute(const fr_window *diagnostic,
+                                                const fr_minimal_settings *settings, uint64_t seed,
+                                                const fr_context *context, fr_minimal *out,
+                                                fr_error *err);
+
+/* Repeated or new positives against seen or unseen negatives. */
+enum { FR_REPEATED_SEEN, FR_REPEATED_UNSEEN, FR_NEW_SEEN, FR_NEW_UNSEEN, FR_CELLS };
+
+typedef struct fr_cell {
+    const char *name; /* of the sampler: "repeated-seen" */
+    int64_t events;
+    double mrr,
+        sd;       /* expectation over all draws, and the deviation of one draw; NaN if no events */
+    double drawn; /* one nested draw, as a check */
+} fr_cell;
+
+typedef struct fr_membership {
+    int64_t k;
+    int64_t ranked;      /* test events whose destination has occurred before */
+    int64_t unavailable; /* the others: their positive is no candidate of its own event */
+    int64_t eligible;    /* ranked events with K seen and K unseen negatives */
+    fr_cell cell[FR_CELLS];
+} fr_membership;
+
+/* The membership table from records made with the time-available catalog: those of any other
+ * catalog are FR_EINPUT, and so is a K for which no event is eligible. */
+FR_API FR_MUST_USE fr_status fr_membership_compute(const fr_ranking *ranking, int64_t k,
+                                                   uint64_t seed, const fr_context *context,
+                                                   fr_membership *out, fr_error *err);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,5 @@
 /* test_eval_draws.c - nested draws: prefixes, independence of order and threads, and convergence to
  * the exact expectation and its standard deviation. Seeds are fixed, so a pass stays one. */
-#include "base/rng.h"
 #include "eval/draws.h"
 #include "testing.h"
 
@@ -37,8 +36,10 @@ static void test_prefixes_are_nested(void **state) {
         if (!r->covered) continue;
         int64_t every[160];
         draw_counts all[160], few[3];
+        expected_pool pool = {.size = r->n - 1.0, .above = r->above, .tied = r->tied};
+        rng_key key = {.seed = 77, .purpose = RNG_DRAWS};
         for (int k = 0; k < 160; k++) every[k] = k + 1;
-        draws_nested(r, 77, every, 160, all);
+        draws_nested(&pool, key, r->event, every, 160, all);
         for (int k = 0; k < 160; k++) { /* one negative at a time, and none beyond the catalog */
             draw_counts before = k ? all[k - 1] : (draw_counts){0, 0};
             int32_t above = all[k].above - before.above, tied = all[k].tied - before.tied;
@@ -48,7 +49,7 @@ static void test_prefixes_are_nested(void **state) {
         assert_int_equal(all[r->n - 2].above, r->above); /* the whole catalog: the full rank */
         assert_int_equal(all[r->n - 2].tied, r->tied);
         static const int64_t some[] = {3, 20, 100}; /* the same, wherever one stops */
-        draws_nested(r, 77, some, 3, few);
+        draws_nested(&pool, key, r->event, some, 3, few);
         for (int k = 0; k < 3; k++) assert_memory_equal(&few[k], &all[some[k] - 1], sizeof few[k]);
     }
 }
@@ -60,9 +61,10 @@ static void test_permutation_is_even(void **state) {
     int seen[N - 1] = {0};
     static const int64_t k[] = {1, 2, 3, 4, 5, 6};
     for (int i = 0; i < ROUNDS; i++) {
-        fr_record r = {.event = i % 100, .covered = 1, .n = N, .above = 1};
+        expected_pool pool = {.size = N - 1, .above = 1};
+        rng_key key = {.seed = (uint64_t)i / 100, .purpose = RNG_DRAWS};
         draw_counts c[N - 1];
-        draws_nested(&r, (uint64_t)i / 100, k, N - 1, c);
+        draws_nested(&pool, key, i % 100, k, N - 1, c);
         for (int j = 0; j < N - 1; j++) {
             if (!c[j].above) continue;
             seen[j]++;

@@ -246,7 +246,7 @@ static void test_registry(void **state) {
         assert_int_equal(k, 0);
         assert_true(strlen(d->explanation) > 50 && strlen(d->title) < 60);
     }
-    assert_int_equal(count, 17);
+    assert_int_equal(count, 23);
     assert_string_equal(fr_metric_find("hits@7", &k)->name, "hits@k");
     assert_int_equal(k, 7);
     static const char *const unknown[] = {"", "hits", "hits@", "hits@0", "hits@1x", "MRR", "mrr@1"};

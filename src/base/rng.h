@@ -25,6 +25,7 @@ typedef enum rng_purpose {
     RNG_SHUFFLE,     /* order of training events */
     RNG_NEGATIVE,    /* negatives of training */
     RNG_DROPOUT,
+    RNG_MINIMAL, /* negatives of the minimal scorer */
 } rng_purpose;
 
 typedef struct rng_key {

@@ -22,6 +22,8 @@
     X(train) \
     X(rank) \
     X(metrics) \
+    X(diagnose_minimal) \
+    X(diagnose_membership) \
     X(baselines) \
     X(models) \
     X(help) \

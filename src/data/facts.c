@@ -1,14 +1,12 @@
 /* facts.c - what a stream is made of: the numbers of PROTOCOL 13 (fullrank.h, chapter 6). */
-#include "data/window.h"
+#include "data/facts.h"
 
 #include "base/context.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-enum { ENOUGH = 20 }; /* negatives an eligible event must have (PROTOCOL 8, 9) */
-
-static double logit(double p) { return log(p) - log1p(-p); }
+double facts_logit(double p) { return log(p) - log1p(-p); }
 
 static int by_count(const void *a, const void *b) {
     int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
@@ -77,43 +75,54 @@ static void ranking_facts(const fr_window *w, fr_facts *f) {
     f->available_size = f->available_ranked ? available_sizes / (double)f->available_ranked : NAN;
 }
 
+/* What negatives a test event has; its `occurred` is that of its cut. */
+static void count_negatives(const fr_window *w, eligible_event *e) {
+    int32_t i = e->event, u = w->source[i], v = w->destination[i], cut = window_cut(w, i);
+    int32_t self = window_self(w, u);
+    event_list met = window_met(w, u, cut);
+    e->repeated = false;
+    e->seen = e->catalog_seen = 0;
+    for (int32_t k = 0; k < met.count; k++) {
+        int32_t other = w->destination[met.event[k]];
+        if (other == v) e->repeated = true;
+        if (other == v || other == self) continue;
+        e->seen++;
+        e->catalog_seen += w->catalog_kind == CATALOG_TIME || w->catalog_place[other] >= 0;
+    }
+    bool other_self = self >= 0 && self != v;
+    e->available =
+        e->occurred - window_available(w, v, cut) - (other_self && window_available(w, self, cut));
+    e->catalog = w->catalog_kind == CATALOG_TIME ? e->available
+                                                 : w->catalog_size - (w->catalog_place[v] >= 0) -
+                                                       (other_self && w->catalog_place[self] >= 0);
+}
+
+bool facts_next_eligible(const fr_window *w, eligible_event *e) {
+    available_count available = {e->next, e->occurred};
+    for (e->event = e->event < w->train ? w->train : e->event + 1; e->event < w->events;
+         e->event++) {
+        e->occurred = advance_available(&available, w, window_cut(w, e->event));
+        e->next = available.next;
+        count_negatives(w, e);
+        if (e->seen >= FACTS_ENOUGH) return true;
+    }
+    return false;
+}
+
 /* PROTOCOL 8 and 9 on the diagnostic window. */
 static void diagnostic_facts(const fr_window *w, fr_facts *f) {
-    available_count available = {0};
     double q1 = 0;
-    for (int32_t i = w->train; i < w->events; i++) {
-        int32_t u = w->source[i], v = w->destination[i], cut = window_cut(w, i);
-        int32_t self = window_self(w, u);
-        event_list met = window_met(w, u, cut);
-        int32_t seen_negatives = 0, seen_in_catalog = 0;
-        bool repeated = false;
-        for (int32_t k = 0; k < met.count; k++) {
-            int32_t other = w->destination[met.event[k]];
-            if (other == v) repeated = true;
-            if (other == v || other == self) continue;
-            seen_negatives++;
-            seen_in_catalog += w->catalog_kind == CATALOG_TIME || w->catalog_place[other] >= 0;
-        }
-        int32_t available_now = advance_available(&available, w, cut);
-        if (seen_negatives < ENOUGH) continue;
-        bool other_self = self >= 0 && self != v;
-        /* A(i) without the positive */
-        int32_t available_negatives = available_now - window_available(w, v, cut) -
-                                      (other_self && window_available(w, self, cut));
-        int32_t catalog_negatives = w->catalog_kind == CATALOG_TIME
-                                        ? available_negatives
-                                        : w->catalog_size - (w->catalog_place[v] >= 0) -
-                                              (other_self && w->catalog_place[self] >= 0);
+    for (eligible_event e = {0}; facts_next_eligible(w, &e);) {
         f->eligible++;
-        f->eligible_repeated += repeated;
-        q1 += catalog_negatives ? (double)seen_in_catalog / catalog_negatives : 0;
-        if (available_negatives - seen_negatives < ENOUGH) continue; /* unseen but available */
-        f->membership_repeated += repeated;
-        f->membership_new += !repeated;
+        f->eligible_repeated += e.repeated;
+        q1 += e.catalog ? (double)e.catalog_seen / e.catalog : 0;
+        if (e.available - e.seen < FACTS_ENOUGH) continue; /* unseen but available */
+        f->membership_repeated += e.repeated;
+        f->membership_new += !e.repeated;
     }
     f->p1 = f->eligible ? (double)f->eligible_repeated / (double)f->eligible : NAN;
     f->q1 = f->eligible ? q1 / (double)f->eligible : NAN;
-    f->beta_star = logit(f->p1) - logit(f->q1);
+    f->beta_star = facts_logit(f->p1) - facts_logit(f->q1);
 }
 
 fr_status fr_facts_compute(const fr_window *window, const fr_window *diagnostic,

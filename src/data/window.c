@@ -9,19 +9,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Options of both tables below. */
+// clang-format off
+#define SPLIT(size) \
+    {"window", FR_OPTION_INT, size, "N", 0, INT32_MAX, offsetof(fr_protocol, window), \
+     "most recent events used; 0 = all"}, \
+    {"train-share", FR_OPTION_REAL, "0.85", "SHARE", 0, 1, offsetof(fr_protocol, train_share), \
+     "first part of the window, for training; the rest is the test suffix"}, \
+    {"order", FR_OPTION_CHOICE, "stream", "stream|strict", 0, 0, offsetof(fr_protocol, order), \
+     "what is history of an event: everything earlier in the stream, or only smaller times"}
+// clang-format on
+
 const fr_option fr_protocol_options[] = {
-    {"window", FR_OPTION_INT, "32768", "N", 0, INT32_MAX, offsetof(fr_protocol, window),
-     "most recent events used; 0 = all"},
-    {"train-share", FR_OPTION_REAL, "0.85", "SHARE", 0, 1, offsetof(fr_protocol, train_share),
-     "first part of the window, for training; the rest is the test suffix"},
-    {"order", FR_OPTION_CHOICE, "stream", "stream|strict", 0, 0, offsetof(fr_protocol, order),
-     "what is history of an event: everything earlier in the stream, or only smaller times"},
+    SPLIT("32768"),
     {"catalog", FR_OPTION_TEXT, "fixed", "fixed|time|FILE", 0, 0, offsetof(fr_protocol, catalog),
      "the candidates: destinations of the training prefix, destinations seen so far, or the ids "
      "listed in a file"},
     {"oov", FR_OPTION_CHOICE, "exclude", "exclude|zero", 0, 0, offsetof(fr_protocol, oov),
      "events whose destination is no candidate: left out, or counted with reciprocal rank 0"},
     {0}};
+
+const fr_option fr_diagnostic_options[] = {SPLIT("131072"), {0}};
 
 /* ---- events ---- */
 

@@ -1,7 +1,6 @@
 /* draws.c - see draws.h. Each seed is one shard, summed in record order by one thread. */
 #include "eval/draws.h"
 
-#include "base/rng.h"
 #include "base/shards.h"
 #include "eval/check.h"
 #include "eval/sampler.h"
@@ -10,16 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-void draws_nested(const fr_record *record, uint64_t seed, const int64_t *k, int k_count,
-                  draw_counts *out) {
-    const rng_key key = {.seed = seed, .purpose = RNG_DRAWS};
-    uint32_t left = (uint32_t)record->n - 1, above = (uint32_t)record->above,
-             tied = (uint32_t)record->tied;
+void draws_nested(const expected_pool *pool, rng_key key, int64_t event, const int64_t *k,
+                  int k_count, draw_counts *out) {
+    uint32_t left = (uint32_t)pool->size, above = (uint32_t)pool->above,
+             tied = (uint32_t)pool->tied;
     uint32_t position = 0;
     draw_counts drawn = {0};
     for (int i = 0; i < k_count; i++) {
         while (position < k[i] && left > 0) {
-            uint32_t pick = rng_below(key, (uint64_t)record->event, position++, left--);
+            uint32_t pick = rng_below(key, (uint64_t)event, position++, left--);
             if (pick < above) {
                 above--;
                 drawn.above++;
@@ -34,6 +32,7 @@ void draws_nested(const fr_record *record, uint64_t seed, const int64_t *k, int 
 
 /* Run memory of fr_draws_compute. */
 typedef struct draws_job {
+    const sampler *s;
     const fr_record *records;
     int64_t count;
     int small;
@@ -45,23 +44,23 @@ typedef struct draws_job {
     double *each;    /* [seeds][k_count], in the caller's order */
 } draws_job;
 
-static bool counts(const draws_job *job, const fr_record *r, int64_t k) {
-    return r->covered && r->n > 1 && (job->small == FR_SMALL_WHOLE || k < r->n);
-}
-
 static fr_status draw_seed(void *user, int64_t shard, int worker, fr_error *err) {
     const draws_job *job = user;
     draw_counts *drawn = NULL;
     (void)worker;
     TRY(ALLOCATE(drawn, job->k_count, err));
+    rng_key key = {.seed = job->seed + (uint64_t)shard,
+                   .purpose = RNG_DRAWS,
+                   .epoch = (uint32_t)(job->s->part - PART_CATALOG)};
     double *sum = job->each + shard * job->k_count;
     memset(sum, 0, (size_t)job->k_count * sizeof *sum);
     for (int64_t i = 0; i < job->count; i++) {
         const fr_record *r = &job->records[i];
-        if (!r->covered) continue;
-        draws_nested(r, job->seed + (uint64_t)shard, job->k, job->k_count, drawn);
+        expected_pool pool[SAMPLER_POOLS] = {0};
+        if (!r->covered || !job->s->pools(r, pool)) continue;
+        draws_nested(&pool[0], key, r->event, job->k, job->k_count, drawn);
         for (int k = 0; k < job->k_count; k++)
-            if (counts(job, r, job->k[k]))
+            if (job->s->deal(job->k[k], job->small, pool))
                 sum[job->place[k]] += 2.0 / (2.0 + 2.0 * drawn[k].above + drawn[k].tied);
     }
     for (int k = 0; k < job->k_count; k++)
@@ -88,9 +87,12 @@ static void count_events(draws_job *job, int oov) {
     int64_t uncovered = 0, most = 0;
     for (int64_t i = 0; i < job->count; i++) {
         const fr_record *r = &job->records[i];
-        uncovered += !r->covered && oov == FR_OOV_ZERO;
-        if (r->covered && r->n - 1 > most) most = r->n - 1;
-        for (int k = 0; k < job->k_count; k++) job->events[k] += counts(job, r, job->k[k]);
+        expected_pool pool[SAMPLER_POOLS] = {0};
+        uncovered += !r->covered && oov == FR_OOV_ZERO && !job->s->subgroup;
+        if (!r->covered || !job->s->pools(r, pool)) continue;
+        if (r->n - 1 > most) most = r->n - 1;
+        for (int k = 0; k < job->k_count; k++)
+            job->events[k] += job->s->deal(job->k[k], job->small, pool);
     }
     for (int k = 0; k < job->k_count; k++) {
         if (job->k[k] > most) job->events[k] = 0;
@@ -114,17 +116,18 @@ fr_status fr_draws_compute(const fr_record *records, int64_t count, const fr_sam
                            double *each, fr_error *err) {
     const sampler *s;
     TRY(sampling_check(sampling, &s, err));
-    if (strcmp(s->definition.name, "uniform") != 0)
+    if (s->part == PART_NONE)
         return fail(err, FR_EUSAGE,
-                    "draws with sampler %s, expected uniform: others have their "
-                    "exact expectation only",
+                    "draws with sampler %s, expected uniform, source-history, unseen or a cell of "
+                    "the membership table: others have their exact expectation only",
                     s->definition.name);
     if (seeds < 1) return fail(err, FR_EUSAGE, "%lld seeds, expected at least 1", (long long)seeds);
     TRY(check_records(records, count, sampling->oov, err));
 
     fr_status status;
     arena memory = {0};
-    draws_job job = {.records = records,
+    draws_job job = {.s = s,
+                     .records = records,
                      .count = count,
                      .small = sampling->small,
                      .seed = seed,

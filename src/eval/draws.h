@@ -1,8 +1,8 @@
 /* draws.h - nested draws for one event (PROTOCOL 7); fr_draws_compute is in fullrank.h.
  *
- * A permutation of the N-1 negatives matters only through the labels it shows: above, tied, below.
- * Its labels can be dealt one by one: position j shows "above" with a chance of (above left) /
- * (N-1-j), and so on. That is exactly the label sequence of a uniform random permutation, in O(1)
+ * A permutation of a pool of N-1 negatives matters only through the labels it shows: above, tied,
+ * below. Its labels can be dealt one by one: position j shows "above" with a chance of (above left)
+ * / (N-1-j), and so on. That is exactly the label sequence of a uniform random permutation, in O(1)
  * memory whatever N is. The number behind position j is keyed by (seed, event, j), so a prefix does
  * not depend on how far one goes on. Two models with the same seed share these numbers, not the
  * identities of the negatives.
@@ -10,15 +10,16 @@
 #ifndef FR_EVAL_DRAWS_H
 #define FR_EVAL_DRAWS_H
 
-#include "base/status.h"
+#include "base/rng.h"
+#include "eval/expected.h"
 
 typedef struct draw_counts {
     int32_t above, tied; /* among the negatives drawn so far */
 } draw_counts;
 
-/* Counts after k[0] < k[1] < ... negatives of the permutation (seed, record); a k beyond the
- * catalog gives all of it. The record is covered. */
-void draws_nested(const fr_record *record, uint64_t seed, const int64_t *k, int k_count,
-                  draw_counts *out);
+/* Counts after k[0] < k[1] < ... negatives of the permutation (key, event) of a pool of whole
+ * counts; a k beyond the pool gives all of it. */
+void draws_nested(const expected_pool *pool, rng_key key, int64_t event, const int64_t *k,
+                  int k_count, draw_counts *out);
 
 #endif

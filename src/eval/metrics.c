@@ -77,6 +77,29 @@ static double chance_value(const fr_record *r, int64_t k) {
     return harmonic(0, r->n) / r->n;
 }
 
+/* The loss 1 - RR of an event has two causes: candidates of the positive's own group above it
+ * (within: seen ones for a repeated positive, unseen ones for a new one) and candidates of the
+ * other group (between). Each cause gets its Shapley value: the mean of what it costs when the
+ * other one is mended already and when it is not. With m ranks lost to this cause and t to the
+ * other one,
+ *     ((1 - 1/(1+m)) + (1/(1+t) - 1/(1+m+t))) / 2
+ * which is written below without differences. */
+static double shapley(double mine, double theirs) {
+    return mine / 2 * (1 / (1 + mine) + 1 / ((1 + theirs) * (1 + mine + theirs)));
+}
+static double ranks_lost(const fr_record *r, bool to_seen) {
+    double seen = r->seen_above + r->seen_tied / 2.0, all = r->above + r->tied / 2.0;
+    return to_seen ? seen : all - seen;
+}
+static double within_value(const fr_record *r, int64_t k) {
+    (void)k;
+    return shapley(ranks_lost(r, r->repeated), ranks_lost(r, !r->repeated));
+}
+static double between_value(const fr_record *r, int64_t k) {
+    (void)k;
+    return shapley(ranks_lost(r, !r->repeated), ranks_lost(r, r->repeated));
+}
+
 /* H_n has an expansion in 1/n whose first terms are exact to the last digit from n = 64 on; the
  * difference of two of them is written so that equal leading parts never meet. */
 double harmonic(int64_t low, int64_t high) {
@@ -203,6 +226,13 @@ static fr_status tied_events(const request *q, fr_metric_value *out, fr_error *e
 
 #define AB "With a candidates scoring above the positive and b others scoring equal, "
 
+#define LOSS                                                                                       \
+    "A part of the loss 1 - MRR. With w = ranks lost inside the positive's own group (repeated: "  \
+    "seen_above + seen_tied/2; new: the same of the unseen) and x = ranks lost to the other "      \
+    "group, RR = 1/(1 + w + x); the parts are Shapley values of these two causes. "
+#define WITHIN_FORMULA  "((1 - 1/(1+w)) + (1/(1+x) - 1/(1+w+x))) / 2: order inside the groups."
+#define BETWEEN_FORMULA "((1 - 1/(1+x)) + (1/(1+w) - 1/(1+w+x))) / 2: order between the groups."
+
 static const metric metrics[] = {
     {{"mrr", "mean reciprocal rank",
       AB "the average rank is r = 1 + a + b/2 and MRR is the mean of 1/r over ranked events; under "
@@ -247,6 +277,48 @@ static const metric metrics[] = {
      .compute = mean_over,
      .applies = is_new,
      .value = unseen_value},
+    {{"loss-within", "loss to own group",
+      LOSS "loss-within is the mean over ranked events of " WITHIN_FORMULA
+           " MRR + loss-within + loss-between = 1 (the coverage if oov is zero)."},
+     .compute = mean_over,
+     .applies = every,
+     .value = within_value,
+     .missed = every},
+    {{"loss-within-repeated", "loss to own group of repeated positives",
+      "loss-within over the events whose source and destination have met before: mrr-repeated + "
+      "loss-within-repeated + loss-between-repeated = 1 (their coverage if oov is zero)."},
+     .compute = mean_over,
+     .applies = is_repeated,
+     .value = within_value,
+     .missed = is_repeated},
+    {{"loss-within-new", "loss to own group of new positives",
+      "loss-within over the events whose source and destination have not met before: mrr-new + "
+      "loss-within-new + loss-between-new = 1 (their coverage if oov is zero)."},
+     .compute = mean_over,
+     .applies = is_new,
+     .value = within_value,
+     .missed = is_new},
+    {{"loss-between", "loss to the other group",
+      LOSS "loss-between is the mean over ranked events of " BETWEEN_FORMULA
+           " MRR + loss-within + loss-between = 1 (the coverage if oov is zero)."},
+     .compute = mean_over,
+     .applies = every,
+     .value = between_value,
+     .missed = every},
+    {{"loss-between-repeated", "loss to the other group of repeated positives",
+      "loss-between over the events whose source and destination have met before: mrr-repeated + "
+      "loss-within-repeated + loss-between-repeated = 1 (their coverage if oov is zero)."},
+     .compute = mean_over,
+     .applies = is_repeated,
+     .value = between_value,
+     .missed = is_repeated},
+    {{"loss-between-new", "loss to the other group of new positives",
+      "loss-between over the events whose source and destination have not met before: mrr-new + "
+      "loss-within-new + loss-between-new = 1 (their coverage if oov is zero)."},
+     .compute = mean_over,
+     .applies = is_new,
+     .value = between_value,
+     .missed = is_new},
     {{"mrr-available", "MRR in the time-available catalog",
       "The catalog of an event holds every destination that appeared before it: mean of 1 / (1 + "
       "avail_above + avail_tied/2) over the events whose positive is among them."},

@@ -113,6 +113,7 @@ static const sampler samplers[] = {
       "K different negatives, every set of K among the N-1 of the catalog equally likely. Without "
       "ties and with r = 1 + above, E[RR] = N / ((K+1) r) * (1 - prod_{j=0..K} (N-r-j)/(N-j)); at "
       "K = N-1 it is the full-catalog 1/r."},
+     .part = PART_CATALOG,
      .pools = from_catalog,
      .deal = deal_first},
     {{"random", "uniform, with replacement",
@@ -136,11 +137,13 @@ static const sampler samplers[] = {
       "without the positive (historical negatives). A source with fewer than K gives all it has "
       "(small = whole) or the event is not counted (small = ineligible); an event without any such "
       "negative is never counted."},
+     .part = PART_SEEN,
      .pools = from_seen,
      .deal = deal_first},
     {{"unseen", "destinations the source has not met",
       "K different negatives among the catalog destinations the source has not met before the "
       "event, without the positive. The counterpart of source-history, with the same rules."},
+     .part = PART_UNSEEN,
      .pools = from_unseen,
      .deal = deal_first},
     {{"tgb-mix", "half source history, half unseen, as TGB",
@@ -155,24 +158,28 @@ static const sampler samplers[] = {
       "Positives whose pair has met before, against K different negatives the source has met: "
       "recurrent-link ranking." CELL},
      .subgroup = true,
+     .part = PART_SEEN,
      .pools = repeated_seen,
      .deal = deal_cell},
     {{"repeated-unseen", "repeated positives against unseen negatives",
       "Positives whose pair has met before, against K different negatives the source has not met: "
       "subgroup separation." CELL},
      .subgroup = true,
+     .part = PART_UNSEEN,
      .pools = repeated_unseen,
      .deal = deal_cell},
     {{"new-seen", "new positives against seen negatives",
       "Positives whose pair has not met before, against K different negatives the source has met: "
       "subgroup separation." CELL},
      .subgroup = true,
+     .part = PART_SEEN,
      .pools = new_seen,
      .deal = deal_cell},
     {{"new-unseen", "new positives against unseen negatives",
       "Positives whose pair has not met before, against K different negatives the source has not "
       "met: novel-link ranking." CELL},
      .subgroup = true,
+     .part = PART_UNSEEN,
      .pools = new_unseen,
      .deal = deal_cell},
 };

@@ -11,10 +11,15 @@
 
 enum { SAMPLER_POOLS = 2 };
 
+/* Nested draws walk along one permutation of the catalog, of its seen or of its unseen part. All
+ * samplers of a part share it. */
+enum { PART_NONE, PART_CATALOG, PART_SEEN, PART_UNSEEN };
+
 typedef struct sampler {
     fr_definition definition; /* first: fr_sampler_get hands out a pointer to it */
     bool replaced;            /* draws with replacement: K may exceed the catalog */
     bool subgroup;            /* of some positives only: no place for uncovered events */
+    int part; /* PART_*: K different ones of the first pool, which is this part; NONE = otherwise */
     /* Fills sizes and counts of both pools (the second is empty if there is one only). False: the
      * event is none of this sampler's. The record is covered and checked. */
     bool (*pools)(const fr_record *record, expected_pool pool[SAMPLER_POOLS]);

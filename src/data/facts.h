@@ -1,0 +1,30 @@
+/* facts.h - the events that diagnostics look at, and what negatives they have (PROTOCOL 8, 9).
+ *
+ * Negatives are destinations other than the positive and the source itself. An event is eligible if
+ * its source has met at least FACTS_ENOUGH of them. Both `data info` and the minimal scorer walk
+ * over these events, so that they cannot disagree about who is eligible.
+ */
+#ifndef FR_DATA_FACTS_H
+#define FR_DATA_FACTS_H
+
+#include "data/window.h"
+
+enum { FACTS_ENOUGH = 20 };
+
+/* A place in the walk, {0} before the first event. */
+typedef struct eligible_event {
+    int32_t event;                 /* number in the window */
+    bool repeated;                 /* the pair has met before */
+    int32_t seen;                  /* negatives the source has met */
+    int32_t catalog, catalog_seen; /* negatives in the catalog; of them met */
+    int32_t available;             /* negatives that have occurred before */
+    int32_t next, occurred;        /* the walk's own: next event to look at, destinations so far */
+} eligible_event;
+
+/* Goes on to the next eligible test event; false behind the last. O(window + met) for all. */
+bool facts_next_eligible(const fr_window *w, eligible_event *e);
+
+/* log(p / (1 - p)): infinite at 0 and 1. */
+double facts_logit(double p);
+
+#endif
