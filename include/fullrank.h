@@ -513,7 +513,7 @@ FR_API FR_MUST_USE fr_status fr_train_run(const fr_window *window, const char *n
                                           const fr_training *training, const char *output,
                                           const fr_context *context, fr_error *err);
 
-/* ---- 14. Diagnostics: how much of a result is pair membership (PROTOCOL 8, 9) ---- */
+/* ---- 14. Diagnostics: pair membership and cost (PROTOCOL 8, 9, 12) ---- */
 
 typedef struct fr_minimal_settings {
     double penalty; /* of beta: the fit minimises the logistic loss, summed, + penalty/2 beta^2 */
@@ -569,6 +569,34 @@ typedef struct fr_membership {
 FR_API FR_MUST_USE fr_status fr_membership_compute(const fr_ranking *ranking, int64_t k,
                                                    uint64_t seed, const fr_context *context,
                                                    fr_membership *out, fr_error *err);
+
+/* What an event costs as the catalog grows (PROTOCOL 12). */
+typedef struct fr_scaling_settings {
+    int64_t events;  /* ranked test events that are measured */
+    int64_t repeats; /* the fastest of them counts */
+} fr_scaling_settings;
+extern FR_API const fr_option fr_scaling_options[];
+
+typedef struct fr_scaling_point {
+    int64_t size; /* of the catalog, the positive included */
+    /* "forward": the model's plain forward, asked for these candidates only; "fast": its fast path,
+     * which scores every destination; "whole": a scorer without a model, which does the same. */
+    const char *path;
+    int64_t scored; /* destinations it gave a score */
+    int64_t events;
+    double seconds;     /* per event, scoring and ranking, by one thread */
+    double mrr;         /* of these events in this catalog */
+    int64_t peak_bytes; /* largest resident memory of the process meanwhile */
+} fr_scaling_point;
+enum { FR_SCALING_MAX = 32 };
+
+/* Measures catalogs of 20, 50, 100, 200, 500, ... and all N destinations: the positive and the
+ * first ones of one permutation of the catalog, so that each holds the one before. Fills
+ * out[*count]; at most FR_SCALING_MAX. One thread, whatever the context says. */
+FR_API FR_MUST_USE fr_status fr_scaling_run(const fr_window *window, const char *spec,
+                                            const fr_scaling_settings *settings, int64_t seed,
+                                            const fr_context *context, fr_scaling_point *out,
+                                            int *count, fr_error *err);
 
 #ifdef __cplusplus
 }

@@ -26,6 +26,7 @@ typedef enum rng_purpose {
     RNG_NEGATIVE,    /* negatives of training */
     RNG_DROPOUT,
     RNG_MINIMAL, /* negatives of the minimal scorer */
+    RNG_SCALING, /* order of growing catalogs */
 } rng_purpose;
 
 typedef struct rng_key {

@@ -24,6 +24,7 @@
     X(metrics) \
     X(diagnose_minimal) \
     X(diagnose_membership) \
+    X(bench_scaling) \
     X(baselines) \
     X(models) \
     X(help) \

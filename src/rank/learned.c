@@ -35,10 +35,15 @@ fr_status learned_open(const char *path, const fr_window *w, const fr_context *c
     return l->m.kind->fast(&l->m, context_threads(context), &l->fast, err);
 }
 
-fr_status learned_plain(const fr_scorer *scorer, int threads, fr_scorer *out, fr_error *err) {
+const model *learned_model(const fr_scorer *scorer) {
     const learned *l = scorer->close == close_learned ? scorer->state : NULL;
-    if (!l)
+    return l ? &l->m : NULL;
+}
+
+fr_status learned_plain(const fr_scorer *scorer, int threads, fr_scorer *out, fr_error *err) {
+    const model *m = learned_model(scorer);
+    if (!m)
         return fail(err, FR_EUSAGE, "%s has one way of scoring only: nothing to verify",
                     scorer->name);
-    return model_plain(&l->m, threads, out, err);
+    return model_plain(m, threads, out, err);
 }

@@ -1,0 +1,242 @@
+/* scaling.c - what one event costs as the catalog grows (PROTOCOL 12; fullrank.h, chapter 14).
+ *
+ * Models can be asked for some candidates only, through plain forward; fast paths, baselines and
+ * score files fill the whole vector whatever is read of it. Each is measured as it is: forward over
+ * growing catalogs and the fast path over the largest; the others over growing catalogs, of which
+ * only the counting of ranks grows.
+ *
+ * Sizes go up, so that memory kept for a smaller catalog never counts for a larger one. Of each
+ * event the fastest of some repeats counts: on a shared machine what is slower is noise.
+ */
+#include "rank/scaling.h"
+
+#include "base/context.h"
+#include "base/rng.h"
+#include "rank/learned.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+const fr_option fr_scaling_options[] = {
+    {"events", FR_OPTION_INT, "128", "N", 1, INT32_MAX, offsetof(fr_scaling_settings, events),
+     "ranked test events to measure, evenly spread"},
+    {"repeats", FR_OPTION_INT, "3", "N", 1, 1000, offsetof(fr_scaling_settings, repeats),
+     "times each is scored; the fastest counts"},
+    {0}};
+
+/* ---- catalogs ---- */
+
+void scaling_order(const fr_window *w, uint64_t seed, int32_t *order) {
+    rng_key key = {.seed = seed, .purpose = RNG_SCALING};
+    memcpy(order, w->catalog, (size_t)w->catalog_size * sizeof *order);
+    for (int32_t k = 0; k < w->catalog_size; k++) {
+        uint32_t left = (uint32_t)(w->catalog_size - k);
+        int32_t at = k + (int32_t)rng_below(key, 0, (uint32_t)k, left), v = order[at];
+        order[at] = order[k];
+        order[k] = v;
+    }
+}
+
+int32_t scaling_candidates(const fr_window *w, const int32_t *order, int32_t event, int32_t size,
+                           int32_t *out) {
+    int32_t positive = w->destination[event], self = window_self(w, w->source[event]), count = 1;
+    out[0] = positive;
+    for (int32_t k = 0; k < w->catalog_size && count < size; k++)
+        if (order[k] != positive && order[k] != self) out[count++] = order[k];
+    return count;
+}
+
+/* 20, 50, 100, 200, 500, ... below `most`, and `most` itself. */
+static int catalog_sizes(int32_t most, int32_t *out) {
+    static const int steps[] = {2, 5, 10};
+    int count = 0;
+    for (int64_t unit = 10; 2 * unit < most; unit *= 10)
+        for (int k = 0; k < 3 && steps[k] * unit < most; k++)
+            out[count++] = (int32_t)(steps[k] * unit);
+    out[count++] = most;
+    return count;
+}
+
+/* ---- memory ---- */
+
+/* Lets the kernel count the peak anew, where it can. */
+static void forget_peak(void) {
+    FILE *file = fopen("/proc/self/clear_refs", "w");
+    if (!file) return;
+    (void)fputs("5", file);
+    (void)fclose(file);
+}
+
+/* Largest resident memory since forget_peak, or since the start of the process. */
+static int64_t peak_bytes(void) {
+    char line[256];
+    long long kilobytes = -1;
+    FILE *file = fopen("/proc/self/status", "r");
+    while (file && kilobytes < 0 && fgets(line, sizeof line, file))
+        if (!strncmp(line, "VmHWM:", 6)) kilobytes = strtoll(line + 6, NULL, 10);
+    if (file) (void)fclose(file);
+    struct rusage usage;
+    if (kilobytes < 0 && !getrusage(RUSAGE_SELF, &usage)) kilobytes = usage.ru_maxrss;
+    return 1024 * kilobytes;
+}
+
+/* ---- measuring ---- */
+
+typedef struct scaling {
+    const fr_window *w;
+    const fr_scaling_settings *settings;
+    const fr_context *context;
+    int32_t *order;     /* [catalog_size] */
+    int32_t *event;     /* [events] */
+    int32_t events;     /* to measure */
+    int32_t *candidate; /* [catalog_size + 1] of the event at hand */
+    float *scores;      /* [most of destinations, catalog_size + 1] */
+    tape tape;          /* of forward */
+} scaling;
+
+static double now(void) {
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Twice the rank of the first candidate. */
+static int64_t count_listed(const float *scores, int32_t count) {
+    int64_t twice = 2;
+    for (int32_t k = 1; k < count; k++)
+        twice += 2 * (scores[k] > scores[0]) + (scores[k] == scores[0]);
+    return twice;
+}
+static int64_t count_among(const float *scores, const int32_t *candidate, int32_t count) {
+    int64_t twice = 2;
+    float positive = scores[candidate[0]];
+    for (int32_t k = 1; k < count; k++)
+        twice += 2 * (scores[candidate[k]] > positive) + (scores[candidate[k]] == positive);
+    return twice;
+}
+
+/* Scores the candidates of one event and ranks its positive among them. */
+static fr_status score_event(scaling *s, fr_scorer *scorer, const model *forward, int32_t event,
+                             int32_t count, int64_t *twice, fr_error *err) {
+    if (forward) {
+        const int32_t from[] = {0, count};
+        model_batch batch = {1, &event, from, s->candidate};
+        tape_reset(&s->tape);
+        tensor y = forward->kind->forward(forward, &s->tape, &batch, NULL);
+        if (s->tape.status) return fail(err, s->tape.status, "%s", s->tape.error.message);
+        for (int32_t k = 0; k < count; k++) s->scores[k] = (float)y.v[k];
+        *twice = count_listed(s->scores, count);
+        return FR_OK;
+    }
+    fr_query query = {event, s->w->source[event], window_time(s->w, event)};
+    TRY(scorer->score(scorer->state, &query, 0, s->scores, err));
+    *twice = count_among(s->scores, s->candidate, count);
+    return FR_OK;
+}
+
+/* One size. A scorer that remembers is a fresh one. `forward` is NULL for the scorer's own way. */
+static fr_status measure(scaling *s, fr_scorer *scorer, const model *forward, int32_t size,
+                         fr_scaling_point *out, fr_error *err) {
+    int32_t observed = scorer->start;
+    *out = (fr_scaling_point){.size = size};
+    s->tape.params = forward ? &forward->params : NULL;
+    forget_peak();
+    for (int32_t i = 0; i < s->events; i++) {
+        int32_t event = s->event[i], cut = window_cut(s->w, event);
+        int32_t count = scaling_candidates(s->w, s->order, event, size, s->candidate);
+        double fastest = -1;
+        int64_t twice = 0;
+        TRY(context_check(s->context, err));
+        for (; scorer->observe && observed < cut; observed++)
+            TRY(scorer->observe(scorer->state, observed, err));
+        for (int64_t r = 0; r < s->settings->repeats; r++) {
+            double start = now();
+            TRY(score_event(s, scorer, forward, event, count, &twice, err));
+            double seconds = now() - start;
+            if (fastest < 0 || seconds < fastest) fastest = seconds;
+        }
+        out->seconds += fastest;
+        out->mrr += 2.0 / (double)twice;
+    }
+    out->events = s->events;
+    out->seconds /= s->events;
+    out->mrr /= s->events;
+    out->scored = forward ? size : s->w->destinations;
+    out->peak_bytes = peak_bytes();
+    return FR_OK;
+}
+
+/* Ranked test events, evenly spread. */
+static fr_status choose_events(scaling *s, fr_error *err) {
+    const fr_window *w = s->w;
+    int32_t covered = 0, next = 0, seen = 0;
+    for (int32_t i = w->train; i < w->events; i++) covered += window_covered(w, i);
+    if (!covered)
+        return fail(err, FR_EINPUT, "%s: no test event has its destination in the catalog",
+                    w->stream->name);
+    s->events = s->settings->events < covered ? (int32_t)s->settings->events : covered;
+    TRY(ALLOCATE(s->event, s->events, err));
+    for (int32_t i = w->train; i < w->events && next < s->events; i++) {
+        if (!window_covered(w, i)) continue;
+        if (seen++ == (int64_t)next * covered / s->events) s->event[next++] = i;
+    }
+    return FR_OK;
+}
+
+static fr_status run(scaling *s, const char *spec, int64_t seed, fr_scaling_point *out, int *count,
+                     fr_error *err) {
+    const fr_window *w = s->w;
+    int32_t sizes[FR_SCALING_MAX];
+    int size_count = catalog_sizes(w->catalog_size, sizes);
+    fr_context alone = s->context ? *s->context : (fr_context){0};
+    fr_scorer scorer = {0};
+    alone.threads = 1;
+    fr_status status = fr_scorer_open(spec, w, seed, &alone, &scorer, err);
+    const model *forward = status ? NULL : learned_model(&scorer);
+    for (int k = 0; !status && k < size_count; k++) {
+        context_progress(s->context, "scaling", (uint64_t)k, (uint64_t)size_count, "sizes");
+        if (k && scorer.observe) { /* back to the start of the stream */
+            fr_scorer_close(&scorer);
+            status = fr_scorer_open(spec, w, seed, &alone, &scorer, err);
+        }
+        fr_scaling_point *point = &out[(*count)++];
+        if (!status) status = measure(s, &scorer, forward, sizes[k], point, err);
+        point->path = forward ? "forward" : "whole";
+    }
+    tape_free(&s->tape);
+    if (!status && forward) {
+        fr_scaling_point *point = &out[(*count)++];
+        status = measure(s, &scorer, NULL, w->catalog_size, point, err);
+        point->path = "fast";
+    }
+    fr_scorer_close(&scorer);
+    return status;
+}
+
+fr_status fr_scaling_run(const fr_window *window, const char *spec,
+                         const fr_scaling_settings *settings, int64_t seed,
+                         const fr_context *context, fr_scaling_point *out, int *count,
+                         fr_error *err) {
+    const fr_window *w = window;
+    scaling s = {.w = w, .settings = settings, .context = context};
+    int32_t most = w->destinations > w->catalog_size ? w->destinations : w->catalog_size + 1;
+    *count = 0;
+    if (w->catalog_kind == CATALOG_TIME)
+        return fail(err, FR_EUSAGE, "catalog time has no size of its own, expected a fixed one");
+    fr_status status = choose_events(&s, err);
+    if (!status) status = ALLOCATE(s.order, w->catalog_size, err);
+    if (!status) status = ALLOCATE(s.candidate, w->catalog_size + 1, err);
+    if (!status) status = ALLOCATE(s.scores, most, err);
+    if (!status) {
+        scaling_order(w, (uint64_t)seed, s.order);
+        status = run(&s, spec, seed, out, count, err);
+    }
+    free(s.order);
+    free(s.event);
+    free(s.candidate);
+    free(s.scores);
+    return status;
+}
