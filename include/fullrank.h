@@ -584,7 +584,7 @@ typedef struct fr_scaling_point {
     const char *path;
     int64_t scored; /* destinations it gave a score */
     int64_t events;
-    double seconds;     /* per event, scoring and ranking, by one thread */
+    double seconds;     /* per event, scoring and ranking, of one thread's work */
     double mrr;         /* of these events in this catalog */
     int64_t peak_bytes; /* largest resident memory of the process meanwhile */
 } fr_scaling_point;
