@@ -1,9 +1,13 @@
 /* text.c - see text.h. */
 #include "base/text.h"
 
+#include "base/memory.h"
+
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 int text_real(double value, bool single, char *out, size_t size) {
     if (value == floor(value) && fabs(value) < 1e15 && !(value == 0 && signbit(value)))
@@ -13,4 +17,97 @@ int text_real(double value, bool single, char *out, size_t size) {
         double back = strtod(out, NULL);
         if ((single ? (float)back == (float)value : back == value) || digits >= 17) return n;
     }
+}
+
+/* ---- text that grows ---- */
+
+/* Room for `size` more bytes and the final 0. */
+static bool reserve(text_buffer *out, size_t size) {
+    if (!out->failed && array_reserve((void **)&out->at, out->count, &out->room, size + 1, 1, NULL))
+        out->failed = true;
+    return !out->failed;
+}
+
+void text_put_bytes(text_buffer *out, const char *bytes, size_t size) {
+    if (!reserve(out, size)) return;
+    if (size) memcpy(out->at + out->count, bytes, size);
+    out->count += size;
+    out->at[out->count] = 0;
+}
+
+void text_put(text_buffer *out, const char *text) { text_put_bytes(out, text, strlen(text)); }
+
+void text_print(text_buffer *out, const char *format, ...) {
+    va_list values;
+    va_start(values, format);
+    int size = vsnprintf(NULL, 0, format, values);
+    va_end(values);
+    if (size < 0 || !reserve(out, (size_t)size)) {
+        out->failed = true;
+        return;
+    }
+    va_start(values, format);
+    (void)vsnprintf(out->at + out->count, (size_t)size + 1, format, values);
+    va_end(values);
+    out->count += (size_t)size;
+}
+
+void text_fill(text_buffer *out, char character, int count) {
+    if (count <= 0 || !reserve(out, (size_t)count)) return;
+    memset(out->at + out->count, character, (size_t)count);
+    out->count += (size_t)count;
+    out->at[out->count] = 0;
+}
+
+fr_status text_status(const text_buffer *out, fr_error *err) {
+    return out->failed ? fail_memory(err, out->count) : FR_OK;
+}
+
+void text_free(text_buffer *out) {
+    free(out->at);
+    *out = (text_buffer){0};
+}
+
+/* ---- UTF-8 ---- */
+
+uint32_t text_character(const char **text) {
+    const unsigned char *at = (const unsigned char *)*text;
+    if (!at[0]) return 0;
+    int more = at[0] < 0x80             ? 0
+               : (at[0] & 0xe0) == 0xc0 ? 1
+               : (at[0] & 0xf0) == 0xe0 ? 2
+               : (at[0] & 0xf8) == 0xf0 ? 3
+                                        : -1;
+    static const unsigned char lead[] = {0x7f, 0x1f, 0x0f, 0x07};
+    static const uint32_t least[] = {0, 0x80, 0x800, 0x10000}; /* shorter forms are not UTF-8 */
+    uint32_t code = more < 0 ? 0 : at[0] & lead[more];
+    for (int i = 1; i <= more; i++) {
+        if ((at[i] & 0xc0) != 0x80) { /* the end of the text, too */
+            more = -1;
+            break;
+        }
+        code = code << 6 | (at[i] & 0x3f);
+    }
+    bool valid = more >= 0 && code >= least[more] && code <= 0x10ffff && code >> 11 != 0x1b;
+    *text += valid ? more + 1 : 1;
+    return valid ? code : 0xfffd;
+}
+
+int text_width(const char *text) {
+    static const struct {
+        uint32_t first, last;
+        int width;
+    } special[] = {{0x0300, 0x036f, 0},   {0x200b, 0x200f, 0},   {0x20d0, 0x20ff, 0},
+                   {0xfe00, 0xfe0f, 0},   {0x1100, 0x115f, 2},   {0x2e80, 0x303e, 2},
+                   {0x3041, 0xa4cf, 2},   {0xac00, 0xd7a3, 2},   {0xf900, 0xfaff, 2},
+                   {0xfe30, 0xfe6f, 2},   {0xff00, 0xff60, 2},   {0xffe0, 0xffe6, 2},
+                   {0x1f300, 0x1f64f, 2}, {0x1f900, 0x1faff, 2}, {0x20000, 0x3fffd, 2}};
+    int width = 0;
+    for (uint32_t code; (code = text_character(&text));) {
+        int columns = 1;
+        for (size_t i = 0; i < sizeof special / sizeof *special; i++)
+            if (code >= special[i].first && code <= special[i].last) columns = special[i].width;
+        width += columns;
+    }
+    return width;
 }

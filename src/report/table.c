@@ -1,0 +1,153 @@
+/* table.c - see table.h. Building and marking; table_render.c makes text of it. */
+#include "report/table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- building ---- */
+
+/* Keeps the first failure only: later ones follow from it. */
+static bool broken(const table *t) { return t->failure.code != FR_OK; }
+
+static const char *keep(table *t, const char *text) {
+    char *copy = NULL;
+    if (!text || broken(t)) return NULL;
+    size_t size = strlen(text) + 1;
+    if (TAKE(&t->memory, copy, size, &t->failure)) return NULL;
+    memcpy(copy, text, size);
+    return copy;
+}
+
+void table_start(table *t, const char *title, const char *caption) {
+    *t = (table){0};
+    t->title = keep(t, title);
+    t->caption = keep(t, caption);
+}
+
+void table_column(table *t, const char *group, const char *head, table_align align) {
+    table_column_head column = {keep(t, group), keep(t, head), align};
+    if (broken(t)) return;
+    if (t->row_count)
+        (void)fail(&t->failure, FR_EUSAGE, "table: column \"%s\" comes after the first row", head);
+    else if (!ARRAY_RESERVE(&t->columns, 1, &t->failure))
+        t->columns.at[t->column_count++] = column;
+    t->columns.count = (size_t)t->column_count;
+}
+
+/* Makes the unfinished row whole. */
+static void finish_row(table *t) {
+    size_t whole = (size_t)t->row_count * (size_t)t->column_count;
+    if (broken(t) || t->cells.count == whole ||
+        ARRAY_RESERVE(&t->cells, whole - t->cells.count, &t->failure))
+        return;
+    while (t->cells.count < whole) t->cells.at[t->cells.count++] = cell_empty();
+}
+
+void table_row(table *t, const char *group) {
+    finish_row(t);
+    const char *kept = keep(t, group);
+    if (broken(t) || ARRAY_RESERVE(&t->groups, 1, &t->failure)) return;
+    t->groups.at[t->groups.count++] = kept;
+    t->row_count++;
+}
+
+void table_put(table *t, cell c) {
+    c.text = keep(t, c.text);
+    if (broken(t)) return;
+    if (t->cells.count == (size_t)t->row_count * (size_t)t->column_count)
+        (void)fail(&t->failure, FR_EUSAGE, "table: row %d has more than %d cells", t->row_count,
+                   t->column_count);
+    else if (!ARRAY_RESERVE(&t->cells, 1, &t->failure))
+        t->cells.at[t->cells.count++] = c;
+}
+
+void table_note(table *t, const char *note) {
+    const char *kept = keep(t, note);
+    if (broken(t) || ARRAY_RESERVE(&t->notes, 1, &t->failure)) return;
+    t->notes.at[t->notes.count++] = kept;
+    t->note_count++;
+}
+
+void table_free(table *t) {
+    arena_free(&t->memory);
+    free(t->columns.at);
+    free(t->groups.at);
+    free(t->cells.at);
+    free(t->notes.at);
+    *t = (table){0};
+}
+
+cell *table_cell(table *t, int row, int column) {
+    if (row < 0 || row >= t->row_count || column < 0 || column >= t->column_count) return NULL;
+    finish_row(t);
+    return broken(t) ? NULL : &t->cells.at[(size_t)row * (size_t)t->column_count + (size_t)column];
+}
+
+/* ---- numbers ---- */
+
+void table_number(double value, int decimals, bool sign, char out[NUMBER_SIZE]) {
+    out[0] = 0;
+    if (isnan(value)) return;
+    if (decimals < 0) decimals = 0;
+    if (decimals > 20) decimals = 20;
+    int size = snprintf(out, NUMBER_SIZE, sign ? "%+.*f" : "%.*f", decimals, value);
+    bool zero = !strpbrk(out, "123456789i"); /* as printed; i of inf */
+    if (zero && (out[0] == '-' || out[0] == '+')) memmove(out, out + 1, (size_t)size);
+}
+
+cell_parts cell_print(const cell *c) {
+    cell_parts parts;
+    parts.value[0] = parts.sd[0] = parts.low[0] = parts.high[0] = 0;
+    switch (c->kind) {
+    case CELL_EMPTY:
+    case CELL_TEXT: break;
+    case CELL_INTEGER: table_number(c->value, 0, false, parts.value); break;
+    case CELL_NUMBER: table_number(c->value, c->decimals, false, parts.value); break;
+    case CELL_DIFFERENCE: table_number(c->value, c->decimals, true, parts.value); break;
+    case CELL_MEAN:
+        table_number(c->value, c->decimals, false, parts.value);
+        if (*parts.value) table_number(c->sd, c->decimals, false, parts.sd);
+        break;
+    case CELL_INTERVAL:
+        if (isnan(c->low) || isnan(c->high)) break;
+        table_number(c->low, c->decimals, false, parts.low);
+        table_number(c->high, c->decimals, false, parts.high);
+        break;
+    }
+    return parts;
+}
+
+/* ---- marks ---- */
+
+/* The value a reader compares, larger is better; -inf for none. */
+static double merit(const cell *c, bool higher_is_better) {
+    cell_parts parts = cell_print(c);
+    if (!*parts.value) return -INFINITY;
+    double printed = strtod(parts.value, NULL);
+    return higher_is_better ? printed : -printed;
+}
+
+void table_mark_best(table *t, int column, int first, int count, bool higher_is_better) {
+    double best = -INFINITY, second = -INFINITY;
+    int values = 0;
+    for (int i = 0; i < count; i++) {
+        cell *c = table_cell(t, first + i, column);
+        if (!c) continue;
+        c->mark = MARK_NONE;
+        double m = merit(c, higher_is_better);
+        if (m > best) {
+            second = best;
+            best = m;
+        } else if (m > second && m < best) {
+            second = m;
+        }
+        values += m > -INFINITY;
+    }
+    if (values < 2) return;
+    for (int i = 0; i < count; i++) {
+        cell *c = table_cell(t, first + i, column);
+        double m = c ? merit(c, higher_is_better) : -INFINITY;
+        if (m > -INFINITY && m >= second) c->mark = m == best ? MARK_BEST : MARK_SECOND;
+    }
+}

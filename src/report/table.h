@@ -1,0 +1,138 @@
+/* table.h - a table: what is in it, apart from how it looks.
+ *
+ *     table t = {0};
+ *     table_start(&t, "Main result", "MRR, mean and deviation of 3 seeds; protocol ...");
+ *     table_column(&t, NULL, "Model", TABLE_LEFT);
+ *     table_column(&t, "LastFM", "Expected-20", TABLE_RIGHT);
+ *     table_column(&t, "LastFM", "All", TABLE_RIGHT);
+ *     table_row(&t, NULL);
+ *     table_put(&t, cell_text("craft"));
+ *     table_put(&t, cell_mean(0.4283, 0.0112, 4));
+ *     table_put(&t, cell_mean(0.0636, 0.0065, 4));
+ *     table_mark_best(&t, 1, 0, t.row_count, true);
+ *     status = table_write(&t, "main.tex", err);
+ *     table_free(&t);
+ *
+ * Tables are built by many small calls, so none of them returns a status: the first failure (out of
+ * memory, a row that does not fit its columns) is kept and reported when the table is rendered.
+ * Every number becomes text in one function, whatever the format: all formats show equal digits.
+ */
+#ifndef FR_REPORT_TABLE_H
+#define FR_REPORT_TABLE_H
+
+#include "base/memory.h"
+#include "base/text.h"
+
+#include <math.h>
+
+typedef enum cell_kind {
+    CELL_EMPTY,      /* nothing belongs here */
+    CELL_TEXT,       /* any text, escaped by each format */
+    CELL_INTEGER,    /* value */
+    CELL_NUMBER,     /* value */
+    CELL_MEAN,       /* value and sd; a NaN sd (one run) is left out */
+    CELL_INTERVAL,   /* [low, high] */
+    CELL_DIFFERENCE, /* value with its sign */
+} cell_kind;
+
+typedef enum cell_mark { MARK_NONE, MARK_BEST, MARK_SECOND } cell_mark;
+
+/* A NaN value (a NaN end of an interval) is missing: "--", empty in CSV. */
+typedef struct cell {
+    cell_kind kind;
+    cell_mark mark;
+    int decimals;
+    const char *text; /* the table keeps a copy */
+    double value, sd, low, high;
+} cell;
+
+static inline cell cell_empty(void) { return (cell){.kind = CELL_EMPTY}; }
+static inline cell cell_text(const char *text) { return (cell){.kind = CELL_TEXT, .text = text}; }
+/* Exact up to 2^53. */
+static inline cell cell_integer(int64_t value) {
+    return (cell){.kind = CELL_INTEGER, .value = (double)value};
+}
+static inline cell cell_number(double value, int decimals) {
+    return (cell){.kind = CELL_NUMBER, .value = value, .decimals = decimals};
+}
+static inline cell cell_mean(double mean, double sd, int decimals) {
+    return (cell){.kind = CELL_MEAN, .value = mean, .sd = sd, .decimals = decimals};
+}
+static inline cell cell_interval(double low, double high, int decimals) {
+    return (cell){.kind = CELL_INTERVAL, .low = low, .high = high, .decimals = decimals};
+}
+static inline cell cell_difference(double value, int decimals) {
+    return (cell){.kind = CELL_DIFFERENCE, .value = value, .decimals = decimals};
+}
+
+typedef enum table_align { TABLE_LEFT, TABLE_RIGHT } table_align;
+
+typedef struct table_column_head {
+    const char *group; /* neighbours with equal groups share one head; NULL = none */
+    const char *head;
+    table_align align;
+} table_column_head;
+
+/* Run memory: everything lives in the table until table_free. */
+typedef struct table {
+    const char *title, *caption;
+    int column_count, row_count, note_count; /* read-only for users */
+
+    arena memory; /* of all text */
+    ARRAY(table_column_head) columns;
+    ARRAY(const char *) groups; /* [row_count], NULL = as the row before */
+    ARRAY(cell) cells;          /* row after row; the last row may be unfinished */
+    ARRAY(const char *) notes;
+    fr_error failure; /* the first one */
+} table;
+
+/* Begins an empty table. The caption carries the protocol; either may be NULL. */
+void table_start(table *t, const char *title, const char *caption);
+/* Adds a column; all columns come before the first row. */
+void table_column(table *t, const char *group, const char *head, table_align align);
+/* Begins a row, under a new head if `group` is not NULL. Cells left out before are empty. */
+void table_row(table *t, const char *group);
+/* Fills the next cell of the row. */
+void table_put(table *t, cell c);
+/* Adds a line below the table. */
+void table_note(table *t, const char *note);
+void table_free(table *t);
+
+/* The cell, for marks set by hand; NULL outside of the table. */
+cell *table_cell(table *t, int row, int column);
+/* Marks the best and second values of rows first..first+count-1 of a column, forgetting marks they
+ * had. Values are compared as printed, so that equal digits get equal marks; cells without a value
+ * are passed over, and one value alone is not the best of anything. */
+void table_mark_best(table *t, int column, int first, int count, bool higher_is_better);
+
+/* ---- rendering ---- */
+
+typedef enum table_format {
+    TABLE_TEXT,     /* for a terminal: columns aligned by width, no boxes, no marks */
+    TABLE_ANSI,     /* the same with best bold and second underlined */
+    TABLE_MARKDOWN, /* GitHub's pipe table */
+    TABLE_CSV,      /* cells only (RFC 4180); mean and sd, low and high in columns of their own */
+    TABLE_LATEX,    /* a table environment on booktabs */
+} table_format;
+
+/* Appends the table to `out`. */
+fr_status table_render(const table *t, table_format format, text_buffer *out, fr_error *err);
+/* Writes a file, atomically, in the format of its suffix: .txt .md .csv .tex */
+fr_status table_write(const table *t, const char *path, fr_error *err);
+
+/* ---- for the renderers ---- */
+
+enum { NUMBER_SIZE = 352 }; /* the largest double and its decimals */
+
+/* The one place where a number becomes text: rounded to `decimals` (0 to 20), no negative zero, "+"
+ * before positive ones if `sign`; "" if it is NaN. */
+void table_number(double value, int decimals, bool sign, char out[NUMBER_SIZE]);
+
+/* A cell's numbers as text; what it does not have is "". */
+typedef struct cell_parts {
+    char value[NUMBER_SIZE], sd[NUMBER_SIZE], low[NUMBER_SIZE], high[NUMBER_SIZE];
+} cell_parts;
+
+cell_parts cell_print(const cell *c);
+
+#endif

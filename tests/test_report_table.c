@@ -1,0 +1,425 @@
+/* test_report_table.c - tables: golden outputs of all formats, equal numbers in each of them,
+ * marks, escaping, alignment of UTF-8, LaTeX that compiles, and failures that leave nothing. */
+#include "report/table.h"
+#include "testing.h"
+
+#include <sys/wait.h>
+
+/* Two groups of columns and of rows, every kind of cell, a missing value and one without sd. */
+static void build(table *t) {
+    table_start(t, "Main result", "MRR, mean and sd of 3 seeds; seed_set 7|17|27, 85% train");
+    table_column(t, NULL, "Model", TABLE_LEFT);
+    table_column(t, "LastFM & co", "Expected-20", TABLE_RIGHT);
+    table_column(t, "LastFM & co", "Gain", TABLE_RIGHT);
+    table_column(t, NULL, "Interval", TABLE_RIGHT);
+    table_column(t, "Größe", "n", TABLE_RIGHT);
+    table_row(t, "BCE");
+    table_put(t, cell_text("craft"));
+    table_put(t, cell_mean(0.42834, 0.01119, 4));
+    table_put(t, cell_difference(-0.02664, 4));
+    table_put(t, cell_interval(-0.0526, -0.00046, 4));
+    table_put(t, cell_integer(18366));
+    table_row(t, NULL);
+    table_put(t, cell_text("craft-r, \"best\""));
+    table_put(t, cell_mean(0.6892, 0.0002, 4));
+    table_put(t, cell_difference(0.26085, 4));
+    table_put(t, cell_interval(NAN, 0.3, 4));
+    table_put(t, cell_integer(971));
+    table_row(t, "BPR");
+    table_put(t, cell_text("dyg_former"));
+    table_put(t, cell_mean(0.4161, NAN, 4));
+    table_put(t, cell_difference(-0.00001, 4));
+    table_put(t, cell_interval(0.1, 0.25, 4)); /* and the last cell is left out */
+    table_row(t, NULL);
+    table_put(t, cell_text("größer"));
+    table_put(t, cell_mean(NAN, NAN, 4));
+    table_put(t, cell_number(2.5, 1));
+    table_put(t, cell_empty());
+    table_put(t, cell_integer(-3));
+    table_mark_best(t, 1, 0, t->row_count, true);
+    table_note(t, "Best bold, second underlined.");
+}
+
+static void assert_render(const table *t, table_format format, const char *expected) {
+    fr_error err;
+    text_buffer out = {0};
+    OK(table_render(t, format, &out, &err));
+    assert_string_equal(out.at, expected);
+    text_free(&out);
+}
+
+static const char *const golden_text =
+    "Main result\n"
+    "                        LastFM & co                            Größe\n"
+    "                   ----------------------                      -----\n"
+    "Model                Expected-20     Gain            Interval      n\n"
+    "--------------------------------------------------------------------\n"
+    "BCE\n"
+    "  craft            0.4283±0.0112  -0.0266  [-0.0526, -0.0005]  18366\n"
+    "  craft-r, \"best\"  0.6892±0.0002  +0.2609                  --    971\n"
+    "BPR\n"
+    "  dyg_former              0.4161   0.0000    [0.1000, 0.2500]\n"
+    "  größer                      --      2.5                         -3\n"
+    "MRR, mean and sd of 3 seeds; seed_set 7|17|27, 85% train\n"
+    "Best bold, second underlined.\n";
+
+static const char *const golden_markdown =
+    "**Main result.** MRR, mean and sd of 3 seeds; seed\\_set 7\\|17\\|27, 85% train\n"
+    "\n"
+    "| Model           | LastFM \\& co<br>Expected-20 | LastFM \\& co<br>Gain |           Interval "
+    "| "
+    "Größe<br>n |\n"
+    "| :-------------- | --------------------------: | -------------------: | -----------------: | "
+    "---------: |\n"
+    "| *BCE*           |                             |                      |                    | "
+    "           |\n"
+    "| craft           |        <u>0.4283±0.0112</u> |              -0.0266 | [-0.0526, -0.0005] | "
+    "     18366 |\n"
+    "| craft-r, \"best\" |           **0.6892±0.0002** |              +0.2609 |                 -- "
+    "| "
+    "       971 |\n"
+    "| *BPR*           |                             |                      |                    | "
+    "           |\n"
+    "| dyg\\_former     |                      0.4161 |               0.0000 |   [0.1000, 0.2500] "
+    "| "
+    "           |\n"
+    "| größer          |                          -- |                  2.5 |                    | "
+    "        -3 |\n"
+    "\n"
+    "Best bold, second underlined.\n";
+
+static const char *const golden_csv =
+    "group,Model,LastFM & co Expected-20 mean,LastFM & co Expected-20 sd,LastFM & co Gain,"
+    "Interval low,Interval high,Größe n\n"
+    "BCE,craft,0.4283,0.0112,-0.0266,-0.0526,-0.0005,18366\n"
+    "BCE,\"craft-r, \"\"best\"\"\",0.6892,0.0002,+0.2609,,,971\n"
+    "BPR,dyg_former,0.4161,,0.0000,0.1000,0.2500,\n"
+    "BPR,größer,,,2.5,,,-3\n";
+
+static const char *const golden_latex =
+    "% needs \\usepackage{booktabs}\n"
+    "\\begin{table}[t]\n"
+    "  \\centering\n"
+    "  \\caption{Main result. MRR, mean and sd of 3 seeds; seed\\_set 7\\textbar{}17\\textbar{}27, "
+    "85\\% train}\n"
+    "  \\begin{tabular}{lrrrr}\n"
+    "    \\toprule\n"
+    "    & \\multicolumn{2}{c}{LastFM \\& co} & & \\multicolumn{1}{c}{Größe} \\\\\n"
+    "    \\cmidrule(lr){2-3} \\cmidrule(lr){5-5}\n"
+    "    Model & Expected-20 & Gain & Interval & n \\\\\n"
+    "    \\midrule\n"
+    "    \\multicolumn{5}{l}{\\textit{BCE}} \\\\\n"
+    "    craft & \\underline{0.4283$\\pm$0.0112} & $-$0.0266 & {[}$-$0.0526, $-$0.0005] & 18366 "
+    "\\\\\n"
+    "    craft-r, {''}best{''} & \\textbf{0.6892$\\pm$0.0002} & $+$0.2609 & -- & 971 \\\\\n"
+    "    \\addlinespace\n"
+    "    \\multicolumn{5}{l}{\\textit{BPR}} \\\\\n"
+    "    dyg\\_former & 0.4161 & 0.0000 & {[}0.1000, 0.2500] &  \\\\\n"
+    "    größer & -- & 2.5 &  & $-$3 \\\\\n"
+    "    \\bottomrule\n"
+    "  \\end{tabular}\n"
+    "  \\par\\smallskip\n"
+    "  {\\footnotesize Best bold, second underlined.}\n"
+    "\\end{table}\n";
+
+static void test_golden(void **state) {
+    (void)state;
+    table t;
+    build(&t);
+    assert_render(&t, TABLE_TEXT, golden_text);
+    assert_render(&t, TABLE_MARKDOWN, golden_markdown);
+    assert_render(&t, TABLE_CSV, golden_csv);
+    assert_render(&t, TABLE_LATEX, golden_latex);
+    table_free(&t);
+    table_free(&t);
+}
+
+/* ---- equal numbers ---- */
+
+/* Appends the numbers in `text` to `out`: digits, a point, and the sign before them. TeX and HTML
+ * around numbers are removed first. */
+static int numbers(const char *text, double *out, int room) {
+    int count = 0;
+    for (const char *p = text; *p;) {
+        bool minus = !strncmp(p, "$-$", 3), dash = *p == '-' && p[1] >= '0' && p[1] <= '9';
+        const char *digits = p + (minus ? 3 : dash ? 1 : 0);
+        if (*digits < '0' || *digits > '9') {
+            p++;
+            continue;
+        }
+        char *end;
+        double value = strtod(digits, &end);
+        assert_true(count < room);
+        out[count++] = minus || dash ? -value : value;
+        p = end;
+    }
+    return count;
+}
+
+static void test_equal_numbers(void **state) {
+    (void)state;
+    enum { ROWS = 40, MOST = ROWS * 8 };
+    fr_error err;
+    table t;
+    table_start(&t, NULL, NULL); /* no text: every digit is a cell's */
+    table_column(&t, NULL, "a", TABLE_RIGHT);
+    table_column(&t, NULL, "b", TABLE_RIGHT);
+    table_column(&t, NULL, "c", TABLE_RIGHT);
+    table_column(&t, NULL, "d", TABLE_RIGHT);
+    for (int r = 0; r < ROWS; r++) {
+        double x = (r - 20) * 0.03125 + 0.00005 * r; /* halves of the last digit among them */
+        table_row(&t, NULL);
+        table_put(&t, cell_mean(x, fabs(x) / 7, 4));
+        table_put(&t, cell_difference(x / 3, r % 6));
+        table_put(&t, cell_interval(x - 1, x + 1, 3));
+        table_put(&t, cell_integer((int64_t)r * 100003 - 7));
+    }
+    table_mark_best(&t, 0, 0, ROWS, false);
+    double expected[MOST], found[MOST];
+    for (int format = TABLE_TEXT; format <= TABLE_LATEX; format++) {
+        text_buffer out = {0};
+        OK(table_render(&t, (table_format)format, &out, &err));
+        char *body = out.at;
+        if (format == TABLE_ANSI) { /* codes hold digits */
+            for (char *p = body; (p = strstr(p, "\033["));) memset(p, ' ', 4);
+        }
+        if (format == TABLE_LATEX) { /* and so does the frame */
+            body = strstr(body, "\\midrule");
+            *strstr(body, "\\bottomrule") = 0;
+        }
+        int count = numbers(body, format ? found : expected, MOST);
+        assert_int_equal(count, ROWS * 6);
+        if (format) assert_memory_equal(found, expected, sizeof(double) * ROWS * 6);
+        text_free(&out);
+    }
+    table_free(&t);
+}
+
+static void test_number(void **state) {
+    (void)state;
+    static const struct {
+        double value;
+        int decimals;
+        bool sign;
+        const char *text;
+    } cases[] = {{0.12345, 4, false, "0.1235"}, {-0.00004, 4, false, "0.0000"},
+                 {-0.00004, 4, true, "0.0000"}, {-0.00006, 4, true, "-0.0001"},
+                 {0.00006, 4, true, "+0.0001"}, {-0.0, 0, false, "0"},
+                 {2.5, 0, false, "2"},          {1e15, 0, false, "1000000000000000"},
+                 {NAN, 4, false, ""},           {-INFINITY, 2, false, "-inf"},
+                 {INFINITY, 2, true, "+inf"},   {0.5, -3, false, "0"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char out[NUMBER_SIZE];
+        table_number(cases[i].value, cases[i].decimals, cases[i].sign, out);
+        assert_string_equal(out, cases[i].text);
+    }
+    char out[NUMBER_SIZE];
+    table_number(-1.7e308, 99, false, out); /* fits */
+    assert_int_equal(strlen(out), 1 + 309 + 1 + 20);
+}
+
+/* ---- marks ---- */
+
+static void assert_marks(const double *values, int count, bool higher, const char *marks) {
+    table t;
+    table_start(&t, NULL, NULL);
+    table_column(&t, NULL, "x", TABLE_RIGHT);
+    for (int i = 0; i < count; i++) {
+        table_row(&t, NULL);
+        table_put(&t, cell_mean(values[i], 0.1, 2));
+        table_cell(&t, i, 0)->mark = MARK_SECOND; /* forgotten */
+    }
+    table_mark_best(&t, 0, 0, count, higher);
+    for (int i = 0; i < count; i++) assert_int_equal(table_cell(&t, i, 0)->mark, marks[i] - '0');
+    table_free(&t);
+}
+
+static void test_marks(void **state) {
+    (void)state;
+    assert_marks((double[]){0.3, 0.5, 0.4}, 3, true, "012");
+    assert_marks((double[]){0.3, 0.5, 0.4}, 3, false, "102");
+    assert_marks((double[]){NAN, 0.5, 0.4}, 3, true, "012");
+    assert_marks((double[]){0.501, 0.499, 0.4, 0.404}, 4, true, "1122"); /* 0.50 0.50 0.40 0.40 */
+    assert_marks((double[]){NAN, 0.5}, 2, true, "00");
+    assert_marks((double[]){-0.5, -0.1}, 2, true, "21");
+    assert_marks((double[]){NAN}, 1, true, "0");
+    table t;
+    build(&t);
+    table_mark_best(&t, 0, 0, 4, true); /* text is passed over, rows beyond the end too */
+    table_mark_best(&t, 4, 2, 9, true);
+    assert_int_equal(table_cell(&t, 0, 0)->mark, MARK_NONE);
+    assert_int_equal(table_cell(&t, 3, 4)->mark, MARK_NONE);
+    assert_null(table_cell(&t, 4, 0));
+    assert_null(table_cell(&t, 0, -1));
+    table_free(&t);
+}
+
+static void test_ansi(void **state) {
+    (void)state;
+    table t;
+    table_start(&t, NULL, NULL);
+    table_column(&t, NULL, "m", TABLE_LEFT);
+    table_column(&t, NULL, "x", TABLE_RIGHT);
+    static const double x[] = {1, 22, 3};
+    for (int i = 0; i < 3; i++) {
+        table_row(&t, NULL);
+        table_put(&t, cell_text("a"));
+        table_put(&t, cell_number(x[i], 0));
+    }
+    table_mark_best(&t, 1, 0, 3, true);
+    assert_render(&t, TABLE_ANSI,
+                  "m   x\n-----\na   1\na  \033[1m22\033[0m\na   \033[4m3\033[0m\n");
+    assert_render(&t, TABLE_TEXT, "m   x\n-----\na   1\na  22\na   3\n");
+    table_free(&t);
+}
+
+/* ---- text ---- */
+
+static void test_width(void **state) {
+    (void)state;
+    assert_int_equal(text_width(""), 0);
+    assert_int_equal(text_width("0.1±0.2"), 7);
+    assert_int_equal(text_width("größe"), 5);
+    assert_int_equal(text_width("e\u0301"), 1);
+    assert_int_equal(text_width("漢字"), 4);
+    assert_int_equal(text_width("\xff\xc3"), 2);         /* no UTF-8 */
+    assert_int_equal(text_width("\xc0\x80\xe2\x82"), 4); /* too long a form, cut off */
+    const char *p = "é";
+    assert_int_equal(text_character(&p), 0xe9);
+    assert_int_equal(text_character(&p), 0);
+    assert_int_equal(text_character(&p), 0);
+}
+
+static void test_alignment(void **state) {
+    (void)state;
+    table t;
+    table_start(&t, NULL, NULL);
+    table_column(&t, NULL, "漢字", TABLE_LEFT);
+    table_column(&t, "a long head of one column", "x", TABLE_RIGHT);
+    table_row(&t, NULL);
+    table_put(&t, cell_text("é\n\tü"));
+    table_put(&t, cell_mean(1, 2, 0));
+    assert_render(&t, TABLE_TEXT,
+                  "      a long head of one column\n"
+                  "      -------------------------\n"
+                  "漢字                          x\n"
+                  "-------------------------------\n"
+                  "é  ü                        1±2\n");
+    table_free(&t);
+}
+
+static const char *const nasty =
+    "\\ {a} $x$ 5&6 #1 b_c 50% ~ ^ <p> | \"q\" [o] *s* --seed ± − τ ≥ `";
+
+static void test_escaping(void **state) {
+    (void)state;
+    table t;
+    table_start(&t, NULL, NULL);
+    table_column(&t, NULL, "x", TABLE_LEFT);
+    table_row(&t, NULL);
+    table_put(&t, cell_text(nasty));
+    fr_error err;
+    text_buffer out = {0};
+    OK(table_render(&t, TABLE_LATEX, &out, &err));
+    assert_non_null(strstr(out.at, "    \\textbackslash{} \\{a\\} \\$x\\$ 5\\&6 \\#1 b\\_c 50\\% "
+                                   "\\textasciitilde{} \\textasciicircum{} \\textless{}p"
+                                   "\\textgreater{} \\textbar{} {''}q{''} {[}o] {*}s{*} -{}-seed "
+                                   "$\\pm$ $-$ $\\tau$ $\\ge$ ` \\\\\n"));
+    out.count = 0;
+    OK(table_render(&t, TABLE_MARKDOWN, &out, &err));
+    assert_non_null(strstr(out.at,
+                           "| \\\\ \\{a\\} \\$x\\$ 5\\&6 \\#1 b\\_c 50% \\~ ^ \\<p\\> \\| \"q\" "
+                           "\\[o\\] \\*s\\* --seed ± − τ ≥ \\` |"));
+    out.count = 0;
+    OK(table_render(&t, TABLE_CSV, &out, &err));
+    assert_non_null(strstr(out.at, " | \"\"q\"\" [o]"));
+    text_free(&out);
+    table_free(&t);
+}
+
+static void test_latex_compiles(void **state) {
+    if (system("command -v pdflatex >/dev/null && kpsewhich booktabs.sty >/dev/null"))
+        skip_because("pdflatex with booktabs not found");
+    fr_error err;
+    table t, u;
+    build(&t);
+    table_start(&u, nasty, nasty);
+    table_column(&u, nasty, nasty, TABLE_LEFT);
+    table_row(&u, nasty);
+    table_put(&u, cell_text(nasty));
+    table_row(&u, NULL);
+    table_put(&u, cell_text("[3pt] behind the end of a row"));
+    table_row(&u, NULL);
+    table_put(&u, cell_interval(-1, 2, 3));
+    table_note(&u, nasty);
+    table_note(&u, "second");
+    OK(table_write(&t, in_directory(*state, "t.tex"), &err));
+    OK(table_write(&u, in_directory(*state, "u.tex"), &err));
+    put_text(in_directory(*state, "main.tex"),
+             "\\documentclass{article}\n\\usepackage{booktabs}\n\\begin{document}\n"
+             "\\input{t}\n\\input{u}\n\\end{document}\n");
+    char command[512];
+    (void)snprintf(command, sizeof command,
+                   "cd '%s' && pdflatex -halt-on-error -interaction=nonstopmode main.tex >log.txt "
+                   "2>&1 || { tail -20 log.txt; exit 1; }",
+                   (const char *)*state);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(access(in_directory(*state, "main.pdf"), R_OK), 0);
+    table_free(&t);
+    table_free(&u);
+}
+
+/* ---- files and failures ---- */
+
+static void test_write(void **state) {
+    fr_error err;
+    table t;
+    build(&t);
+    OK(table_write(&t, in_directory(*state, "t.csv"), &err));
+    assert_file(in_directory(*state, "t.csv"), golden_csv, strlen(golden_csv));
+    OK(table_write(&t, in_directory(*state, "t.txt"), &err));
+    assert_file(in_directory(*state, "t.txt"), golden_text, strlen(golden_text));
+    OK(table_write(&t, in_directory(*state, "t.md"), &err));
+    assert_int_equal(directory_entries(*state), 3);
+    FAILS(table_write(&t, in_directory(*state, "t.doc"), &err), FR_EUSAGE, "t.doc: a table needs");
+    FAILS(table_write(&t, in_directory(*state, "no/t.md"), &err), FR_EFILE, "cannot be written");
+    assert_int_equal(directory_entries(*state), 3);
+    table_free(&t);
+}
+
+static void test_misuse_is_told(void **state) {
+    fr_error err;
+    text_buffer out = {0};
+    table t;
+    table_start(&t, "x", NULL);
+    FAILS(table_render(&t, TABLE_TEXT, &out, &err), FR_EUSAGE, "table: no columns");
+    table_column(&t, NULL, "a", TABLE_LEFT);
+    table_row(&t, NULL);
+    table_put(&t, cell_integer(1));
+    table_put(&t, cell_integer(2));
+    table_column(&t, NULL, "b", TABLE_LEFT); /* the first failure is the one told */
+    FAILS(table_render(&t, TABLE_TEXT, &out, &err), FR_EUSAGE, "row 1 has more than 1 cells");
+    FAILS(table_write(&t, in_directory(*state, "t.md"), &err), FR_EUSAGE, "row 1 has more");
+    assert_int_equal(directory_entries(*state), 0);
+    table_free(&t);
+    table_start(&t, NULL, NULL);
+    table_column(&t, NULL, "a", TABLE_LEFT);
+    table_row(&t, NULL);
+    table_column(&t, NULL, "late", TABLE_LEFT);
+    FAILS(table_render(&t, TABLE_CSV, &out, &err), FR_EUSAGE, "column \"late\" comes after");
+    table_free(&t);
+    assert_int_equal(out.count, 0);
+    text_free(&out);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_golden),       cmocka_unit_test(test_equal_numbers),
+        cmocka_unit_test(test_number),       cmocka_unit_test(test_marks),
+        cmocka_unit_test(test_ansi),         cmocka_unit_test(test_width),
+        cmocka_unit_test(test_alignment),    cmocka_unit_test(test_escaping),
+        WITH_DIRECTORY(test_latex_compiles), WITH_DIRECTORY(test_write),
+        WITH_DIRECTORY(test_misuse_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
