@@ -1,0 +1,38 @@
+/* style.h - how series look: eight styles that differ in colour, dash, marker and hatching.
+ *
+ * The colours are those of Okabe and Ito without yellow, which is too pale for thin lines, plus a
+ * grey: told apart with every kind of colour vision. Dashes, markers and hatching tell them apart
+ * again in a grey print.
+ */
+#ifndef FR_REPORT_STYLE_H
+#define FR_REPORT_STYLE_H
+
+#include "report/canvas.h"
+
+enum { STYLES = 8 };
+
+#define INK   COLOUR(0x222222) /* text */
+#define FAINT COLOUR(0x888888) /* axes */
+#define GRID  COLOUR(0xe4e4e4)
+
+/* Sizes in points, legible in a printed column of 8 cm. */
+#define SIZE_TITLE 8.0
+#define SIZE_LABEL 7.5
+#define SIZE_TICK  7.0
+#define LINE_DATA  1.2
+#define LINE_THIN  0.6
+
+/* `style` may be any number; it counts modulo STYLES. */
+colour style_colour(int style);
+/* For text in the colour of a style: dark enough to read. */
+colour style_ink(int style);
+paint style_line(int style);
+void style_marker(canvas *c, int style, double x, double y);
+/* A bar with the style's filling. */
+void style_bar(canvas *c, int style, double x, double y, double width, double height);
+
+/* Colour of `share` (0..1) of a scale: white to dark blue, or orange through white to blue if the
+ * scale has its middle at 0.5 (`diverging`). Both grow steadily darker from white. */
+colour style_heat(double share, bool diverging);
+
+#endif
