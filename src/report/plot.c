@@ -70,13 +70,17 @@ static const char *tick_text(const chart_axis *axis, const axis_tick *ticks, int
     return axis->tick_count && axis->tick_names ? axis->tick_names[i] : ticks[i].label;
 }
 
-/* Whether names of groups have to be slanted to fit side by side; the room they need. */
-static bool names_slant(canvas *c, const chart_panel *panel, double width, double *height) {
+/* Whether names of groups have to be slanted to fit side by side. Stores the room they need below
+ * the axis and, left of it, before their groups' middles. */
+static bool names_slant(canvas *c, const chart_panel *panel, double width, double *below,
+                        double *before) {
     double widest = 0;
     for (int g = 0; g < panel->group_count; g++)
         widest = fmax(widest, canvas_text_width(c, panel->groups[g], SIZE_TICK, false));
     bool slant = panel->group_count && widest + 3 > width / panel->group_count;
-    *height = slant ? widest * sin(SLANT * 3.14159265358979 / 180) + SIZE_TICK : SIZE_TICK;
+    const double angle = slant ? SLANT * 3.14159265358979 / 180 : 0;
+    *below = SIZE_TICK + widest * sin(angle);
+    *before = slant ? widest * cos(angle) : 0;
     return slant;
 }
 
@@ -86,7 +90,7 @@ void plot_measure(canvas *c, plot *p, double width, double height) {
     p->x_ticks = panel->kind == CHART_BARS
                      ? 0
                      : make_ticks(&p->x_range, &panel->x, (int)(width / 20), p->x_tick);
-    double numbers = 0, beside = 0, below = SIZE_TICK;
+    double numbers = 0, beside = 0, below = SIZE_TICK, before = 0;
     for (int i = 0; i < p->y_ticks; i++)
         numbers = fmax(numbers,
                        canvas_text_width(c, tick_text(&panel->y, p->y_tick, i), SIZE_TICK, false));
@@ -100,8 +104,12 @@ void plot_measure(canvas *c, plot *p, double width, double height) {
         beside = fmax(beside, canvas_text_width(c, text, SIZE_TICK, false) / 2 -
                                   width * (1 - axis_place(&p->x_range, last->value)));
     }
-    if (panel->kind == CHART_BARS) (void)names_slant(c, panel, width, &below);
+    if (panel->kind == CHART_BARS) {
+        (void)names_slant(c, panel, width, &below, &before);
+        before -= width / panel->group_count / 2;
+    }
     p->left = TICK + 2 + (p->y_numbers ? numbers : 0) + (p->y_label ? SIZE_LABEL + 4 : 0);
+    if (p->x_numbers) p->left = fmax(p->left, before);
     p->right = fmax(beside, 4);
     p->top = panel->title ? SIZE_TITLE + 5 : 4;
     p->bottom = TICK + 3 + (p->x_numbers ? below : 0) + (p->x_label ? SIZE_LABEL + 4 : 0);
@@ -316,15 +324,16 @@ static void draw_bars(canvas *c, const plot *p) {
     }
     canvas_unclip(c);
     if (!p->x_numbers) return;
-    double height;
-    bool slant = names_slant(c, panel, p->width, &height);
+    double below, before;
+    bool slant = names_slant(c, panel, p->width, &below, &before);
     const lettering name = {.size = SIZE_TICK,
                             .ink = INK,
                             .at = slant ? ANCHOR_RIGHT : ANCHOR_MIDDLE,
                             .angle = slant ? SLANT : 0};
     for (int g = 0; g < panel->group_count; g++)
         canvas_text(c, p->x + group * (g + 0.5) + (slant ? 2 : 0),
-                    p->y + p->height + TICK + 1 + SIZE_TICK, panel->groups[g], &name);
+                    p->y + p->height + TICK + 1 + SIZE_TICK * (slant ? 0.6 : 1), panel->groups[g],
+                    &name);
 }
 
 /* ---- all ---- */
