@@ -266,7 +266,7 @@ void canvas_circle(canvas *c, double x, double y, double radius, const paint *p)
         return;
     }
     cairo_new_sub_path(c->cairo);
-    cairo_arc(c->cairo, x, y, radius, 0, 2 * 3.14159265358979323846);
+    cairo_arc(c->cairo, x, y, radius, 0, 2 * M_PI);
     paint_cairo(c->cairo, p);
 }
 
@@ -337,7 +337,7 @@ void canvas_text(canvas *c, double x, double y, const char *text, const letterin
     set_font(c->cairo, l->size, l->bold);
     cairo_set_source_rgb(c->cairo, l->ink.r, l->ink.g, l->ink.b);
     cairo_translate(c->cairo, x, y);
-    cairo_rotate(c->cairo, -l->angle * 3.14159265358979323846 / 180);
+    cairo_rotate(c->cairo, -l->angle * M_PI / 180);
     cairo_move_to(c->cairo, -shift, 0);
     cairo_show_text(c->cairo, text);
     cairo_restore(c->cairo);

@@ -78,7 +78,7 @@ static bool names_slant(canvas *c, const chart_panel *panel, double width, doubl
     for (int g = 0; g < panel->group_count; g++)
         widest = fmax(widest, canvas_text_width(c, panel->groups[g], SIZE_TICK, false));
     bool slant = panel->group_count && widest + 3 > width / panel->group_count;
-    const double angle = slant ? SLANT * 3.14159265358979 / 180 : 0;
+    const double angle = slant ? SLANT * M_PI / 180 : 0;
     *below = SIZE_TICK + widest * sin(angle);
     *before = slant ? widest * cos(angle) : 0;
     return slant;
