@@ -292,7 +292,9 @@ enum { FR_NAME_MAX = 4224 };
  * destination must not depend on anything but the query and the state. */
 typedef struct fr_scorer {
     char name[FR_NAME_MAX]; /* as typed: "baseline:recency" */
-    int64_t seed;           /* it was opened with */
+    int64_t seed;           /* it was opened with; of a checkpoint, the one of its training */
+    char model[64];         /* trained models: "craft"; "" = not trained, the name says it all */
+    char objective[16];     /* trained models: "bce", "bpr" */
     char sha256[65];        /* of the file behind it, scores or checkpoint; "" = none */
     void *state;
     /* Fills scores[destinations of the window], finite, ascending by original id. `worker` tells
@@ -364,10 +366,13 @@ typedef struct fr_ranking_facts {
     const fr_record *records; /* one per test event, in stream order */
     int64_t count;
     const char *scorer;
-    const char *data;     /* name of the stream's file */
-    const char *protocol; /* results may be compared only if these are equal */
-    int oov;              /* FR_OOV_* of the protocol */
-    double seconds;       /* scoring and ranking */
+    const char *model;     /* of a checkpoint "craft", else the scorer; runs are grouped by it */
+    const char *objective; /* of training: "bce", "bpr"; "" = not trained */
+    int64_t seed;          /* of training, or what the scorer was opened with */
+    const char *data;      /* name of the stream's file */
+    const char *protocol;  /* results may be compared only if these are equal */
+    int oov;               /* FR_OOV_* of the protocol */
+    double seconds;        /* scoring and ranking */
     double scores_per_second;
     int64_t verified;       /* events scored again by plain forward (--verify) */
     double verified_error;  /* largest difference of a score, relative to the largest score of its

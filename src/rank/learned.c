@@ -4,6 +4,7 @@
 #include "base/context.h"
 #include "models/checkpoint.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* The model, and the scorer of its fast path that refers to it. */
@@ -25,12 +26,27 @@ static void close_learned(void *state) {
     free(l);
 }
 
+/* Which model, objective and seed: what comparisons group runs by (PROTOCOL 11). */
+static fr_status read_training(const char *path, fr_scorer *out, fr_error *err) {
+    safetensors file = {0};
+    TRY(safetensors_open(path, &file, err));
+    const char *name = safetensors_metadata(&file, "model");
+    const char *objective = safetensors_metadata(&file, "loss");
+    const char *seed = safetensors_metadata(&file, "seed");
+    (void)snprintf(out->model, sizeof out->model, "%s", name ? name : "");
+    (void)snprintf(out->objective, sizeof out->objective, "%s", objective ? objective : "");
+    out->seed = seed ? (int64_t)strtod(seed, NULL) : 0;
+    safetensors_close(&file);
+    return FR_OK;
+}
+
 fr_status learned_open(const char *path, const fr_window *w, const fr_context *context,
                        fr_scorer *out, fr_error *err) {
     learned *l;
     TRY(ALLOCATE(l, 1, err));
     *out = (fr_scorer){.state = l, .score = score, .close = close_learned};
     TRY(checkpoint_load(&l->m, path, w, err));
+    TRY(read_training(path, out, err));
     if (l->m.kind->memory) TRY(l->m.kind->memory->replay(&l->m, w->train, context, err));
     return l->m.kind->fast(&l->m, context_threads(context), &l->fast, err);
 }

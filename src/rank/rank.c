@@ -56,7 +56,7 @@ fr_status fr_scorer_open(const char *spec, const fr_window *window, int64_t seed
                       "scores:FILE.npy or oracle",
                       spec);
     (void)snprintf(out->name, sizeof out->name, "%s", spec);
-    out->seed = seed;
+    if (!out->model[0]) out->seed = seed; /* a checkpoint has the seed of its training */
     if (!status && file) status = ranking_hash_file(file, out->sha256, err);
     if (status) fr_scorer_close(out);
     return status;

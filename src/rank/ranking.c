@@ -122,10 +122,16 @@ static fr_status read_about(fr_ranking *r, const char *path, fr_error *err) {
     r->verified_error = json_number_value(json_object_get(verify, "largest_difference"));
     r->verified_ranks = json_integer_value(json_object_get(verify, "ranks_differ"));
     r->oov = strcmp(oov, "zero") ? FR_OOV_EXCLUDE : FR_OOV_ZERO;
+    const char *model = json_string_value(json_object_get(r->about, "model"));
+    const char *objective = json_string_value(json_object_get(r->about, "objective"));
+    r->seed = json_integer_value(json_object_get(r->about, "seed"));
     r->protocol = protocol_text(protocol);
     r->scorer = strdup(scorer);
+    r->model = strdup(model ? model : scorer);
+    r->objective = strdup(objective ? objective : "");
     r->data = strdup(data);
-    return r->protocol && r->scorer && r->data ? FR_OK : fail_memory(err, 0);
+    return r->protocol && r->scorer && r->model && r->objective && r->data ? FR_OK
+                                                                           : fail_memory(err, 0);
 }
 
 fr_status ranking_make(const fr_window *w, const fr_scorer *scorer, fr_record *records,
@@ -146,6 +152,11 @@ fr_status ranking_make(const fr_window *w, const fr_scorer *scorer, fr_record *r
                   json_text(scorer->name), "seed", (json_int_t)scorer->seed, "protocol",
                   protocol_json(w, notes.popularity_power), "timing", "seconds", notes.seconds,
                   "scores_per_second", rate, "tool", "version", v.version, "commit", v.commit);
+    if (r->about)
+        (void)json_object_set_new(r->about, "model",
+                                  json_text(scorer->model[0] ? scorer->model : scorer->name));
+    if (r->about && scorer->objective[0])
+        (void)json_object_set_new(r->about, "objective", json_text(scorer->objective));
     if (r->about && scorer->sha256[0])
         (void)json_object_set_new(r->about, "scorer_sha256", json_string(scorer->sha256));
     if (r->about && notes.verified)
@@ -167,6 +178,8 @@ void fr_ranking_close(fr_ranking *r) {
     free(r->records);
     free(r->protocol);
     free(r->scorer);
+    free(r->model);
+    free(r->objective);
     free(r->data);
     free(r);
 }
@@ -175,6 +188,9 @@ fr_ranking_facts fr_ranking_get(const fr_ranking *r) {
     return (fr_ranking_facts){.records = r->records,
                               .count = r->count,
                               .scorer = r->scorer,
+                              .model = r->model,
+                              .objective = r->objective,
+                              .seed = r->seed,
                               .data = r->data,
                               .protocol = r->protocol,
                               .oov = r->oov,

@@ -10,7 +10,8 @@
 struct fr_ranking {
     fr_record *records;
     int64_t count;
-    char *protocol, *scorer, *data;
+    char *protocol, *scorer, *model, *objective, *data;
+    int64_t seed;
     int oov;
     double seconds, scores_per_second;
     int64_t verified, verified_ranks;
