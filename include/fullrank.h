@@ -3,6 +3,7 @@
  * The only public header. Chapters follow the data: 1 errors and callbacks, 2 options, 3 import,
  * 4 stream, 5 window, 6 facts, 7 downloads and synthetic streams, 8 rank records, 9 scorers,
  * 10 ranking, 11 metrics, 12 models and training, 14 diagnostics. PROTOCOL numbers refer to
+ * 10 ranking, 11 metrics, 12 models and training, 13 comparing runs. PROTOCOL numbers refer to
  * docs/protocol.md.
  *
  * Conventions
@@ -602,6 +603,92 @@ FR_API FR_MUST_USE fr_status fr_scaling_run(const fr_window *window, const char 
                                             const fr_scaling_settings *settings, int64_t seed,
                                             const fr_context *context, fr_scaling_point *out,
                                             int *count, fr_error *err);
+/* ---- 13. Comparing runs (PROTOCOL 11) ---- */
+
+/* One rank-record file as a run of a model. */
+typedef struct fr_compare_run {
+    const fr_ranking *ranking;
+    const char *file;    /* for messages */
+    const char *model;   /* NULL = as the ranking says, with its objective if that is not bce */
+    const int64_t *seed; /* NULL = as the ranking says */
+} fr_compare_run;
+
+typedef struct fr_compare_settings {
+    char *sampler;     /* of the expected-K columns, a name of fr_sampler_get */
+    int small;         /* FR_SMALL_* */
+    int64_t block;     /* consecutive ranked events that are drawn together */
+    int64_t resamples; /* of the bootstrap and of the permutation test */
+    double level;      /* of both intervals */
+    bool force;        /* compare runs of different protocols, with a warning */
+} fr_compare_settings;
+extern FR_API const fr_option fr_compare_options[];
+
+typedef struct fr_interval {
+    double low, high; /* NaN = there is none */
+} fr_interval;
+
+/* MRR of the second model minus MRR of the first, under one protocol. */
+typedef struct fr_difference {
+    double value;
+    fr_interval seed_t; /* none with fewer than 2 seeds */
+    fr_interval bootstrap;
+    double permutation; /* p of the paired permutation test, two-sided */
+    double flipped;     /* share of resamples that order the models otherwise than the full catalog
+                           does in the same resample */
+    double reversed;    /* share of resamples that order them otherwise than `value` does */
+} fr_difference;
+
+/* Which runs of two models belong together. */
+enum {
+    FR_PAIRING_SEEDS, /* those with equal seeds; others are left out */
+    FR_PAIRING_ONE,   /* one model was not trained and has one run: it is compared with every run of
+                         the other */
+    FR_PAIRING_NONE,  /* no seed in common: difference of means, no interval over seeds */
+};
+
+typedef struct fr_compared_column {
+    int64_t k;      /* sampled negatives; 0 = the full catalog */
+    int64_t events; /* counted in the first run; 0 = K is larger than the catalog: all is NaN */
+    double tau;     /* Kendall's, between this order of the models and the full catalog's; NaN if
+                       all are equal */
+} fr_compared_column;
+
+typedef struct fr_compared_model {
+    const char *name;
+    int runs;
+    const int64_t *seeds;    /* [runs] ascending */
+    const double *mean, *sd; /* [columns] over runs; sd with n - 1, NaN for one run */
+} fr_compared_model;
+
+typedef struct fr_compared_pair {
+    int first, second;               /* models */
+    int pairing;                     /* FR_PAIRING_* */
+    int seeds;                       /* differences behind seed_t */
+    const fr_difference *difference; /* [columns] */
+} fr_compared_pair;
+
+/* Everything belongs to the comparison. Columns: every K, then the full catalog. Models in the
+ * order of their first run. Pairs: (0, 1), (0, 2), ..., (1, 2), ... */
+typedef struct fr_comparison_facts {
+    const char *protocol; /* of the first run */
+    int64_t events;       /* ranked, cut into blocks */
+    int64_t blocks;
+    int columns, models, pairs;
+    const fr_compared_column *column;
+    const fr_compared_model *model;
+    const fr_compared_pair *pair;
+} fr_comparison_facts;
+
+typedef struct fr_comparison fr_comparison;
+
+/* Compares at least two models. Runs must have ranked the same events; runs of different protocols
+ * are FR_EINPUT, naming the fields, unless forced. Equal seeds give equal results. */
+FR_API FR_MUST_USE fr_status fr_compare(const fr_compare_run *runs, int count, const int64_t *k,
+                                        int k_count, const fr_compare_settings *settings,
+                                        uint64_t seed, const fr_context *context,
+                                        fr_comparison **out, fr_error *err);
+FR_API void fr_comparison_close(fr_comparison *comparison);
+FR_API fr_comparison_facts fr_comparison_get(const fr_comparison *comparison);
 
 #ifdef __cplusplus
 }

@@ -27,6 +27,8 @@ typedef enum rng_purpose {
     RNG_DROPOUT,
     RNG_MINIMAL, /* negatives of the minimal scorer */
     RNG_SCALING, /* order of growing catalogs */
+    RNG_BOOTSTRAP, /* blocks of events drawn with replacement */
+    RNG_SIGNS,     /* signs of blocks in permutation tests */
 } rng_purpose;
 
 typedef struct rng_key {

@@ -91,6 +91,14 @@ int cli_unknown(const char *name);
  * Config files count first, then options in the order given. */
 int cli_parse(cli_call *call, int count, char **words);
 void cli_parse_free(cli_call *call);
+/* Numbers from 1 on, as in --k 1,5,20. */
+enum { CLI_MOST_NUMBERS = 64 };
+typedef struct cli_numbers {
+    int64_t at[CLI_MOST_NUMBERS];
+    int count;
+} cli_numbers;
+/* Reads the value of an option; says what is wrong and returns false otherwise. */
+bool cli_parse_numbers(const char *option, const char *text, cli_numbers *out);
 /* The one-letter name of an option, 0 if it has none. */
 char cli_letter(const char *key);
 

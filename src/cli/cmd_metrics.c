@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST_NUMBERS = 64, MOST_SAMPLERS = 16 };
+enum { MOST_NUMBERS = CLI_MOST_NUMBERS, MOST_SAMPLERS = 16 };
 
 typedef struct metrics_settings {
     char *k, *hits, *sampler, *per_event;
@@ -38,32 +38,7 @@ static const fr_option metrics_options[] = {
      "replace a file of --per-event that exists"},
     {0}};
 
-/* ---- Lists of numbers and samplers ---- */
-
-typedef struct numbers {
-    int64_t at[MOST_NUMBERS];
-    int count;
-} numbers;
-
-/* "1,5,20" */
-static bool parse_numbers(const char *option, const char *text, int most, numbers *out) {
-    out->count = 0;
-    for (const char *p = text ? text : ""; *p;) {
-        char *end;
-        long long value = strtoll(p, &end, 10);
-        if (end == p || value < 1 || value > INT32_MAX || (*end && *end != ',') ||
-            out->count == most) {
-            (void)cli_usage(
-                "option %s: found \"%s\", expected up to %d whole numbers from 1 on, such as "
-                "1,5,20",
-                option, text, most);
-            return false;
-        }
-        out->at[out->count++] = value;
-        p = end + (*end == ',');
-    }
-    return true;
-}
+/* ---- Samplers ---- */
 
 /* The definition whose name is closest to what was typed, without a number at its end; NULL if none
  * is close. */
@@ -82,10 +57,10 @@ static const char *nearest(const char *typed, const fr_definition *(*get)(int in
 /* One --sampler with the numbers of negatives it is asked for. */
 typedef struct sampler_choice {
     const fr_definition *sampler;
-    numbers k;
+    cli_numbers k;
 } sampler_choice;
 
-static int add_sampler(const char *word, const numbers *k, sampler_choice *out, int *count) {
+static int add_sampler(const char *word, const cli_numbers *k, sampler_choice *out, int *count) {
     int64_t number = 0;
     const fr_definition *sampler = fr_sampler_find(word, &number);
     const char *near = sampler ? NULL : nearest(word, fr_sampler_get);
@@ -97,11 +72,11 @@ static int add_sampler(const char *word, const numbers *k, sampler_choice *out, 
     if (*count == MOST_SAMPLERS)
         return cli_usage("option sampler: %s is one too many, expected at most %d", word,
                          MOST_SAMPLERS);
-    out[(*count)++] = (sampler_choice){sampler, number ? (numbers){{number}, 1} : *k};
+    out[(*count)++] = (sampler_choice){sampler, number ? (cli_numbers){{number}, 1} : *k};
     return CLI_OK;
 }
 
-static int parse_samplers(const char *text, const numbers *k, sampler_choice *out, int *count) {
+static int parse_samplers(const char *text, const cli_numbers *k, sampler_choice *out, int *count) {
     char *copy = strdup(text ? text : ""), *rest = copy;
     int code = CLI_OK;
     *count = 0;
@@ -114,7 +89,7 @@ static int parse_samplers(const char *text, const numbers *k, sampler_choice *ou
 /* ---- One ranking ---- */
 
 typedef struct request {
-    numbers k, hits;
+    cli_numbers k, hits;
     sampler_choice samplers[MOST_SAMPLERS + 1]; /* [0] is uniform */
     int sampler_count, small;
     int64_t draws;
@@ -488,7 +463,7 @@ static int print_all(cli_call *call, const request *r, result *all, board_shape 
 }
 
 /* The standard number if it was asked for, else the first one that was. */
-static int64_t column(const numbers *asked, int64_t standard) {
+static int64_t column(const cli_numbers *asked, int64_t standard) {
     for (int i = 0; i < asked->count; i++)
         if (asked->at[i] == standard) return standard;
     return asked->count ? asked->at[0] : standard;
@@ -498,8 +473,8 @@ static int run_metrics(cli_call *call) {
     const metrics_settings *settings = call->settings[0];
     request r = {.small = settings->small, .draws = settings->draws, .context = &call->context};
     event_file events;
-    if (!parse_numbers("k", settings->k, MOST_NUMBERS, &r.k) ||
-        !parse_numbers("hits", settings->hits, MOST_NUMBERS, &r.hits) ||
+    if (!cli_parse_numbers("k", settings->k, &r.k) ||
+        !cli_parse_numbers("hits", settings->hits, &r.hits) ||
         parse_samplers(settings->sampler, &r.k, r.samplers + 1, &r.sampler_count))
         return CLI_USAGE;
     r.samplers[0] = (sampler_choice){fr_sampler_find("uniform", NULL), r.k};

@@ -25,6 +25,7 @@
     X(diagnose_minimal) \
     X(diagnose_membership) \
     X(bench_scaling) \
+    X(compare) \
     X(baselines) \
     X(models) \
     X(help) \

@@ -315,3 +315,21 @@ void cli_parse_free(cli_call *call) {
     fr_options_free(common_options, &call->common);
     free(call->argument);
 }
+
+bool cli_parse_numbers(const char *option, const char *text, cli_numbers *out) {
+    out->count = 0;
+    for (const char *p = text ? text : ""; *p;) {
+        char *end;
+        long long value = strtoll(p, &end, 10);
+        if (end == p || value < 1 || value > INT32_MAX || (*end && *end != ',') ||
+            out->count == CLI_MOST_NUMBERS) {
+            (void)cli_usage("option %s: found \"%s\", expected up to %d whole numbers from 1 on, "
+                            "such as 1,5,20",
+                            option, text, CLI_MOST_NUMBERS);
+            return false;
+        }
+        out->at[out->count++] = value;
+        p = end + (*end == ',');
+    }
+    return true;
+}

@@ -8,6 +8,8 @@
  * Draws of different events are independent, so the variance of the sampled MRR over evaluation
  * seeds is the sum of the events' variances over the square of their number.
  */
+#include "eval/aggregate.h"
+
 #include "base/shards.h"
 #include "eval/check.h"
 #include "eval/sampler.h"
@@ -27,7 +29,9 @@ typedef struct groups {
     size_t slots;      /* a power of two, at least twice the groups */
     int64_t uncovered; /* events outside the catalog that count as 0 */
     double most;       /* negatives of the largest catalog */
+    int32_t *of;       /* [records] group of each event, or what follows; NULL = not wanted */
 } groups;
+enum { NOT_COUNTED = -1, COUNTS_ZERO = -2 };
 
 /* The numbers that tell groups apart. They are never -0 or NaN, so equal values have equal bits. */
 typedef struct group_key {
@@ -71,7 +75,7 @@ static fr_status enlarge(groups *g, fr_error *err) {
     return FR_OK;
 }
 
-static fr_status add_event(groups *g, const expected_pool *pool, fr_error *err) {
+static fr_status add_event(groups *g, const expected_pool *pool, int32_t *number, fr_error *err) {
     if (2 * (g->list.count + 1) > g->slots) TRY(enlarge(g, err));
     int32_t *slot = find_slot(g, pool);
     if (!*slot) {
@@ -79,7 +83,8 @@ static fr_status add_event(groups *g, const expected_pool *pool, fr_error *err) 
         ARRAY_PUSH(&g->list, fresh, err);
         *slot = (int32_t)g->list.count;
     }
-    g->list.at[*slot - 1].events++;
+    *number = *slot - 1;
+    g->list.at[*number].events++;
     return FR_OK;
 }
 
@@ -88,12 +93,15 @@ static fr_status collect(groups *g, const sampler *s, const fr_record *records, 
     for (int64_t i = 0; i < count; i++) {
         const fr_record *r = &records[i];
         expected_pool pool[SAMPLER_POOLS] = {0};
+        int32_t number = NOT_COUNTED;
         if (!r->covered) {
-            g->uncovered += oov == FR_OOV_ZERO && !s->subgroup;
+            if (oov == FR_OOV_ZERO && !s->subgroup) number = COUNTS_ZERO;
+            g->uncovered += number == COUNTS_ZERO;
         } else if (s->pools(r, pool)) {
             if (r->n - 1 > g->most) g->most = r->n - 1;
-            TRY(add_event(g, pool, err));
+            TRY(add_event(g, pool, &number, err));
         }
+        if (g->of) g->of[i] = number;
     }
     return FR_OK;
 }
@@ -147,32 +155,60 @@ static void sum_groups(const moments_job *j, fr_expected *out) {
     for (int k = 0; k < j->sampling->hits_count; k++) out->hits[k] = hits[k] / events;
 }
 
-fr_status fr_expected_compute(const fr_record *records, int64_t count, const fr_sampling *sampling,
-                              const fr_context *context, fr_expected *out, fr_error *err) {
+/* The expectation of every event, from its group's. */
+static void spread_groups(const moments_job *j, int64_t count, double *out) {
+    bool any = false; /* else this K is skipped */
+    for (size_t i = 0; i < j->g->list.count; i++) any |= j->counted[i];
+    for (int64_t i = 0; i < count; i++) {
+        int32_t number = j->g->of[i];
+        bool counted = number >= 0 && j->counted[number];
+        out[i] = counted ? j->moments[number].rr : any && number == COUNTS_ZERO ? 0 : NAN;
+    }
+}
+
+/* Fills `out` or `each`, whichever is not NULL. */
+static fr_status compute(const fr_record *records, int64_t count, const fr_sampling *sampling,
+                         const fr_context *context, fr_expected *out, double *each, fr_error *err) {
     groups g = {0};
     moments_job job = {.g = &g, .sampling = sampling};
     int threads = context_threads(context);
     TRY(sampling_check(sampling, &job.s, err));
     TRY(check_records(records, count, sampling->oov, err));
-    fr_status status = collect(&g, job.s, records, count, sampling->oov, err);
+    fr_status status = FR_OK;
+    if (each) status = ALLOCATE(g.of, count, err);
+    if (!status) status = collect(&g, job.s, records, count, sampling->oov, err);
     if (!status) status = ALLOCATE(job.moments, g.list.count, err);
     if (!status) status = ALLOCATE(job.counted, g.list.count, err);
     if (!status) status = ALLOCATE(job.scratch, threads, err);
     for (int i = 0; i < sampling->k_count && !status; i++) {
         job.k = sampling->k[i];
-        out[i] = (fr_expected){.k = job.k};
         memset(job.counted, 0, g.list.count * sizeof *job.counted);
         bool skipped = !job.s->replaced && (double)job.k > g.most;
         if (!skipped)
             status = shards_run(context, NULL, ((int64_t)g.list.count + SHARD - 1) / SHARD,
                                 compute_shard, &job, err);
-        if (!status) sum_groups(&job, &out[i]);
+        if (!status && each) spread_groups(&job, count, each + i * count);
+        if (!status && out) {
+            out[i] = (fr_expected){.k = job.k};
+            sum_groups(&job, &out[i]);
+        }
     }
     for (int i = 0; job.scratch && i < threads; i++) expected_scratch_free(&job.scratch[i]);
     free(job.scratch);
     free(job.counted);
     free(job.moments);
+    free(g.of);
     free(g.slot);
     free(g.list.at);
     return status;
+}
+
+fr_status fr_expected_compute(const fr_record *records, int64_t count, const fr_sampling *sampling,
+                              const fr_context *context, fr_expected *out, fr_error *err) {
+    return compute(records, count, sampling, context, out, NULL, err);
+}
+
+fr_status aggregate_each(const fr_record *records, int64_t count, const fr_sampling *sampling,
+                         const fr_context *context, double *out, fr_error *err) {
+    return compute(records, count, sampling, context, NULL, out, err);
 }

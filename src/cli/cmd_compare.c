@@ -1,0 +1,354 @@
+/* cmd_compare.c - compare: models side by side, with both intervals of their differences. */
+#include "cli.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct compare_lists {
+    char *k;
+} compare_lists;
+
+static const fr_option compare_list_options[] = {{"k", FR_OPTION_TEXT, "1,5,20,50,100", "LIST", 0,
+                                                  0, offsetof(compare_lists, k),
+                                                  "numbers of sampled negatives"},
+                                                 {0}};
+
+static const char needs_seeds[] = "needs at least 2 seeds";
+
+/* ---- Arguments ---- */
+
+/* One argument: FILE, NAME=FILE or NAME@SEED=FILE. */
+typedef struct compared_file {
+    char *name; /* the caller's to free, NULL if not given */
+    int64_t seed;
+    fr_ranking *ranking;
+} compared_file;
+
+/* Takes an argument apart. A name holds no '/': so a path with '=' can be given as ./PATH. */
+static int take_file(const char *argument, compared_file *file, fr_compare_run *run) {
+    const char *equals = strchr(argument, '='), *slash = strchr(argument, '/');
+    run->file = argument;
+    if (!equals || (slash && slash < equals)) return CLI_OK;
+    run->file = equals + 1;
+    file->name = strndup(argument, (size_t)(equals - argument));
+    if (!file->name) {
+        cli_error("out of memory");
+        return CLI_FAILED;
+    }
+    char *at = strrchr(file->name, '@'), *end = NULL;
+    if (at) {
+        file->seed = strtoll(at + 1, &end, 10);
+        if (end == at + 1 || *end)
+            return cli_usage("%s: found seed \"%s\", expected a whole number: NAME@SEED=FILE",
+                             argument, at + 1);
+        run->seed = &file->seed;
+        *at = 0;
+    }
+    if (!*file->name || !*run->file)
+        return cli_usage("%s: expected FILE, NAME=FILE or NAME@SEED=FILE", argument);
+    run->model = file->name;
+    return CLI_OK;
+}
+
+/* ---- JSON ---- */
+
+static json_t *interval_json(fr_interval i) {
+    return json_pack("{s:o, s:o}", "low", cli_json_real(i.low), "high", cli_json_real(i.high));
+}
+
+static json_t *seed_t_json(const fr_compared_pair *pair, const fr_difference *d) {
+    json_t *out = interval_json(d->seed_t);
+    (void)json_object_set_new(out, "seeds", json_integer(pair->seeds));
+    if (pair->seeds < 2) (void)json_object_set_new(out, "note", json_string(needs_seeds));
+    return out;
+}
+
+static cli_text column_name(const fr_compared_column *column) {
+    cli_text out = {"full"};
+    if (column->k) (void)snprintf(out.s, sizeof out.s, "%lld", (long long)column->k);
+    return out;
+}
+
+/* Fills `out` with the keys of a difference. */
+static void add_difference(json_t *out, const fr_compared_pair *pair, const fr_difference *d) {
+    (void)json_object_set_new(out, "difference", cli_json_real(d->value));
+    (void)json_object_set_new(out, "seed_t", seed_t_json(pair, d));
+    (void)json_object_set_new(out, "block_bootstrap", interval_json(d->bootstrap));
+    (void)json_object_set_new(out, "permutation_p", cli_json_real(d->permutation));
+    (void)json_object_set_new(out, "flipped", cli_json_real(d->flipped));
+    (void)json_object_set_new(out, "reversed", cli_json_real(d->reversed));
+}
+
+static const char *const pairings[] = {"seeds", "one_run", "none"};
+
+/* The full-catalog difference, then the gain of every column. */
+static void add_pair(json_t *out, const fr_comparison_facts *f, const fr_compared_pair *pair) {
+    json_t *gain = json_object();
+    (void)json_object_set_new(out, "first", cli_json_text(f->model[pair->first].name));
+    (void)json_object_set_new(out, "second", cli_json_text(f->model[pair->second].name));
+    (void)json_object_set_new(out, "pairing", json_string(pairings[pair->pairing]));
+    add_difference(out, pair, &pair->difference[f->columns - 1]);
+    for (int j = 0; j < f->columns; j++) {
+        if (!f->column[j].events) continue;
+        json_t *one = json_object();
+        add_difference(one, pair, &pair->difference[j]);
+        (void)json_object_set_new(gain, column_name(&f->column[j]).s, one);
+    }
+    (void)json_object_set_new(out, "gain", gain);
+}
+
+static json_t *model_json(const fr_comparison_facts *f, const fr_compared_model *model) {
+    json_t *seeds = json_array(), *expected = json_object();
+    int full = f->columns - 1;
+    for (int i = 0; i < model->runs; i++)
+        (void)json_array_append_new(seeds, json_integer(model->seeds[i]));
+    for (int j = 0; j < full; j++)
+        if (f->column[j].events)
+            (void)json_object_set_new(expected, column_name(&f->column[j]).s,
+                                      json_pack("{s:o, s:o}", "mean", cli_json_real(model->mean[j]),
+                                                "sd", cli_json_real(model->sd[j])));
+    return json_pack("{s:o, s:o, s:{s:o, s:o}, s:o}", "model", cli_json_text(model->name), "seeds",
+                     seeds, "mrr", "mean", cli_json_real(model->mean[full]), "sd",
+                     cli_json_real(model->sd[full]), "expected", expected);
+}
+
+static json_t *comparison_json(const fr_comparison_facts *f, const fr_compare_settings *s,
+                               int64_t seed) {
+    json_t *root = json_object(), *tau = json_object(), *models = json_array(),
+           *pairs = json_array();
+    add_pair(root, f, &f->pair[0]);
+    for (int j = 0; j < f->columns - 1; j++)
+        if (f->column[j].events)
+            (void)json_object_set_new(tau, column_name(&f->column[j]).s,
+                                      cli_json_real(f->column[j].tau));
+    for (int m = 0; m < f->models; m++)
+        (void)json_array_append_new(models, model_json(f, &f->model[m]));
+    for (int p = 0; p < f->pairs; p++) {
+        json_t *one = json_object();
+        add_pair(one, f, &f->pair[p]);
+        (void)json_array_append_new(pairs, one);
+    }
+    (void)json_object_set_new(root, "kendall_tau", tau);
+    (void)json_object_set_new(root, "models", models);
+    (void)json_object_set_new(root, "pairs", pairs);
+    json_t *about = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:I}", "protocol",
+                              f->protocol, "sampler", s->sampler, "small",
+                              s->small == FR_SMALL_WHOLE ? "whole" : "ineligible", "events",
+                              (json_int_t)f->events, "block", (json_int_t)s->block, "blocks",
+                              (json_int_t)f->blocks, "resamples", (json_int_t)s->resamples, "level",
+                              cli_json_real(s->level), "seed", (json_int_t)seed);
+    (void)json_object_update(root, about);
+    json_decref(about);
+    return root;
+}
+
+/* ---- Tables ---- */
+
+enum { CELL = 17, INTERVAL = 22 };
+
+static void print_title(const char *text) {
+    (void)printf("\n%s%s%s\n", cli_style(stdout, CLI_BOLD), text, cli_style(stdout, CLI_PLAIN));
+}
+
+static int name_width(const fr_comparison_facts *f) {
+    int width = 18; /* of "tau with full order", which may stick out */
+    for (int m = 0; m < f->models; m++)
+        if ((int)strlen(f->model[m].name) > width) width = (int)strlen(f->model[m].name);
+    return width;
+}
+
+/* "0.7366 ± 0.0100"; ± is two bytes and one column. */
+static void print_mean(double mean, double sd) {
+    char text[48];
+    bool spread = !isnan(sd);
+    if (isnan(mean))
+        (void)snprintf(text, sizeof text, "-");
+    else if (spread)
+        (void)snprintf(text, sizeof text, "%.4f ± %.4f", mean, sd);
+    else
+        (void)snprintf(text, sizeof text, "%.4f", mean);
+    (void)printf("  %*s", CELL + (spread && !isnan(mean)), text);
+}
+
+static void print_models(const fr_comparison_facts *f, const fr_compare_settings *s) {
+    int width = name_width(f);
+    char title[256];
+    (void)snprintf(title, sizeof title,
+                   "MRR, mean ± sd over seeds: expected with K %s negatives, and full", s->sampler);
+    print_title(title);
+    (void)printf("%-*s  %5s", width, "model", "seeds");
+    for (int j = 0; j < f->columns; j++) {
+        char head[40];
+        (void)snprintf(head, sizeof head, "%s%s", f->column[j].k ? "K = " : "",
+                       column_name(&f->column[j]).s);
+        (void)printf("  %*s", CELL, head);
+    }
+    (void)printf("\n");
+    for (int m = 0; m < f->models; m++) {
+        (void)printf("%-*s  %5d", width, f->model[m].name, f->model[m].runs);
+        for (int j = 0; j < f->columns; j++) print_mean(f->model[m].mean[j], f->model[m].sd[j]);
+        (void)printf("\n");
+    }
+    (void)printf("%-*s  %5s", width, "Kendall tau", "");
+    for (int j = 0; j < f->columns - 1; j++)
+        if (isnan(f->column[j].tau))
+            (void)printf("  %*s", CELL, "-");
+        else
+            (void)printf("  %*.3f", CELL, f->column[j].tau);
+    (void)printf("\n");
+}
+
+static void print_interval(fr_interval i) {
+    char text[64] = "-";
+    if (!isnan(i.low)) (void)snprintf(text, sizeof text, "[%+.4f, %+.4f]", i.low, i.high);
+    (void)printf("  %*s", INTERVAL, text);
+}
+
+static void print_heads(const char *first, int width, const fr_compare_settings *s) {
+    char t[48], bootstrap[48];
+    (void)snprintf(t, sizeof t, "seed t %g%%", 100 * s->level);
+    (void)snprintf(bootstrap, sizeof bootstrap, "block bootstrap %g%%", 100 * s->level);
+    (void)printf("%-*s  %10s  %*s  %*s  %8s  %8s", width, first, "difference", INTERVAL, t,
+                 INTERVAL, bootstrap, "p", "reversed");
+}
+
+static void print_difference(const fr_compared_pair *pair, const fr_difference *d) {
+    (void)printf("  %+10.4f", d->value);
+    if (pair->seeds < 2)
+        (void)printf("  %*s", INTERVAL, needs_seeds);
+    else
+        print_interval(d->seed_t);
+    print_interval(d->bootstrap);
+    (void)printf("  %8.4f  %8.4f", d->permutation, d->reversed);
+}
+
+/* How the runs of a pair were put together, where there is something to say. */
+static void print_pairing(const fr_comparison_facts *f, const fr_compared_pair *pair) {
+    const fr_compared_model *a = &f->model[pair->first], *b = &f->model[pair->second];
+    if (pair->pairing == FR_PAIRING_ONE && pair->seeds > 1)
+        (void)printf("%s is one run, compared with every seed of %s.\n",
+                     (a->runs == 1 ? a : b)->name, (a->runs == 1 ? b : a)->name);
+    if (pair->pairing == FR_PAIRING_NONE)
+        (void)printf("%s and %s have no seed in common: difference of means.\n", a->name, b->name);
+    if (pair->pairing == FR_PAIRING_SEEDS && (a->runs != pair->seeds || b->runs != pair->seeds))
+        (void)printf("%s and %s have %d seed%s in common; others are left out of their "
+                     "difference.\n",
+                     a->name, b->name, pair->seeds, pair->seeds == 1 ? "" : "s");
+}
+
+/* The gain curve of one pair: a line per K, and the full catalog. */
+static void print_gain(const fr_comparison_facts *f, const fr_compared_pair *pair,
+                       const fr_compare_settings *s) {
+    char title[256];
+    (void)snprintf(title, sizeof title, "%.100s minus %.100s", f->model[pair->second].name,
+                   f->model[pair->first].name);
+    print_title(title);
+    print_heads("K", 6, s);
+    (void)printf("  %8s\n", "flipped");
+    for (int j = 0; j < f->columns; j++) {
+        if (isnan(pair->difference[j].value)) continue; /* K is larger than the catalog */
+        (void)printf("%-6s", column_name(&f->column[j]).s);
+        print_difference(pair, &pair->difference[j]);
+        if (f->column[j].k)
+            (void)printf("  %8.4f\n", pair->difference[j].flipped);
+        else
+            (void)printf("  %8s\n", "");
+    }
+    print_pairing(f, pair);
+}
+
+/* Every pair, full catalog. */
+static void print_pairs(const fr_comparison_facts *f, const fr_compare_settings *s) {
+    int width = 2 * name_width(f) + 3;
+    print_title("Every pair, full catalog");
+    print_heads("second - first", width, s);
+    (void)printf("\n");
+    for (int p = 0; p < f->pairs; p++) {
+        const fr_compared_pair *pair = &f->pair[p];
+        int used = printf("%s - %s", f->model[pair->second].name, f->model[pair->first].name);
+        (void)printf("%*s", used < width ? width - used : 0, "");
+        print_difference(pair, &pair->difference[f->columns - 1]);
+        (void)printf("\n");
+    }
+    for (int p = 1; p < f->pairs; p++) print_pairing(f, &f->pair[p]);
+}
+
+static void print_tables(const fr_comparison_facts *f, const fr_compare_settings *s) {
+    (void)printf("%s ranked events in %s blocks of %s, %s resamples\n", cli_count(f->events).s,
+                 cli_count(f->blocks).s, cli_count(s->block).s, cli_count(s->resamples).s);
+    print_models(f, s);
+    print_gain(f, &f->pair[0], s);
+    if (f->pairs > 1) print_pairs(f, s);
+    (void)printf("\np: paired permutation test, signs of blocks. reversed: share of resamples with "
+                 "the other order.\nflipped: share in which K and the full catalog order the two "
+                 "models differently.\n");
+}
+
+/* ---- The command ---- */
+
+static int run_compare(cli_call *call) {
+    const compare_lists *lists = call->settings[0];
+    const fr_compare_settings *settings = call->settings[1];
+    const cli_seed *seed = call->settings[2];
+    cli_numbers k;
+    int count = call->arguments, code = CLI_OK;
+    int64_t number = 0;
+    if (!cli_parse_numbers("k", lists->k, &k)) return CLI_USAGE;
+    if (settings->sampler && fr_sampler_find(settings->sampler, &number) && number)
+        k = (cli_numbers){{number}, 1};
+    compared_file *files = calloc((size_t)count, sizeof *files);
+    fr_compare_run *runs = calloc((size_t)count, sizeof *runs);
+    fr_comparison *comparison = NULL;
+    fr_error err = {0};
+    if (!files || !runs) {
+        cli_error("out of memory");
+        code = CLI_FAILED;
+    }
+    for (int i = 0; !code && i < count; i++)
+        code = take_file(call->argument[i], &files[i], &runs[i]);
+    for (int i = 0; !code && i < count; i++) {
+        code = cli_report(fr_ranking_load(runs[i].file, &files[i].ranking, &err), &err);
+        runs[i].ranking = files[i].ranking;
+    }
+    if (!code)
+        code = cli_report(fr_compare(runs, count, k.at, k.count, settings, (uint64_t)seed->seed,
+                                     &call->context, &comparison, &err),
+                          &err);
+    cli_terminal_clear();
+    if (!code) {
+        fr_comparison_facts f = fr_comparison_get(comparison);
+        if (call->common.json)
+            code = cli_print_json(comparison_json(&f, settings, seed->seed));
+        else
+            print_tables(&f, settings);
+    }
+    fr_comparison_close(comparison);
+    for (int i = 0; files && i < count; i++) {
+        fr_ranking_close(files[i].ranking);
+        free(files[i].name);
+    }
+    free(files);
+    free(runs);
+    return code;
+}
+
+const cli_command cli_compare_command = {
+    .name = "compare",
+    .summary = "Compare models by their rank records, with intervals",
+    .text =
+        "Runs are grouped by model and seed, as `rank` recorded them; NAME=FILE and "
+        "NAME@SEED=FILE say otherwise. Prints mean and deviation over seeds, the agreement of "
+        "the order by K sampled negatives with the full catalog's (Kendall's tau), and for the "
+        "second model minus the first, for every K and the full catalog: the interval over seeds "
+        "(paired t), the interval over time blocks (paired bootstrap), a paired permutation test "
+        "and how often a resample changes the order. Every other pair follows for the full "
+        "catalog.\n"
+        "Runs that follow different protocols are refused.",
+    .arguments = "A.npy B.npy...",
+    .example = "fullrank compare recency.npy edgebank.npy",
+    .groups = {{"Sampled negatives", compare_list_options, sizeof(compare_lists)},
+               {"Comparison", fr_compare_options, sizeof(fr_compare_settings)},
+               CLI_SEED_GROUP},
+    .run = run_compare,
+};

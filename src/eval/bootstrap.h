@@ -1,0 +1,43 @@
+/* bootstrap.h - resampling blocks of events (PROTOCOL 11).
+ *
+ * Events that are close in time are alike, so whole blocks of consecutive events are drawn, not
+ * events. A series is one number per event, such as the reciprocal rank of one run; all series see
+ * the same blocks in the same resample, so differences between them are paired. Everything a
+ * resample needs of a series is its sum and its number of counted events in every block: 10,000
+ * resamples cost no more than 10,000 sums over some 40 blocks.
+ *
+ * Which blocks a resample draws depends on (seed, resample, place) alone, and each resample is done
+ * whole by one thread: results are the same bits with any number of threads.
+ */
+#ifndef FR_EVAL_BOOTSTRAP_H
+#define FR_EVAL_BOOTSTRAP_H
+
+#include "base/context.h"
+
+typedef struct block_sums {
+    int64_t blocks;
+    int series;
+    double *sum, *count; /* [blocks][series] over the counted events of the block */
+} block_sums;
+
+typedef struct resampling {
+    uint64_t seed;
+    int64_t resamples;
+} resampling;
+
+/* Bootstrap: as many blocks as there are, drawn with replacement. out[resamples][series] is the
+ * mean over the counted events in them, NaN if there are none. */
+fr_status bootstrap_means(const block_sums *blocks, resampling how, const fr_context *context,
+                          double *out, fr_error *err);
+
+/* Sign flips, for a permutation test: each block gets + or - with equal chance. With m the mean of
+ * a series, a sum over blocks, out[resamples][series] is that sum with those signs. */
+fr_status bootstrap_flips(const block_sums *blocks, resampling how, const fr_context *context,
+                          double *out, fr_error *err);
+
+/* The middle `level` of values[count], between the quantiles (1 - level)/2 and (1 + level)/2. The
+ * quantile q lies at place q (n - 1) of the n sorted values, counted from 0, between neighbours by
+ * a straight line. Sorts the values; NaN is left out. */
+fr_interval bootstrap_interval(double *values, int64_t count, double level);
+
+#endif

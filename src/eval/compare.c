@@ -1,0 +1,524 @@
+/* compare.c - runs of several models side by side (PROTOCOL 11; fullrank.h, chapter 13).
+ *
+ *   runs -> checked for equal protocols and events -> grouped by model and seed
+ *   events of each run -> sums per block and column (each K, then the full catalog)
+ *   sums -> means, t intervals over seeds, order agreement
+ *   sums -> resampled means -> bootstrap intervals, order flips -> sign flips -> permutation test
+ *
+ * A pair of models is one weight per run, adding up to +1 over the second model's runs and to -1
+ * over the first's: its difference is the weighted sum of the runs' means, in the data as in every
+ * resample. So it does not matter further down how runs were paired.
+ */
+#include "base/memory.h"
+#include "base/shards.h"
+#include "eval/aggregate.h"
+#include "eval/agreement.h"
+#include "eval/bootstrap.h"
+#include "eval/student.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const fr_option fr_compare_options[] = {
+    {"sampler", FR_OPTION_TEXT, "uniform", "NAME", 0, 0, offsetof(fr_compare_settings, sampler),
+     "how the K negatives are drawn; `metrics --help samplers` lists the names"},
+    {"small", FR_OPTION_CHOICE, "whole", "whole|ineligible", 0, 0,
+     offsetof(fr_compare_settings, small),
+     "a pool smaller than what is drawn from it: taken whole, or the event does not count"},
+    {"block", FR_OPTION_INT, "128", "EVENTS", 1, INT32_MAX, offsetof(fr_compare_settings, block),
+     "consecutive ranked events that the bootstrap draws together"},
+    {"resamples", FR_OPTION_INT, "10000", "N", 100, 1000000,
+     offsetof(fr_compare_settings, resamples), "of the bootstrap and of the permutation test"},
+    {"level", FR_OPTION_REAL, "0.95", "SHARE", 0.5, 0.9999, offsetof(fr_compare_settings, level),
+     "of both intervals"},
+    {"force", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(fr_compare_settings, force),
+     "compare runs of different protocols, with a warning"},
+    {0}};
+
+/* One run in its model. Run memory, as everything here. */
+typedef struct compared_run {
+    const fr_compare_run *given;
+    fr_ranking_facts facts;
+    const char *name; /* of the model */
+    int model;
+    int64_t seed;
+} compared_run;
+
+struct fr_comparison {
+    arena memory;
+    fr_comparison_facts facts;
+    fr_compare_settings settings;
+    uint64_t seed;
+    compared_run *run; /* [runs] by model, then by seed */
+    int runs;
+    int *first; /* [models + 1] run each model begins with */
+    fr_compared_column *column;
+    fr_compared_model *model;
+    fr_compared_pair *pair;
+    fr_difference *difference; /* [pairs][columns] */
+    double *weight;            /* [pairs][runs] */
+    block_sums blocks;
+    double *mean; /* [runs][columns]; a series is (run, column) */
+};
+
+/* ---- who is compared, and may it be ---- */
+
+static int word_length(const char *word) { return (int)strcspn(word, " "); }
+
+/* The word "key=..." of a protocol, NULL if it has none. */
+static const char *find_field(const char *protocol, const char *key, int length) {
+    for (const char *at = protocol; *at; at += word_length(at), at += *at == ' ')
+        if (!strncmp(at, key, (size_t)length) && at[length] == '=') return at;
+    return NULL;
+}
+
+/* Adds "key (value against value)" to a list; a NULL word is a field that is not there. */
+static void add_field(const char *a, const char *b, char *out, size_t size) {
+    int key = (int)strcspn(a ? a : b, "=");
+    size_t used = strlen(out);
+    (void)snprintf(out + used, size - used, "%s%.*s (%.*s against %.*s)", used ? ", " : "", key,
+                   a ? a : b, a ? word_length(a) - key - 1 : 7, a ? a + key + 1 : "nothing",
+                   b ? word_length(b) - key - 1 : 7, b ? b + key + 1 : "nothing");
+}
+
+/* The fields in which two protocols differ. */
+static void list_fields(const char *a, const char *b, char *out, size_t size) {
+    for (const char *at = a; *at; at += word_length(at), at += *at == ' ') {
+        const char *other = find_field(b, at, (int)strcspn(at, "="));
+        int length = word_length(at);
+        if (!other || word_length(other) != length || strncmp(at, other, (size_t)length))
+            add_field(at, other, out, size);
+    }
+    for (const char *at = b; *at; at += word_length(at), at += *at == ' ')
+        if (!find_field(a, at, (int)strcspn(at, "="))) add_field(NULL, at, out, size);
+}
+
+static fr_status check_protocol(const compared_run *a, const compared_run *b, bool force,
+                                const fr_context *context, fr_error *err) {
+    if (!strcmp(a->facts.protocol, b->facts.protocol)) return FR_OK;
+    char fields[640] = "";
+    list_fields(a->facts.protocol, b->facts.protocol, fields, sizeof fields);
+    if (!force)
+        return fail(err, FR_EINPUT,
+                    "%s and %s follow different protocols and must not be compared; they differ in "
+                    "%s; --force compares them all the same",
+                    a->given->file, b->given->file, fields);
+    context_log(context, FR_WARNING, "%s and %s follow different protocols; they differ in %s",
+                a->given->file, b->given->file, fields);
+    return FR_OK;
+}
+
+/* Pairing needs the same events; no force helps. */
+static fr_status check_events(const compared_run *a, const compared_run *b, fr_error *err) {
+    if (a->facts.count != b->facts.count)
+        return fail(err, FR_EINPUT, "%s has %lld test events, %s has %lld: expected the same ones",
+                    a->given->file, (long long)a->facts.count, b->given->file,
+                    (long long)b->facts.count);
+    for (int64_t i = 0; i < a->facts.count; i++) {
+        const fr_record *x = &a->facts.records[i], *y = &b->facts.records[i];
+        if (x->event == y->event && x->source == y->source && x->destination == y->destination)
+            continue;
+        return fail(err, FR_EINPUT,
+                    "record %lld is event %lld (%lld to %lld) in %s, but event %lld (%lld to %lld) "
+                    "in %s: expected the same events",
+                    (long long)i, (long long)x->event, (long long)x->source,
+                    (long long)x->destination, a->given->file, (long long)y->event,
+                    (long long)y->source, (long long)y->destination, b->given->file);
+    }
+    return FR_OK;
+}
+
+/* Texts of the result outlive the rankings they came from. */
+static fr_status keep(fr_comparison *c, const char *a, const char *b, const char *d,
+                      const char **out, fr_error *err) {
+    char *text;
+    size_t size = strlen(a) + strlen(b) + strlen(d) + 1;
+    TRY(TAKE(&c->memory, text, size, err));
+    (void)snprintf(text, size, "%s%s%s", a, b, d);
+    *out = text;
+    return FR_OK;
+}
+
+/* A model trained for another objective is another model. */
+static fr_status name_run(fr_comparison *c, compared_run *r, fr_error *err) {
+    const char *objective = r->facts.objective;
+    if (r->given->model) return keep(c, r->given->model, "", "", &r->name, err);
+    bool plain = !*objective || !strcmp(objective, "bce");
+    return keep(c, r->facts.model, plain ? "" : "/", plain ? "" : objective, &r->name, err);
+}
+
+static int by_model_and_seed(const void *a, const void *b) {
+    const compared_run *x = a, *y = b;
+    if (x->model != y->model) return x->model < y->model ? -1 : 1;
+    return (x->seed > y->seed) - (x->seed < y->seed);
+}
+
+static fr_status group_runs(fr_comparison *c, const fr_compare_run *given, int count,
+                            const fr_context *context, fr_error *err) {
+    int models = 0;
+    c->runs = count;
+    TRY(TAKE(&c->memory, c->run, count, err));
+    for (int i = 0; i < count; i++) {
+        compared_run *r = &c->run[i];
+        *r = (compared_run){.given = &given[i], .facts = fr_ranking_get(given[i].ranking)};
+        r->seed = given[i].seed ? *given[i].seed : r->facts.seed;
+        TRY(name_run(c, r, err));
+        r->model = models;
+        for (int j = 0; j < i; j++)
+            if (!strcmp(c->run[j].name, r->name)) r->model = c->run[j].model;
+        models += r->model == models;
+        if (!i) continue;
+        TRY(check_protocol(&c->run[0], r, c->settings.force, context, err));
+        TRY(check_events(&c->run[0], r, err));
+    }
+    if (models < 2)
+        return fail(err, FR_EUSAGE,
+                    "every run is of the model %s: expected at least two models (NAME=FILE names a "
+                    "file's model)",
+                    c->run[0].name);
+    TRY(keep(c, c->run[0].facts.protocol, "", "", &c->facts.protocol, err));
+    qsort(c->run, (size_t)count, sizeof *c->run, by_model_and_seed);
+    for (int i = 1; i < count; i++)
+        if (c->run[i].model == c->run[i - 1].model && c->run[i].seed == c->run[i - 1].seed)
+            return fail(err, FR_EUSAGE,
+                        "%s and %s are both %s with seed %lld: name them apart by NAME=FILE or "
+                        "NAME@SEED=FILE",
+                        c->run[i - 1].given->file, c->run[i].given->file, c->run[i].name,
+                        (long long)c->run[i].seed);
+    TRY(TAKE(&c->memory, c->first, models + 1, err));
+    for (int i = 0; i < count; i++) c->first[c->run[i].model + 1] = i + 1;
+    c->facts.models = models;
+    return FR_OK;
+}
+
+/* ---- events to sums per block ---- */
+
+/* Fills block[events]: of each ranked event (of any run: they differ under --force only), -1 for
+ * the others. */
+static fr_status cut_blocks(fr_comparison *c, int32_t *block, fr_error *err) {
+    int64_t ranked = 0, size = c->settings.block;
+    for (int64_t e = 0; e < c->run[0].facts.count; e++) {
+        bool any = false;
+        for (int i = 0; i < c->runs; i++)
+            any |= c->run[i].facts.records[e].covered || c->run[i].facts.oov == FR_OOV_ZERO;
+        block[e] = any ? (int32_t)(ranked++ / size) : -1;
+    }
+    c->facts.events = ranked;
+    c->facts.blocks = c->blocks.blocks = (ranked + size - 1) / size;
+    if (c->facts.blocks < 2)
+        return fail(err, FR_EUSAGE,
+                    "blocks of %lld events, but %lld events are ranked: expected at least two "
+                    "blocks, so --block %lld at most",
+                    (long long)size, (long long)ranked, (long long)(ranked > 1 ? ranked - 1 : 1));
+    return FR_OK;
+}
+
+/* Reciprocal ranks of one run: value[k_count + 1][events], the full catalog last; NaN where an
+ * event does not count. */
+static fr_status run_values(const fr_comparison *c, const compared_run *r, const int64_t *k,
+                            int k_count, const fr_context *context, double *value, fr_error *err) {
+    const fr_ranking_facts *f = &r->facts;
+    fr_sampling sampling = {.sampler = c->settings.sampler,
+                            .small = c->settings.small,
+                            .oov = f->oov,
+                            .k = k,
+                            .k_count = k_count};
+    fr_error inner = {0};
+    fr_status status = aggregate_each(f->records, f->count, &sampling, context, value, &inner);
+    if (status == FR_EINPUT) return fail(err, status, "%s: %.900s", r->given->file, inner.message);
+    if (status) return fail(err, status, "%s", inner.message);
+    double *full = value + k_count * f->count;
+    for (int64_t e = 0; e < f->count; e++) {
+        const fr_record *record = &f->records[e];
+        full[e] = record->covered         ? 2.0 / (2.0 + 2.0 * record->above + record->tied)
+                  : f->oov == FR_OOV_ZERO ? 0
+                                          : NAN;
+    }
+    return FR_OK;
+}
+
+/* Sums and counts of every block, run and column. */
+static fr_status sum_blocks(fr_comparison *c, const int64_t *k, int k_count,
+                            const fr_context *context, fr_error *err) {
+    int64_t events = c->run[0].facts.count;
+    int columns = c->facts.columns;
+    block_sums *b = &c->blocks;
+    arena scratch = {0};
+    int32_t *block;
+    double *value; /* [columns][events] */
+    fr_status status = TAKE(&scratch, block, events, err);
+    if (!status) status = TAKE(&scratch, value, columns * events, err);
+    if (!status) status = cut_blocks(c, block, err);
+    b->series = c->runs * columns;
+    if (!status) status = TAKE(&c->memory, b->sum, b->blocks * b->series, err);
+    if (!status) status = TAKE(&c->memory, b->count, b->blocks * b->series, err);
+    for (int i = 0; !status && i < c->runs; i++) {
+        status = run_values(c, &c->run[i], k, k_count, context, value, err);
+        for (int j = 0; !status && j < columns; j++) {
+            for (int64_t e = 0; e < events; e++) {
+                double x = value[j * events + e];
+                if (isnan(x)) continue;
+                int64_t at = (int64_t)block[e] * b->series + i * columns + j;
+                b->sum[at] += x;
+                b->count[at]++;
+            }
+        }
+    }
+    arena_free(&scratch);
+    return status;
+}
+
+/* ---- means, spread over seeds, order ---- */
+
+static fr_status describe_columns(fr_comparison *c, const int64_t *k, int k_count, fr_error *err) {
+    int series = c->blocks.series;
+    TRY(TAKE(&c->memory, c->column, c->facts.columns, err));
+    TRY(TAKE(&c->memory, c->mean, series, err));
+    for (int i = 0; i < series; i++) {
+        double sum = 0, count = 0;
+        for (int64_t b = 0; b < c->blocks.blocks; b++) {
+            sum += c->blocks.sum[b * series + i];
+            count += c->blocks.count[b * series + i];
+        }
+        c->mean[i] = count > 0 ? sum / count : NAN;
+        if (i < c->facts.columns) c->column[i].events = (int64_t)count;
+    }
+    for (int j = 0; j < k_count; j++) c->column[j].k = k[j];
+    return FR_OK;
+}
+
+/* Sample standard deviation; NaN for fewer than two numbers. */
+static double deviation(const double *x, int count, double mean) {
+    double squares = 0;
+    for (int i = 0; i < count; i++) squares += (x[i] - mean) * (x[i] - mean);
+    return count > 1 ? sqrt(squares / (count - 1)) : NAN;
+}
+
+static double average(const double *x, int count) {
+    double sum = 0;
+    for (int i = 0; i < count; i++) sum += x[i];
+    return sum / count;
+}
+
+static fr_status describe_models(fr_comparison *c, fr_error *err) {
+    int columns = c->facts.columns, models = c->facts.models;
+    double *each, *order; /* [runs] of one model and column; [columns][models] means */
+    TRY(TAKE(&c->memory, c->model, models, err));
+    TRY(TAKE(&c->memory, each, c->runs, err));
+    TRY(TAKE(&c->memory, order, columns * models, err));
+    for (int m = 0; m < models; m++) {
+        int from = c->first[m], runs = c->first[m + 1] - from;
+        int64_t *seeds;
+        double *mean, *sd;
+        TRY(TAKE(&c->memory, seeds, runs, err));
+        TRY(TAKE(&c->memory, mean, columns, err));
+        TRY(TAKE(&c->memory, sd, columns, err));
+        for (int i = 0; i < runs; i++) seeds[i] = c->run[from + i].seed;
+        for (int j = 0; j < columns; j++) {
+            for (int i = 0; i < runs; i++) each[i] = c->mean[(from + i) * columns + j];
+            order[j * models + m] = mean[j] = average(each, runs);
+            sd[j] = deviation(each, runs, mean[j]);
+        }
+        c->model[m] = (fr_compared_model){
+            .name = c->run[from].name, .runs = runs, .seeds = seeds, .mean = mean, .sd = sd};
+    }
+    for (int j = 0; j < columns; j++)
+        c->column[j].tau = kendall_tau(order + j * models, order + (columns - 1) * models, models);
+    return FR_OK;
+}
+
+/* ---- pairs ---- */
+
+static bool is_single_untrained(const fr_comparison *c, int model) {
+    const compared_run *r = &c->run[c->first[model]];
+    return c->model[model].runs == 1 && !*r->facts.objective;
+}
+
+/* Pairs runs of two models: couple[seeds][2], and the weight of every run. */
+static void pair_runs(const fr_comparison *c, fr_compared_pair *pair, int (*couple)[2],
+                      double *weight) {
+    int a0 = c->first[pair->first], a1 = c->first[pair->first + 1];
+    int b0 = c->first[pair->second], b1 = c->first[pair->second + 1];
+    bool one_a = is_single_untrained(c, pair->first), one_b = is_single_untrained(c, pair->second);
+    bool one = one_a != one_b || (one_a && c->run[a0].seed != c->run[b0].seed);
+    pair->seeds = 0;
+    for (int a = a0; a < a1; a++) {
+        for (int b = b0; b < b1; b++) {
+            if (!one && c->run[a].seed != c->run[b].seed) continue;
+            couple[pair->seeds][0] = a;
+            couple[pair->seeds++][1] = b;
+        }
+    }
+    pair->pairing = one ? FR_PAIRING_ONE : pair->seeds ? FR_PAIRING_SEEDS : FR_PAIRING_NONE;
+    for (int i = 0; i < pair->seeds; i++) {
+        weight[couple[i][0]] -= 1.0 / pair->seeds;
+        weight[couple[i][1]] += 1.0 / pair->seeds;
+    }
+    for (int a = a0; !pair->seeds && a < a1; a++) weight[a] = -1.0 / (a1 - a0);
+    for (int b = b0; !pair->seeds && b < b1; b++) weight[b] = 1.0 / (b1 - b0);
+}
+
+/* The difference in mean[runs][columns] of one resample, or of the data. Each model is summed by
+ * itself: models with equal numbers have a difference of exactly 0, and order flips do not hang on
+ * rounding. */
+static double weighted(const fr_comparison *c, const double *weight, const double *mean,
+                       int column) {
+    double first = 0, second = 0;
+    for (int i = 0; i < c->runs; i++) {
+        double part = weight[i] * mean[i * c->facts.columns + column];
+        if (weight[i] < 0) first -= part;
+        if (weight[i] > 0) second += part;
+    }
+    return second - first;
+}
+
+/* mean of the differences -+ t(df = n - 1) sd / sqrt(n) */
+static fr_interval seed_interval(const double *each, int count, double level) {
+    if (count < 2) return (fr_interval){NAN, NAN};
+    double mean = average(each, count);
+    double half =
+        student_quantile((1 + level) / 2, count - 1) * deviation(each, count, mean) / sqrt(count);
+    return (fr_interval){mean - half, mean + half};
+}
+
+static fr_status describe_pairs(fr_comparison *c, fr_error *err) {
+    int columns = c->facts.columns;
+    int64_t pairs = (int64_t)c->facts.models * (c->facts.models - 1) / 2, at = 0;
+    int(*couple)[2];
+    double *each;
+    TRY(TAKE(&c->memory, c->pair, pairs, err));
+    TRY(TAKE(&c->memory, c->difference, pairs * columns, err));
+    TRY(TAKE(&c->memory, c->weight, pairs * c->runs, err));
+    TRY(TAKE(&c->memory, couple, c->runs, err));
+    TRY(TAKE(&c->memory, each, c->runs, err));
+    for (int a = 0; a < c->facts.models; a++) {
+        for (int b = a + 1; b < c->facts.models; b++, at++) {
+            fr_compared_pair *pair = &c->pair[at];
+            double *weight = c->weight + at * c->runs;
+            fr_difference *d = c->difference + at * columns;
+            *pair = (fr_compared_pair){.first = a, .second = b, .difference = d};
+            pair_runs(c, pair, couple, weight);
+            for (int j = 0; j < columns; j++) {
+                for (int i = 0; i < pair->seeds; i++)
+                    each[i] =
+                        c->mean[couple[i][1] * columns + j] - c->mean[couple[i][0] * columns + j];
+                d[j] =
+                    (fr_difference){.value = weighted(c, weight, c->mean, j),
+                                    .seed_t = seed_interval(each, pair->seeds, c->settings.level),
+                                    .bootstrap = {NAN, NAN},
+                                    .permutation = NAN,
+                                    .flipped = NAN,
+                                    .reversed = NAN};
+            }
+        }
+    }
+    c->facts.pairs = (int)pairs;
+    return FR_OK;
+}
+
+/* ---- resampling ---- */
+
+typedef struct pair_job {
+    fr_comparison *c;
+    const double *mean; /* [resamples][series] */
+    double *scratch;    /* [threads][resamples] differences, worker scratch */
+    bool flips;         /* the resamples are sign flips */
+} pair_job;
+
+/* Interval and order under the bootstrap, for one pair and column. */
+static void judge_bootstrap(const pair_job *j, const double *weight, int column, fr_difference *d,
+                            double *values) {
+    fr_comparison *c = j->c;
+    int64_t flipped = 0, reversed = 0, resamples = c->settings.resamples;
+    for (int64_t r = 0; r < resamples; r++) {
+        const double *mean = j->mean + r * c->blocks.series;
+        double here = values[r] = weighted(c, weight, mean, column);
+        flipped += here * weighted(c, weight, mean, c->facts.columns - 1) < 0;
+        reversed += here * d->value < 0;
+    }
+    d->flipped = (double)flipped / (double)resamples;
+    d->reversed = (double)reversed / (double)resamples;
+    d->bootstrap = bootstrap_interval(values, resamples, c->settings.level);
+}
+
+/* Share of sign flips that give a difference as large as the one found, which counts as one of
+ * them. Equal sums may differ in their last bits. */
+static void judge_flips(const pair_job *j, const double *weight, int column, fr_difference *d) {
+    const fr_comparison *c = j->c;
+    int64_t as_large = 1, resamples = c->settings.resamples;
+    double found = fabs(d->value) * (1 - 1e-9);
+    for (int64_t r = 0; r < resamples; r++)
+        as_large += fabs(weighted(c, weight, j->mean + r * c->blocks.series, column)) >= found;
+    d->permutation = (double)as_large / (double)(resamples + 1);
+}
+
+/* A shard is one pair and column. */
+static fr_status judge_shard(void *job, int64_t shard, int worker, fr_error *err) {
+    const pair_job *j = job;
+    fr_comparison *c = j->c;
+    (void)err;
+    int column = (int)(shard % c->facts.columns);
+    fr_difference *d = c->difference + shard;
+    const double *weight = c->weight + shard / c->facts.columns * c->runs;
+    if (isnan(d->value)) return FR_OK; /* a skipped column: all of it is NaN already */
+    if (j->flips)
+        judge_flips(j, weight, column, d);
+    else
+        judge_bootstrap(j, weight, column, d, j->scratch + worker * c->settings.resamples);
+    return FR_OK;
+}
+
+static fr_status judge_pairs(fr_comparison *c, const fr_context *context, fr_error *err) {
+    resampling how = {c->seed, c->settings.resamples};
+    int64_t shards = (int64_t)c->facts.pairs * c->facts.columns;
+    double *mean = NULL, *scratch = NULL;
+    fr_status status = ALLOCATE(mean, how.resamples * c->blocks.series, err);
+    if (!status) status = ALLOCATE(scratch, context_threads(context) * how.resamples, err);
+    pair_job job = {.c = c, .mean = mean, .scratch = scratch};
+    if (!status) status = bootstrap_means(&c->blocks, how, context, mean, err);
+    if (!status) status = shards_run(context, "intervals", shards, judge_shard, &job, err);
+    job.flips = true;
+    if (!status) status = bootstrap_flips(&c->blocks, how, context, mean, err);
+    if (!status) status = shards_run(context, "tests", shards, judge_shard, &job, err);
+    free(scratch);
+    free(mean);
+    return status;
+}
+
+/* ---- the comparison ---- */
+
+fr_status fr_compare(const fr_compare_run *runs, int count, const int64_t *k, int k_count,
+                     const fr_compare_settings *settings, uint64_t seed, const fr_context *context,
+                     fr_comparison **out, fr_error *err) {
+    *out = NULL;
+    if (count < 2) return fail(err, FR_EUSAGE, "%d runs, expected at least two", count);
+    fr_comparison *c;
+    TRY(ALLOCATE(c, 1, err));
+    c->settings = *settings;
+    c->seed = seed;
+    c->facts.columns = k_count + 1;
+    fr_status status = group_runs(c, runs, count, context, err);
+    if (!status) status = sum_blocks(c, k, k_count, context, err);
+    if (!status) status = describe_columns(c, k, k_count, err);
+    if (!status) status = describe_models(c, err);
+    if (!status) status = describe_pairs(c, err);
+    if (!status) status = judge_pairs(c, context, err);
+    c->facts.column = c->column;
+    c->facts.model = c->model;
+    c->facts.pair = c->pair;
+    if (status)
+        fr_comparison_close(c);
+    else
+        *out = c;
+    return status;
+}
+
+void fr_comparison_close(fr_comparison *c) {
+    if (!c) return;
+    arena_free(&c->memory);
+    free(c);
+}
+
+fr_comparison_facts fr_comparison_get(const fr_comparison *c) { return c->facts; }

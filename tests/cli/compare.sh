@@ -1,0 +1,124 @@
+#!/bin/sh
+# compare.sh - `compare` as a user types it, on models trained on a tiny synthetic stream. Prints TAP.
+#
+# With a python3 that has NumPy, means, both intervals and Kendall's tau are computed again from the records.
+#
+# usage: FULLRANK_SOURCE=REPOSITORY compare.sh path/to/fullrank
+# shellcheck disable=SC2154 # tap.sh sets scratch, stdout and stderr
+set -u
+. "$FULLRANK_SOURCE/tests/tap.sh"
+fullrank=${1:?usage: compare.sh path/to/fullrank}
+case $fullrank in /*) ;; *) fullrank=$PWD/$fullrank ;; esac
+cd "$scratch" || exit 1
+compare() { "$fullrank" compare --block 32 "$@"; }
+rank() { "$fullrank" rank --data tiny "$@" >/dev/null 2>&1; }
+"$fullrank" data synth --preset tiny -o tiny >/dev/null
+for model in craft craft-r; do
+    for seed in 7 17; do
+        "$fullrank" train --data tiny --model $model --dim 8 --history 10 --epochs 1 --seed $seed \
+            -o run-$model-$seed >/dev/null 2>&1
+        rank --scorer run-$model-$seed/model.safetensors -o $model-$seed.npy --seed 3
+    done
+done
+rank --scorer baseline:recency -o recency.npy
+rank --scorer baseline:popularity -o popularity.npy
+
+has "records know their model" "$(cat craft-r-17.json)" '"model": "craft-r"'
+has "their objective" "$(cat craft-r-17.json)" '"objective": "bce"'
+has "and the seed of their training" "$(cat craft-r-17.json)" '"seed": 17'
+has "a baseline is its own model" "$(cat recency.json)" '"model": "baseline:recency"'
+
+runs "two models of two seeds" 0 compare craft-7.npy craft-17.npy craft-r-7.npy craft-r-17.npy
+has "grouped by model" "$stdout" "craft-r                 2    "
+has "tells blocks and resamples" "$stdout" "900 ranked events in 29 blocks of 32, 10,000 resamples"
+has "the second minus the first" "$stdout" "craft-r minus craft"
+has "with both intervals" "$stdout" "block bootstrap 95%"
+runs "the order of files within a model does not matter" 0 compare craft-17.npy craft-7.npy craft-r-7.npy craft-r-17.npy
+cp .stdout straight
+runs "nor does mixing the models" 0 compare craft-7.npy craft-r-17.npy craft-17.npy craft-r-7.npy
+if cmp -s straight .stdout; then pass "same bytes"; else miss "same bytes" "$(diff straight .stdout)"; fi
+for threads in 1 2 5; do
+    compare craft-7.npy craft-17.npy craft-r-7.npy craft-r-17.npy recency.npy --json --threads $threads >t$threads.json
+    cmp -s t1.json t$threads.json || echo $threads
+done >differ
+is "1, 2, 5 threads: the same bytes" "$(cat differ)" ""
+
+runs "one run each" 0 compare recency.npy popularity.npy
+has "has no interval over seeds" "$stdout" "needs at least 2 seeds"
+runs "one run each, as JSON" 0 compare recency.npy popularity.npy --json
+for key in difference seed_t block_bootstrap kendall_tau low high gain flipped reversed permutation_p models pairs \
+    protocol; do has "key $key" "$stdout" "\"$key\": "; done
+has "null, and why" "$stdout" '"note": "needs at least 2 seeds"'
+runs "a baseline against seeds" 0 compare recency.npy craft-7.npy craft-17.npy
+has "is used for each of them" "$stdout" "baseline:recency is one run, compared with every seed of craft."
+runs "names of one's own" 0 compare old=craft-7.npy old=craft-17.npy new@7=craft-r-7.npy new@8=craft-r-17.npy
+has "are used" "$stdout" "new minus old"
+has "one seed in common" "$stdout" "old and new have 1 seed in common"
+runs "another sampler" 0 compare recency.npy popularity.npy --sampler tgb-mix-20 --json
+has "with its own K" "$stdout" '"20": '
+runs "help" 0 "$fullrank" compare --help
+
+refused() { # NAME CODE MESSAGE ARGUMENTS...
+    name=$1 want=$2 message=$3
+    shift 3
+    runs "$name" "$want" compare "$@"
+    has "$name: says why" "$stderr" "$message"
+    is "$name: prints nothing else" "$stdout" ""
+}
+rank --scorer baseline:recency -o short.npy --window 3000
+rank --scorer baseline:popularity -o zero.npy --oov zero
+refused "another window" 1 "window (6000 against 3000)" recency.npy short.npy
+has "all fields are named" "$stderr" "test (900 against 450)"
+refused "another window, forced" 1 "test events" recency.npy short.npy --force
+refused "another rule" 1 "they differ in oov (exclude against zero)" recency.npy zero.npy
+runs "another rule, forced" 0 compare recency.npy zero.npy --force
+has "warns" "$stderr" "they differ in oov (exclude against zero)"
+refused "a block longer than the test suffix" 2 "blocks of 1000 events, but 900 events are ranked" \
+    recency.npy popularity.npy --block 1000
+refused "one file" 2 "argument B.npy... is missing" recency.npy
+refused "one model" 2 "every run is of the model craft" craft-7.npy craft-17.npy
+refused "the same run twice" 2 "both craft with seed 7" craft-7.npy craft-7.npy recency.npy
+refused "no such file" 1 "none.npy: cannot be read" recency.npy none.npy
+refused "no such sampler" 2 "did you mean uniform" recency.npy popularity.npy --sampler unifrom
+refused "a name without a file" 2 "expected FILE, NAME=FILE or NAME@SEED=FILE" recency.npy x=
+refused "a seed that is none" 2 'found seed "x"' recency.npy a@x=popularity.npy
+refused "a level out of range" 2 "level" recency.npy popularity.npy --level 2
+refused "no K" 2 "expected up to" recency.npy popularity.npy --k 0
+
+if [ -n "${FULLRANK_PYTHON:-}" ]; then
+    "$FULLRANK_PYTHON" - >numpy.log 2>&1 <<'END'
+import json, numpy as np
+c = json.load(open("t1.json"))
+files = {"craft": ["craft-7", "craft-17"], "craft-r": ["craft-r-7", "craft-r-17"], "baseline:recency": ["recency"]}
+rr = {m: np.array([1 / (1 + r["above"] + r["tied"] / 2) for r in (np.load(f + ".npy") for f in fs)])
+      for m, fs in files.items()}
+wrong = []
+def check(name, found, expected, error=1e-12):
+    if not abs(found - expected) <= error: wrong.append("%s: found %r, expected %r" % (name, found, expected))
+for m in c["models"]:
+    means = rr[m["model"]].mean(axis=1)
+    check("mean of " + m["model"], m["mrr"]["mean"], means.mean())
+    if len(means) > 1: check("sd of " + m["model"], m["mrr"]["sd"], means.std(ddof=1))
+each = rr["craft-r"].mean(axis=1) - rr["craft"].mean(axis=1)
+half = np.tan(np.pi * 0.475) * each.std(ddof=1) / np.sqrt(2)  # Student's t with one degree of freedom
+check("difference", c["difference"], each.mean())
+check("t low", c["seed_t"]["low"], each.mean() - half, 1e-10)
+check("t high", c["seed_t"]["high"], each.mean() + half, 1e-10)
+events = (rr["craft-r"] - rr["craft"]).mean(axis=0)
+starts = np.arange(0, len(events), 32)
+sums, counts = np.add.reduceat(events, starts), np.diff(np.append(starts, len(events)))
+drawn = np.random.default_rng(1).integers(0, len(starts), (20000, len(starts)))
+low, high = np.percentile(sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1), [2.5, 97.5])
+check("bootstrap low", c["block_bootstrap"]["low"], low, 0.03 * (high - low))
+check("bootstrap high", c["block_bootstrap"]["high"], high, 0.03 * (high - low))
+for k, tau in c["kendall_tau"].items():
+    order = [(m["expected"][k]["mean"], m["mrr"]["mean"]) for m in c["models"]]
+    pairs = [np.sign((a[0] - b[0]) * (a[1] - b[1])) for i, a in enumerate(order) for b in order[:i]]
+    check("tau " + k, tau, np.mean(pairs))
+print("\n".join(wrong) or "agree")
+END
+    is "NumPy finds the same" "$(cat numpy.log)" agree
+else
+    skip "NumPy finds the same" "NumPy is not installed"
+fi
+finish
