@@ -2,9 +2,8 @@
  *
  * The only public header. Chapters follow the data: 1 errors and callbacks, 2 options, 3 import,
  * 4 stream, 5 window, 6 facts, 7 downloads and synthetic streams, 8 rank records, 9 scorers,
- * 10 ranking, 11 metrics, 12 models and training, 14 diagnostics. PROTOCOL numbers refer to
- * 10 ranking, 11 metrics, 12 models and training, 13 comparing runs. PROTOCOL numbers refer to
- * docs/protocol.md.
+ * 10 ranking, 11 metrics, 12 models and training, 13 comparing runs, 14 diagnostics. PROTOCOL
+ * numbers refer to docs/protocol.md.
  *
  * Conventions
  *   - A function that can fail returns fr_status (0 = ok) and takes a last argument fr_error *err,
@@ -519,90 +518,6 @@ FR_API FR_MUST_USE fr_status fr_train_run(const fr_window *window, const char *n
                                           const fr_training *training, const char *output,
                                           const fr_context *context, fr_error *err);
 
-/* ---- 14. Diagnostics: pair membership and cost (PROTOCOL 8, 9, 12) ---- */
-
-typedef struct fr_minimal_settings {
-    double penalty; /* of beta: the fit minimises the logistic loss, summed, + penalty/2 beta^2 */
-} fr_minimal_settings;
-extern FR_API const fr_option fr_minimal_options[];
-
-/* The scorer b0 + beta M under one kind of negatives. */
-typedef struct fr_minimal_fit {
-    double q1;         /* chance that a negative has been met by the source, mean over events */
-    double beta_star;  /* logit(p1) - logit(q1): the best beta; may be infinite */
-    int64_t negatives; /* drawn, 20 per event, fewer where the catalog has no more */
-    int64_t seen;      /* of them met by the source */
-    double intercept, beta; /* b0 and beta learned from positives and drawn negatives */
-    double error;           /* standard error of beta, from the curvature of the loss */
-} fr_minimal_fit;
-
-typedef struct fr_minimal {
-    int64_t test; /* events of the suffix */
-    int64_t eligible,
-        repeated;           /* events whose source has met 20 others or more; of them repeated */
-    double p1;              /* repeated / eligible */
-    fr_minimal_fit random;  /* negatives from the catalog */
-    fr_minimal_fit history; /* negatives from the source's own history: q1 is 1 */
-} fr_minimal;
-
-/* The minimal scorer on the eligible test events of a window. None of them: FR_EINPUT. */
-FR_API FR_MUST_USE fr_status fr_minimal_compute(const fr_window *diagnostic,
-                                                const fr_minimal_settings *settings, uint64_t seed,
-                                                const fr_context *context, fr_minimal *out,
-                                                fr_error *err);
-
-/* Repeated or new positives against seen or unseen negatives. */
-enum { FR_REPEATED_SEEN, FR_REPEATED_UNSEEN, FR_NEW_SEEN, FR_NEW_UNSEEN, FR_CELLS };
-
-typedef struct fr_cell {
-    const char *name; /* of the sampler: "repeated-seen" */
-    int64_t events;
-    double mrr,
-        sd;       /* expectation over all draws, and the deviation of one draw; NaN if no events */
-    double drawn; /* one nested draw, as a check */
-} fr_cell;
-
-typedef struct fr_membership {
-    int64_t k;
-    int64_t ranked;      /* test events whose destination has occurred before */
-    int64_t unavailable; /* the others: their positive is no candidate of its own event */
-    int64_t eligible;    /* ranked events with K seen and K unseen negatives */
-    fr_cell cell[FR_CELLS];
-} fr_membership;
-
-/* The membership table from records made with the time-available catalog: those of any other
- * catalog are FR_EINPUT, and so is a K for which no event is eligible. */
-FR_API FR_MUST_USE fr_status fr_membership_compute(const fr_ranking *ranking, int64_t k,
-                                                   uint64_t seed, const fr_context *context,
-                                                   fr_membership *out, fr_error *err);
-
-/* What an event costs as the catalog grows (PROTOCOL 12). */
-typedef struct fr_scaling_settings {
-    int64_t events;  /* ranked test events that are measured */
-    int64_t repeats; /* the fastest of them counts */
-} fr_scaling_settings;
-extern FR_API const fr_option fr_scaling_options[];
-
-typedef struct fr_scaling_point {
-    int64_t size; /* of the catalog, the positive included */
-    /* "forward": the model's plain forward, asked for these candidates only; "fast": its fast path,
-     * which scores every destination; "whole": a scorer without a model, which does the same. */
-    const char *path;
-    int64_t scored; /* destinations it gave a score */
-    int64_t events;
-    double seconds;     /* per event, scoring and ranking, of one thread's work */
-    double mrr;         /* of these events in this catalog */
-    int64_t peak_bytes; /* largest resident memory of the process meanwhile */
-} fr_scaling_point;
-enum { FR_SCALING_MAX = 32 };
-
-/* Measures catalogs of 20, 50, 100, 200, 500, ... and all N destinations: the positive and the
- * first ones of one permutation of the catalog, so that each holds the one before. Fills
- * out[*count]; at most FR_SCALING_MAX. One thread, whatever the context says. */
-FR_API FR_MUST_USE fr_status fr_scaling_run(const fr_window *window, const char *spec,
-                                            const fr_scaling_settings *settings, int64_t seed,
-                                            const fr_context *context, fr_scaling_point *out,
-                                            int *count, fr_error *err);
 /* ---- 13. Comparing runs (PROTOCOL 11) ---- */
 
 /* One rank-record file as a run of a model. */
@@ -690,6 +605,90 @@ FR_API FR_MUST_USE fr_status fr_compare(const fr_compare_run *runs, int count, c
 FR_API void fr_comparison_close(fr_comparison *comparison);
 FR_API fr_comparison_facts fr_comparison_get(const fr_comparison *comparison);
 
+/* ---- 14. Diagnostics: pair membership and cost (PROTOCOL 8, 9, 12) ---- */
+
+typedef struct fr_minimal_settings {
+    double penalty; /* of beta: the fit minimises the logistic loss, summed, + penalty/2 beta^2 */
+} fr_minimal_settings;
+extern FR_API const fr_option fr_minimal_options[];
+
+/* The scorer b0 + beta M under one kind of negatives. */
+typedef struct fr_minimal_fit {
+    double q1;         /* chance that a negative has been met by the source, mean over events */
+    double beta_star;  /* logit(p1) - logit(q1): the best beta; may be infinite */
+    int64_t negatives; /* drawn, 20 per event, fewer where the catalog has no more */
+    int64_t seen;      /* of them met by the source */
+    double intercept, beta; /* b0 and beta learned from positives and drawn negatives */
+    double error;           /* standard error of beta, from the curvature of the loss */
+} fr_minimal_fit;
+
+typedef struct fr_minimal {
+    int64_t test; /* events of the suffix */
+    int64_t eligible,
+        repeated;           /* events whose source has met 20 others or more; of them repeated */
+    double p1;              /* repeated / eligible */
+    fr_minimal_fit random;  /* negatives from the catalog */
+    fr_minimal_fit history; /* negatives from the source's own history: q1 is 1 */
+} fr_minimal;
+
+/* The minimal scorer on the eligible test events of a window. None of them: FR_EINPUT. */
+FR_API FR_MUST_USE fr_status fr_minimal_compute(const fr_window *diagnostic,
+                                                const fr_minimal_settings *settings, uint64_t seed,
+                                                const fr_context *context, fr_minimal *out,
+                                                fr_error *err);
+
+/* Repeated or new positives against seen or unseen negatives. */
+enum { FR_REPEATED_SEEN, FR_REPEATED_UNSEEN, FR_NEW_SEEN, FR_NEW_UNSEEN, FR_CELLS };
+
+typedef struct fr_cell {
+    const char *name; /* of the sampler: "repeated-seen" */
+    int64_t events;
+    double mrr,
+        sd;       /* expectation over all draws, and the deviation of one draw; NaN if no events */
+    double drawn; /* one nested draw, as a check */
+} fr_cell;
+
+typedef struct fr_membership {
+    int64_t k;
+    int64_t ranked;      /* test events whose destination has occurred before */
+    int64_t unavailable; /* the others: their positive is no candidate of its own event */
+    int64_t eligible;    /* ranked events with K seen and K unseen negatives */
+    fr_cell cell[FR_CELLS];
+} fr_membership;
+
+/* The membership table from records made with the time-available catalog: those of any other
+ * catalog are FR_EINPUT, and so is a K for which no event is eligible. */
+FR_API FR_MUST_USE fr_status fr_membership_compute(const fr_ranking *ranking, int64_t k,
+                                                   uint64_t seed, const fr_context *context,
+                                                   fr_membership *out, fr_error *err);
+
+/* What an event costs as the catalog grows (PROTOCOL 12). */
+typedef struct fr_scaling_settings {
+    int64_t events;  /* ranked test events that are measured */
+    int64_t repeats; /* the fastest of them counts */
+} fr_scaling_settings;
+extern FR_API const fr_option fr_scaling_options[];
+
+typedef struct fr_scaling_point {
+    int64_t size; /* of the catalog, the positive included */
+    /* "forward": the model's plain forward, asked for these candidates only; "fast": its fast path,
+     * which scores every destination; "whole": a scorer without a model, which does the same. */
+    const char *path;
+    int64_t scored; /* destinations it gave a score */
+    int64_t events;
+    double seconds;     /* per event, scoring and ranking, of one thread's work */
+    double mrr;         /* of these events in this catalog */
+    int64_t peak_bytes; /* largest resident memory of the process meanwhile */
+} fr_scaling_point;
+enum { FR_SCALING_MAX = 32 };
+
+/* Measures catalogs of 20, 50, 100, 200, 500, ... and all N destinations: the positive and the
+ * first ones of one permutation of the catalog, so that each holds the one before. Fills
+ * out[*count]; at most FR_SCALING_MAX. One thread, whatever the context says. */
+FR_API FR_MUST_USE fr_status fr_scaling_run(const fr_window *window, const char *spec,
+                                            const fr_scaling_settings *settings, int64_t seed,
+                                            const fr_context *context, fr_scaling_point *out,
+                                            int *count, fr_error *err);
 #ifdef __cplusplus
 }
 #endif

@@ -25,8 +25,8 @@ typedef enum rng_purpose {
     RNG_SHUFFLE,     /* order of training events */
     RNG_NEGATIVE,    /* negatives of training */
     RNG_DROPOUT,
-    RNG_MINIMAL, /* negatives of the minimal scorer */
-    RNG_SCALING, /* order of growing catalogs */
+    RNG_MINIMAL,   /* negatives of the minimal scorer */
+    RNG_SCALING,   /* order of growing catalogs */
     RNG_BOOTSTRAP, /* blocks of events drawn with replacement */
     RNG_SIGNS,     /* signs of blocks in permutation tests */
 } rng_purpose;
