@@ -2,8 +2,8 @@
  *
  * The only public header. Chapters follow the data: 1 errors and callbacks, 2 options, 3 import,
  * 4 stream, 5 window, 6 facts, 7 downloads and synthetic streams, 8 rank records, 9 scorers,
- * 10 ranking, 11 metrics, 12 models and training, 13 comparing runs, 14 diagnostics. PROTOCOL
- * numbers refer to docs/protocol.md.
+ * 10 ranking, 11 metrics, 12 models and training, 13 comparing runs, 14 diagnostics, 15 studies.
+ * PROTOCOL numbers refer to docs/protocol.md.
  *
  * Conventions
  *   - A function that can fail returns fr_status (0 = ok) and takes a last argument fr_error *err,
@@ -605,7 +605,7 @@ FR_API FR_MUST_USE fr_status fr_compare(const fr_compare_run *runs, int count, c
 FR_API void fr_comparison_close(fr_comparison *comparison);
 FR_API fr_comparison_facts fr_comparison_get(const fr_comparison *comparison);
 
-/* ---- 14. Diagnostics: pair membership and cost (PROTOCOL 8, 9, 12) ---- */
+/* ---- 14. Diagnostics: pair membership, interventions, cost (PROTOCOL 8-10, 12) ---- */
 
 typedef struct fr_minimal_settings {
     double penalty; /* of beta: the fit minimises the logistic loss, summed, + penalty/2 beta^2 */
@@ -661,6 +661,61 @@ typedef struct fr_membership {
 FR_API FR_MUST_USE fr_status fr_membership_compute(const fr_ranking *ranking, int64_t k,
                                                    uint64_t seed, const fr_context *context,
                                                    fr_membership *out, fr_error *err);
+/* What an intervention takes out of the vector that enters a trained model's scoring head
+ * (PROTOCOL 10): nothing, the direction in which pairs that have met differ from others, a random
+ * one, the one of labels in random order. */
+enum { FR_REMOVE_NOTHING, FR_REMOVE_MEMBERSHIP, FR_REMOVE_RANDOM, FR_REMOVE_SHUFFLED, FR_REMOVALS };
+
+/* Changes a scorer that was opened from a checkpoint and not used yet. */
+FR_API FR_MUST_USE fr_status fr_scorer_remove(fr_scorer *scorer, int what, int64_t seed,
+                                              const fr_context *context, fr_error *err);
+
+/* ---- 15. Studies: many runs, kept in a ledger (docs/study.md) ---- */
+
+typedef struct fr_study fr_study;
+
+/* Opens the study that `document` describes, a JSON file or the name of one that comes with the
+ * tool ("paper", "quick", "demo"), in `directory`, which is made if it is not there. Relative paths
+ * of data are looked for in `data`; NULL = where the document lies. */
+FR_API FR_MUST_USE fr_status fr_study_open(const char *document, const char *data,
+                                           const char *directory, fr_study **out, fr_error *err);
+FR_API void fr_study_close(fr_study *study);
+
+/* Does what is left. May be killed at any moment and called again; several processes may work on
+ * one study. A unit of work that fails is recorded and does not stop the rest; that there was one
+ * is FR_EINPUT in the end. */
+FR_API FR_MUST_USE fr_status fr_study_run(fr_study *study, const fr_context *context,
+                                          fr_error *err);
+
+typedef struct fr_study_unit {
+    const char *key;     /* "wikipedia/craft-r/bce/7/rank" */
+    const char *kind;    /* "rank" */
+    const char *status;  /* "done", "running", "failed", "left", "skipped" */
+    const char *message; /* why it failed or was skipped; NULL = nothing to say */
+    double seconds;      /* it took, NaN if not done */
+} fr_study_unit;
+
+typedef struct fr_study_state {
+    const char *name;
+    int64_t count, done, running, failed, left, skipped; /* units */
+    double seconds_left;       /* of one process, from units alike that are done */
+    int64_t unknown;           /* units left that nothing alike tells the time of */
+    const fr_study_unit *unit; /* [count] */
+    void *memory;
+} fr_study_state;
+
+/* How far the study in `directory` is. */
+FR_API FR_MUST_USE fr_status fr_study_status(const char *directory, fr_study_state *out,
+                                             fr_error *err);
+FR_API void fr_study_status_free(fr_study_state *state);
+
+/* The text of a document that comes with the tool; NULL if there is none of that name. */
+FR_API const char *fr_study_preset(const char *name);
+
+/* Writes tables/ (.txt, .md, .csv, .tex), figures/ (.svg, .pdf) and report.html into the study's
+ * directory, from study.db alone. */
+FR_API FR_MUST_USE fr_status fr_study_report(const char *directory, const fr_context *context,
+                                             fr_error *err);
 
 /* What an event costs as the catalog grows (PROTOCOL 12). */
 typedef struct fr_scaling_settings {

@@ -29,6 +29,7 @@ typedef enum rng_purpose {
     RNG_SCALING,   /* order of growing catalogs */
     RNG_BOOTSTRAP, /* blocks of events drawn with replacement */
     RNG_SIGNS,     /* signs of blocks in permutation tests */
+    RNG_PROJECT,   /* pairs, labels and directions of interventions */
 } rng_purpose;
 
 typedef struct rng_key {

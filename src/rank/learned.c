@@ -3,6 +3,7 @@
 
 #include "base/context.h"
 #include "models/checkpoint.h"
+#include "rank/project.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,6 +49,35 @@ fr_status learned_open(const char *path, const fr_window *w, const fr_context *c
     TRY(checkpoint_load(&l->m, path, w, err));
     TRY(read_training(path, out, err));
     if (l->m.kind->memory) TRY(l->m.kind->memory->replay(&l->m, w->train, context, err));
+    return l->m.kind->fast(&l->m, context_threads(context), &l->fast, err);
+}
+
+/* The direction is that of a second copy of the model: one that remembers must see the training
+ * events from an empty memory on, while the scorer goes on from the end of training. */
+fr_status fr_scorer_remove(fr_scorer *scorer, int what, int64_t seed, const fr_context *context,
+                           fr_error *err) {
+    learned *l = scorer->close == close_learned ? scorer->state : NULL;
+    if (!l)
+        return fail(err, FR_EUSAGE, "%s is no trained model: it has no representation",
+                    scorer->name);
+    if (what == FR_REMOVE_NOTHING) return FR_OK;
+    model copy = {0};
+    double *direction = NULL;
+    const fr_window *w = l->m.w;
+    const model_memory *memory = l->m.kind->memory;
+    fr_status status = checkpoint_load(&copy, scorer->name, w, err);
+    if (!status && memory) {
+        memory->reset(&copy);
+        status = memory->replay(&copy, 0, context, err);
+    }
+    if (!status) status = project_direction(&copy, what, seed, context, &direction, err);
+    if (!status) status = project_remove(&l->m, direction, err);
+    model_close(&copy);
+    free(direction);
+    if (status) return status;
+    if (memory) TRY(memory->replay(&l->m, w->train, context, err));
+    l->fast.close(l->fast.state); /* its tables are of the old head */
+    l->fast = (fr_scorer){0};
     return l->m.kind->fast(&l->m, context_threads(context), &l->fast, err);
 }
 

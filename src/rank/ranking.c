@@ -172,6 +172,25 @@ fr_status ranking_make(const fr_window *w, const fr_scorer *scorer, fr_record *r
     return status;
 }
 
+fr_status ranking_adopt(fr_record *records, int64_t count, json_t *about, const char *where,
+                        fr_ranking **out, fr_error *err) {
+    fr_ranking *r;
+    *out = NULL;
+    fr_status status = ALLOCATE(r, 1, err);
+    if (status) {
+        free(records);
+        json_decref(about);
+        return status;
+    }
+    *r = (fr_ranking){.records = records, .count = count, .about = about};
+    status = read_about(r, where, err);
+    if (status)
+        fr_ranking_close(r);
+    else
+        *out = r;
+    return status;
+}
+
 void fr_ranking_close(fr_ranking *r) {
     if (!r) return;
     json_decref(r->about);

@@ -32,6 +32,11 @@ typedef struct ranking_notes {
 fr_status ranking_make(const fr_window *w, const fr_scorer *scorer, fr_record *records,
                        ranking_notes notes, fr_ranking **out, fr_error *err);
 
+/* Puts together what was kept apart: records and what RANKS.json held. Takes over both, even on
+ * failure; `where` is for messages. */
+fr_status ranking_adopt(fr_record *records, int64_t count, json_t *about, const char *where,
+                        fr_ranking **out, fr_error *err);
+
 /* FILE.npy -> FILE + end, the caller's; a name that does not end in .npy is FR_EUSAGE. */
 fr_status ranking_side_path(const char *path, const char *end, char **out, fr_error *err);
 /* SHA-256 of a whole file. */
