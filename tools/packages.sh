@@ -26,6 +26,7 @@ present() {
     zlib1g-dev) quiet pkg-config --exists zlib ;;
     libcurl4-openssl-dev) quiet pkg-config --exists libcurl ;;
     libssl-dev) quiet pkg-config --exists libcrypto ;;
+    libsqlite3-dev) quiet pkg-config --exists sqlite3 ;;
     libjansson-dev) quiet pkg-config --exists jansson ;;
     libcairo2-dev) quiet pkg-config --exists cairo ;; # brings a font along
     librandom123-dev) compiles Random123/philox.h ;;
@@ -41,7 +42,7 @@ required="" optional=""
 for group; do
     case $group in
     build) required="$required gcc libc6-dev cmake ninja-build pkg-config zlib1g-dev
-        libcurl4-openssl-dev libssl-dev libjansson-dev libcairo2-dev librandom123-dev"
+        libcurl4-openssl-dev libssl-dev libjansson-dev libsqlite3-dev libcairo2-dev librandom123-dev"
         optional="$optional ca-certificates" ;; # for downloads by https
     check) required="$required libcmocka-dev" optional="$optional python3 python3-numpy" ;;
     *) echo "packages.sh: unknown group $group, expected build or check" >&2; exit 2 ;;
@@ -87,7 +88,7 @@ missing() { # PACKAGE...: those of them that are not there
     lacking=$(missing $required)
     if [ -n "$lacking" ]; then
         echo "Needed: a C compiler, cmake, ninja, pkg-config and the development files of zlib," \
-            "libcurl, OpenSSL, jansson, cairo, Random123 and (for ./check) cmocka;" \
+            "libcurl, OpenSSL, jansson, SQLite, cairo, Random123 and (for ./check) cmocka;" \
             "Debian packages still missing: $lacking" >&2
         exit 1
     fi

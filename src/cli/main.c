@@ -26,6 +26,10 @@
     X(diagnose_membership) \
     X(bench_scaling) \
     X(compare) \
+    X(study_run) \
+    X(study_status) \
+    X(study_report) \
+    X(study_preset) \
     X(baselines) \
     X(models) \
     X(help) \

@@ -1,0 +1,165 @@
+/* cmd_study.c - study run, status, report, preset: the whole grid, kept in a ledger. */
+#include "cli.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct study_io {
+    char *output, *preset, *data;
+    bool report;
+} study_io;
+
+static const fr_option study_io_options[] = {
+    {"output", FR_OPTION_TEXT, "", "DIR", 0, 0, offsetof(study_io, output),
+     "the study's directory: study.db, runs, tables, figures and report.html"},
+    {"preset", FR_OPTION_TEXT, "", "NAME", 0, 0, offsetof(study_io, preset),
+     "a study that comes with the tool, instead of a file: paper, quick or demo"},
+    {"data-dir", FR_OPTION_TEXT, "", "DIR", 0, 0, offsetof(study_io, data),
+     "where data sets named in the study lie (default: beside the file, or here for a preset)"},
+    {"report", FR_OPTION_FLAG, "yes", "", 0, 0, offsetof(study_io, report),
+     "write tables, figures and report.html at the end"},
+    {0}};
+
+/* The table people look for first. */
+static void print_main(const char *directory) {
+    char path[4096], line[4096];
+    (void)snprintf(path, sizeof path, "%s/tables/main.txt", directory);
+    FILE *file = fopen(path, "r");
+    while (file && fgets(line, sizeof line, file)) (void)fputs(line, stdout);
+    if (file) (void)fclose(file);
+    (void)printf("\n%s/report.html\n", directory);
+}
+
+static int run_study(cli_call *call) {
+    const study_io *io = call->settings[0];
+    fr_error err = {0}, failed = {0};
+    fr_study *study = NULL;
+    if (!io->preset == !call->arguments)
+        return cli_usage("study run: expected a file that describes the study, or --preset NAME");
+    if (io->preset && !fr_study_preset(io->preset))
+        return cli_usage("unknown preset %s, expected paper, quick or demo", io->preset);
+    const char *document = io->preset ? io->preset : call->argument[0];
+    fr_status status = fr_study_open(document, io->data, io->output, &study, &err);
+    if (status) return cli_report(status, &err);
+    status = fr_study_run(study, &call->context, &failed);
+    fr_study_close(study);
+    /* what could be done can be looked at, even if something failed */
+    fr_status shown = FR_OK;
+    if (io->report && (!status || status == FR_EINPUT))
+        shown = fr_study_report(io->output, &call->context, &err);
+    cli_terminal_clear();
+    if (!shown && io->report && !status) {
+        if (call->common.json)
+            return cli_print_json(json_pack("{s:o}", "output", cli_json_text(io->output)));
+        print_main(io->output);
+    }
+    if (status) return cli_report(status, &failed);
+    return cli_report(shown, &err);
+}
+
+const cli_command cli_study_run_command = {
+    .name = "study run",
+    .summary = "Do a whole study, or what is left of it",
+    .text = "Trains, ranks and diagnoses everything a study names, then writes its tables, figures "
+            "and report. Everything done is in the ledger study.db: after an interruption of any "
+            "kind the same command goes on, and several of them may work on one study. A unit of "
+            "work is done again only if what it depends on has changed. A data set that is not "
+            "there is skipped with a word on how to get it.",
+    .arguments = "[STUDY.json]",
+    .required = "output",
+    .example = "fullrank study run --preset paper --data-dir sets -o study",
+    .groups = {{"Study", study_io_options, sizeof(study_io)}},
+    .run = run_study,
+};
+
+static json_t *state_json(const fr_study_state *s) {
+    json_t *units = json_array();
+    for (int64_t i = 0; i < s->count; i++) {
+        const fr_study_unit *u = &s->unit[i];
+        json_t *one = json_pack("{s:o, s:s, s:s, s:o}", "key", cli_json_text(u->key), "kind",
+                                u->kind, "status", u->status, "seconds", cli_json_real(u->seconds));
+        if (one && u->message) (void)json_object_set_new(one, "message", cli_json_text(u->message));
+        (void)json_array_append_new(units, one);
+    }
+    return json_pack(
+        "{s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:o}", "name", cli_json_text(s->name), "done",
+        (json_int_t)s->done, "running", (json_int_t)s->running, "failed", (json_int_t)s->failed,
+        "left", (json_int_t)s->left, "skipped", (json_int_t)s->skipped, "seconds_left",
+        cli_json_real(s->seconds_left), "unknown", (json_int_t)s->unknown, "units", units);
+}
+
+static int run_status(cli_call *call) {
+    fr_study_state s;
+    fr_error err = {0};
+    fr_status status = fr_study_status(call->argument[0], &s, &err);
+    if (status) return cli_report(status, &err);
+    int code = CLI_OK;
+    if (call->common.json)
+        code = cli_print_json(state_json(&s));
+    else {
+        (void)printf("%s: %s of %s units done, %s running, %s failed, %s left, %s skipped\n",
+                     s.name, cli_count(s.done).s, cli_count(s.count).s, cli_count(s.running).s,
+                     cli_count(s.failed).s, cli_count(s.left).s, cli_count(s.skipped).s);
+        if (s.left + s.running + s.failed)
+            (void)printf("time left for one process: about %s%s%s%s\n",
+                         cli_duration(s.seconds_left).s, s.unknown ? ", and " : "",
+                         s.unknown ? cli_count(s.unknown).s : "",
+                         s.unknown ? " units of unknown length" : "");
+        for (int64_t i = 0; i < s.count; i++) {
+            const fr_study_unit *u = &s.unit[i];
+            if (!strcmp(u->status, "running") || !strcmp(u->status, "failed") ||
+                (!strcmp(u->status, "skipped") && !strcmp(u->kind, "data")))
+                (void)printf("%-8s %s%s%s\n", u->status, u->key, u->message ? ": " : "",
+                             u->message ? u->message : "");
+        }
+    }
+    fr_study_status_free(&s);
+    return code;
+}
+
+const cli_command cli_study_status_command = {
+    .name = "study status",
+    .summary = "Show how far a study is",
+    .text = "Units done, running in some process, failed (with the reason), left and skipped, and "
+            "the time left as units alike tell it.",
+    .arguments = "DIR",
+    .example = "fullrank study status study",
+    .run = run_status,
+};
+
+static int run_report(cli_call *call) {
+    fr_error err = {0};
+    fr_status status = fr_study_report(call->argument[0], &call->context, &err);
+    cli_terminal_clear();
+    if (status) return cli_report(status, &err);
+    if (call->common.json)
+        return cli_print_json(json_pack("{s:o}", "output", cli_json_text(call->argument[0])));
+    print_main(call->argument[0]);
+    return CLI_OK;
+}
+
+const cli_command cli_study_report_command = {
+    .name = "study report",
+    .summary = "Write a study's tables, figures and report.html",
+    .text = "From study.db alone: runs may have been deleted, and a study need not be finished.",
+    .arguments = "DIR",
+    .example = "fullrank study report study",
+    .run = run_report,
+};
+
+static int run_preset(cli_call *call) {
+    const char *text = fr_study_preset(call->argument[0]);
+    if (!text)
+        return cli_usage("unknown preset %s, expected paper, quick or demo", call->argument[0]);
+    (void)fputs(text, stdout);
+    return CLI_OK;
+}
+
+const cli_command cli_study_preset_command = {
+    .name = "study preset",
+    .summary = "Print a study that comes with the tool",
+    .text = "A place to begin from: save it, change it, run it with `fullrank study run`.",
+    .arguments = "paper|quick|demo",
+    .example = "fullrank study preset paper",
+    .run = run_preset,
+};

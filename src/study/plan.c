@@ -1,0 +1,459 @@
+/* plan.c - see plan.h. */
+#define _GNU_SOURCE
+#include "study/plan.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "study/embedded.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+const char *const unit_kind_name[UNIT_KINDS] = {"data", "facts",      "minimal", "train",
+                                                "rank", "membership", "project", "scaling"};
+static const char *const objective_name[] = {"bce", "bpr"};
+
+/* What a document may contain, for messages about what it may not. */
+static const fr_option keys[] = {{.key = "name"},
+                                 {.key = "data"},
+                                 {.key = "protocol"},
+                                 {.key = "diagnostic-window"},
+                                 {.key = "baselines"},
+                                 {.key = "oracle"},
+                                 {.key = "models"},
+                                 {.key = "objectives"},
+                                 {.key = "seeds"},
+                                 {.key = "settings"},
+                                 {.key = "k"},
+                                 {.key = "gain"},
+                                 {.key = "minimal"},
+                                 {.key = "membership"},
+                                 {.key = "projection"},
+                                 {.key = "scaling"},
+                                 {0}};
+
+typedef struct parser {
+    plan *p;
+    const char *where, *folder;
+} parser;
+
+static fr_status wrong(const parser *r, const char *key, const char *expected, fr_error *err) {
+    return fail(err, FR_EINPUT, "%s: \"%s\" is not as it should be, expected %s", r->where, key,
+                expected);
+}
+
+/* ---- small readers ---- */
+
+static const char *copy(plan *p, const char *text, fr_error *err) {
+    char *out;
+    if (arena_take(&p->memory, strlen(text) + 1, 1, (void **)&out, err)) return NULL;
+    return strcpy(out, text);
+}
+
+static fr_status known_model(const parser *r, const char *name, fr_error *err) {
+    const fr_model *m;
+    fr_option names[32] = {0};
+    for (int i = 0; i < 31 && (m = fr_model_at(i)); i++) {
+        names[i].key = m->name;
+        if (!strcmp(m->name, name)) return FR_OK;
+    }
+    const char *near = fr_options_nearest(names, name);
+    return fail(err, FR_EINPUT, "%s: unknown model %s%s%s", r->where, name,
+                near ? ", did you mean " : "", near ? near : "");
+}
+
+static bool in_list(const json_t *list, const char *word) {
+    size_t i;
+    json_t *item;
+    json_array_foreach((json_t *)(uintptr_t)list, i,
+                       item) if (json_is_string(item) &&
+                                 !strcmp(json_string_value(item), word)) return true;
+    return false;
+}
+
+/* A list of model names; NULL counts as empty. */
+static fr_status check_models(const parser *r, const char *key, const json_t *list, fr_error *err) {
+    size_t i;
+    json_t *item;
+    if (!list) return FR_OK;
+    if (!json_is_array(list)) return wrong(r, key, "a list of models", err);
+    json_array_foreach((json_t *)(uintptr_t)list, i, item) {
+        if (!json_is_string(item)) return wrong(r, key, "a list of models", err);
+        TRY(known_model(r, json_string_value(item), err));
+        if (key[0] != 'm' &&
+            !in_list(json_object_get(r->p->source, "models"), json_string_value(item)))
+            return fail(err, FR_EINPUT, "%s: \"%s\" names %s, which is not among \"models\"",
+                        r->where, key, json_string_value(item));
+    }
+    return FR_OK;
+}
+
+/* {"bce": [models], "bpr": [models]} */
+static fr_status check_objectives(const parser *r, const char *key, fr_error *err) {
+    const json_t *map = json_object_get(r->p->source, key);
+    const char *name;
+    json_t *list;
+    if (map && !json_is_object(map))
+        return wrong(r, key, "{\"bce\": [models], \"bpr\": [models]}", err);
+    json_object_foreach((json_t *)(uintptr_t)map, name, list) {
+        if (strcmp(name, "bce") && strcmp(name, "bpr"))
+            return wrong(r, key, "\"bce\" or \"bpr\" in it", err);
+        TRY(check_models(r, key, list, err));
+    }
+    return FR_OK;
+}
+
+static fr_status set_protocol(void *user, const char *key, const char *value, fr_error *err) {
+    return fr_options_set(fr_protocol_options, user, key, value, err);
+}
+
+/* Applies the plain values of an object as texts. */
+static fr_status each_setting(const parser *r, const char *key, const json_t *object,
+                              fr_config_set *set, void *user, fr_error *err) {
+    const char *name;
+    json_t *value;
+    if (object && !json_is_object(object)) return wrong(r, key, "an object", err);
+    json_object_foreach((json_t *)(uintptr_t)object, name, value) {
+        char *text = json_is_string(value) ? strdup(json_string_value(value))
+                                           : json_dumps(value, JSON_ENCODE_ANY);
+        fr_error inner = {0};
+        fr_status status = text ? set(user, name, text, &inner) : fail_memory(err, 0);
+        free(text);
+        if (status == FR_ENOMEM) return fail_memory(err, 0);
+        if (status) return fail(err, FR_EINPUT, "%s: %s: %s", r->where, key, inner.message);
+    }
+    return FR_OK;
+}
+
+/* ---- data ---- */
+
+/* PATH as it is, or with .csv or .csv.gz behind it; the first that exists, else PATH itself. */
+static fr_status find_data(parser *r, const char *path, const char **out, fr_error *err) {
+    static const char *const ends[] = {"", ".csv", ".csv.gz"};
+    char *first = NULL;
+    for (int i = 0; i < 3; i++) {
+        char *full = NULL;
+        if (asprintf(&full, "%s%s%s%s", path[0] == '/' ? "" : r->folder, path[0] == '/' ? "" : "/",
+                     path, ends[i]) < 0)
+            return fail_memory(err, 0);
+        if (!access(full, F_OK) || i == 2) {
+            *out = copy(r->p, i == 2 && access(full, F_OK) ? first : full, err);
+            free(full);
+            free(first);
+            return *out ? FR_OK : FR_ENOMEM;
+        }
+        if (i == 0)
+            first = full;
+        else
+            free(full);
+    }
+    return FR_OK;
+}
+
+static fr_status read_data(parser *r, fr_error *err) {
+    plan *p = r->p;
+    const json_t *list = json_object_get(p->source, "data");
+    const char *expected = "a list of names, or {\"name\": \"path\" or {\"synth\": \"preset\"}}";
+    size_t n = json_is_array(list) ? json_array_size(list) : json_object_size(list), i = 0;
+    if (!n) return wrong(r, "data", expected, err);
+    TRY(TAKE(&p->memory, p->data, n, err));
+    if (json_is_array(list))
+        for (; i < n; i++) {
+            const char *name = json_string_value(json_array_get(list, i));
+            if (!name) return wrong(r, "data", expected, err);
+            p->data[i].name = name;
+            TRY(find_data(r, name, &p->data[i].path, err));
+        }
+    else {
+        const char *name;
+        json_t *value;
+        json_object_foreach((json_t *)(uintptr_t)list, name, value) {
+            if (!json_is_string(value) && !json_is_string(json_object_get(value, "synth")))
+                return wrong(r, "data", expected, err);
+            p->data[i].name = name;
+            if (json_is_string(value))
+                TRY(find_data(r, json_string_value(value), &p->data[i].path, err));
+            else
+                p->data[i].synth = value;
+            i++;
+        }
+    }
+    p->datas = (int)n;
+    for (int a = 0; a < p->datas; a++) {
+        if (!p->data[a].name[0] || strpbrk(p->data[a].name, "/ \t\n") || p->data[a].name[0] == '.')
+            return fail(err, FR_EINPUT, "%s: a data set called \"%s\", expected a plain word",
+                        r->where, p->data[a].name);
+        for (int b = 0; b < a; b++)
+            if (!strcmp(p->data[a].name, p->data[b].name))
+                return fail(err, FR_EINPUT, "%s: two data sets called %s", r->where,
+                            p->data[a].name);
+    }
+    return FR_OK;
+}
+
+/* ---- units ---- */
+
+/* Appends a unit; its key is made of what tells it apart. *number is where it stands. */
+static fr_status add(plan *p, plan_unit u, int *number, fr_error *err) {
+    char key[512];
+    const char *name = p->data[u.data].name, *kind = unit_kind_name[u.kind];
+    if (u.trained)
+        (void)snprintf(key, sizeof key, "%s/%s/%s/%lld/%s%s", name, u.model,
+                       objective_name[u.objective], (long long)u.seed,
+                       u.diagnostic ? "diagnostic-" : "", kind);
+    else if (u.model)
+        (void)snprintf(key, sizeof key, "%s/%s/%s%s", name, u.model,
+                       u.diagnostic ? "diagnostic-" : "", kind);
+    else
+        (void)snprintf(key, sizeof key, "%s/%s", name, kind);
+    for (size_t i = 0; i < p->units.count; i++)
+        if (!strcmp(p->units.at[i].key, key)) {
+            if (number) *number = (int)i;
+            return FR_OK;
+        }
+    if (!(u.key = copy(p, key, err))) return FR_ENOMEM;
+    ARRAY_PUSH(&p->units, u, err);
+    if (number) *number = (int)p->units.count - 1;
+    return FR_OK;
+}
+
+/* Training on one window, and what is done with the model. */
+static fr_status add_model(plan *p, int data, const char *model, int objective, int64_t seed,
+                           fr_error *err) {
+    const json_t *map = json_object_get(p->source, "objectives");
+    const json_t *ranked = map ? json_object_get(map, objective_name[objective])
+                           : objective == FR_OBJECTIVE_BCE ? json_object_get(p->source, "models")
+                                                           : NULL;
+    const json_t *membership =
+        json_object_get(json_object_get(p->source, "membership"), objective_name[objective]);
+    bool projected =
+        objective == FR_OBJECTIVE_BCE && in_list(json_object_get(p->source, "projection"), model);
+    plan_unit u = {.data = data,
+                   .model = model,
+                   .objective = objective,
+                   .seed = seed,
+                   .trained = true,
+                   .train = -1};
+    if (in_list(ranked, model) || projected) {
+        u.kind = UNIT_TRAIN;
+        TRY(add(p, u, &u.train, err));
+        u.kind = UNIT_RANK;
+        TRY(add(p, u, NULL, err));
+        u.kind = UNIT_PROJECT;
+        if (projected) TRY(add(p, u, NULL, err));
+        u.kind = UNIT_SCALING;
+        if (objective == FR_OBJECTIVE_BCE &&
+            seed == json_integer_value(json_array_get(json_object_get(p->source, "seeds"), 0)) &&
+            in_list(json_object_get(p->source, "scaling"), model))
+            TRY(add(p, u, NULL, err));
+    }
+    if (in_list(membership, model) || projected) {
+        u.diagnostic = true;
+        u.train = -1;
+        u.kind = UNIT_TRAIN;
+        TRY(add(p, u, &u.train, err));
+        u.kind = UNIT_MEMBERSHIP;
+        if (in_list(membership, model)) TRY(add(p, u, NULL, err));
+        u.kind = UNIT_PROJECT;
+        if (projected) TRY(add(p, u, NULL, err));
+    }
+    return FR_OK;
+}
+
+static fr_status add_scorer(plan *p, int data, const char *spec, fr_error *err) {
+    plan_unit u = {.kind = UNIT_RANK, .data = data, .train = -1};
+    if (!(u.model = copy(p, spec, err))) return FR_ENOMEM;
+    TRY(add(p, u, NULL, err));
+    if (!json_object_get(p->source, "membership") || !strcmp(spec, "oracle")) return FR_OK;
+    u.kind = UNIT_MEMBERSHIP;
+    u.diagnostic = true;
+    return add(p, u, NULL, err);
+}
+
+static fr_status make_units(parser *r, fr_error *err) {
+    plan *p = r->p;
+    const json_t *seeds = json_object_get(p->source, "seeds"),
+                 *models = json_object_get(p->source, "models"),
+                 *baselines = json_object_get(p->source, "baselines");
+    size_t m, s, b;
+    json_t *model, *seed, *baseline;
+    for (int d = 0; d < p->datas; d++) {
+        TRY(add(p, (plan_unit){.kind = UNIT_DATA, .data = d, .train = -1}, NULL, err));
+        TRY(add(p, (plan_unit){.kind = UNIT_FACTS, .data = d, .train = -1}, NULL, err));
+        if (json_is_true(json_object_get(p->source, "minimal")))
+            TRY(add(p, (plan_unit){.kind = UNIT_MINIMAL, .data = d, .train = -1}, NULL, err));
+        if (p->data[d].synth && json_is_true(json_object_get(p->source, "oracle")))
+            TRY(add_scorer(p, d, "oracle", err));
+        json_array_foreach((json_t *)(uintptr_t)baselines, b, baseline) {
+            char spec[256];
+            if (!json_is_string(baseline)) return wrong(r, "baselines", "a list of names", err);
+            (void)snprintf(spec, sizeof spec, "baseline:%s", json_string_value(baseline));
+            TRY(add_scorer(p, d, spec, err));
+        }
+        /* seeds outermost: after the first there is something of every model to look at */
+        json_array_foreach((json_t *)(uintptr_t)seeds, s, seed) for (int objective = 0;
+                                                                     objective < 2; objective++)
+            json_array_foreach((json_t *)(uintptr_t)models, m, model) TRY(add_model(
+                p, d, json_string_value(model), objective, json_integer_value(seed), err));
+    }
+    return FR_OK;
+}
+
+/* ---- the document ---- */
+
+typedef struct both {
+    fr_model_settings model;
+    fr_training training;
+    const fr_model *facts; /* options it does not use are left alone; NULL = set them all */
+} both;
+
+static bool uses(const fr_model *facts, const char *key) {
+    char text[512];
+    (void)snprintf(text, sizeof text, " %s ", facts->options);
+    char word[80];
+    (void)snprintf(word, sizeof word, " %s ", key);
+    for (char *c = word; *c; c++) *c = *c == '_' ? '-' : *c;
+    return strstr(text, word);
+}
+
+static fr_status set_both(void *user, const char *key, const char *value, fr_error *err) {
+    both *b = user;
+    if (fr_options_find(fr_training_options, key) && strcmp(key, "seed") &&
+        strcmp(key, "objective") && strcmp(key, "resume"))
+        return fr_options_set(fr_training_options, &b->training, key, value, err);
+    if (b->facts && fr_options_find(fr_model_options, key) && !uses(b->facts, key)) return FR_OK;
+    return fr_options_set(fr_model_options, &b->model, key, value, err);
+}
+
+fr_status plan_settings(const plan *p, const plan_unit *unit, fr_model_settings *model,
+                        fr_training *training, fr_error *err) {
+    both b = {0};
+    parser r = {.where = p->name};
+    for (int i = 0; (b.facts = fr_model_at(i)) && strcmp(b.facts->name, unit->model);) i++;
+    TRY(fr_options_defaults(fr_model_options, &b.model, err));
+    TRY(fr_options_defaults(fr_training_options, &b.training, err));
+    TRY(each_setting(&r, "settings", json_object_get(p->source, "settings"), set_both, &b, err));
+    b.training.objective = unit->objective;
+    b.training.seed = unit->seed;
+    *model = b.model;
+    *training = b.training;
+    return FR_OK;
+}
+
+static fr_status read_numbers(parser *r, const char *key, int64_t low, fr_error *err) {
+    const json_t *list = json_object_get(r->p->source, key);
+    size_t i;
+    json_t *item;
+    if (list && !json_is_array(list)) return wrong(r, key, "a list of whole numbers", err);
+    json_array_foreach((json_t *)(uintptr_t)list, i,
+                       item) if (!json_is_integer(item) ||
+                                 json_integer_value(item) <
+                                     low) return wrong(r, key, "a list of whole numbers", err);
+    return FR_OK;
+}
+
+static fr_status read_k(parser *r, fr_error *err) {
+    plan *p = r->p;
+    const json_t *list = json_object_get(p->source, "k");
+    TRY(read_numbers(r, "k", 1, err));
+    p->k = fr_standard_k;
+    p->ks = FR_STANDARD_K;
+    if (!json_array_size(list)) return FR_OK;
+    int64_t *k;
+    p->ks = (int)json_array_size(list);
+    TRY(TAKE(&p->memory, k, p->ks, err));
+    for (int i = 0; i < p->ks; i++) k[i] = json_integer_value(json_array_get(list, (size_t)i));
+    p->k = k;
+    return FR_OK;
+}
+
+static fr_status read_document(parser *r, fr_error *err) {
+    plan *p = r->p;
+    const char *key;
+    json_t *value;
+    if (!json_is_object(p->source))
+        return fail(err, FR_EINPUT, "%s: expected an object that describes a study", r->where);
+    json_object_foreach(p->source, key, value) {
+        if (fr_options_find(keys, key)) continue;
+        const char *near = fr_options_nearest(keys, key);
+        return fail(err, FR_EINPUT, "%s: unknown entry \"%s\"%s%s", r->where, key,
+                    near ? ", did you mean " : "", near ? near : "");
+    }
+    const char *name = json_string_value(json_object_get(p->source, "name"));
+    p->name = name ? name : "study";
+    TRY(fr_options_defaults(fr_protocol_options, &p->protocol, err));
+    TRY(each_setting(r, "protocol", json_object_get(p->source, "protocol"), set_protocol,
+                     &p->protocol, err));
+    const json_t *wide = json_object_get(p->source, "diagnostic-window");
+    if (wide && (!json_is_integer(wide) || json_integer_value(wide) < 0))
+        return wrong(r, "diagnostic-window", "a number of events", err);
+    p->diagnostic_window = wide ? json_integer_value(wide) : 131072;
+    both all = {0}; /* only to see that keys and values are known */
+    TRY(fr_options_defaults(fr_model_options, &all.model, err));
+    TRY(fr_options_defaults(fr_training_options, &all.training, err));
+    TRY(each_setting(r, "settings", json_object_get(p->source, "settings"), set_both, &all, err));
+    TRY(check_models(r, "models", json_object_get(p->source, "models"), err));
+    TRY(check_models(r, "projection", json_object_get(p->source, "projection"), err));
+    TRY(check_models(r, "scaling", json_object_get(p->source, "scaling"), err));
+    TRY(check_objectives(r, "objectives", err));
+    TRY(check_objectives(r, "membership", err));
+    TRY(read_numbers(r, "seeds", 0, err));
+    if (json_array_size(json_object_get(p->source, "models")) &&
+        !json_array_size(json_object_get(p->source, "seeds")))
+        return wrong(r, "seeds", "at least one", err);
+    const json_t *gain = json_object_get(p->source, "gain");
+    TRY(check_models(r, "gain", gain, err));
+    if (gain && json_array_size(gain) != 2) return wrong(r, "gain", "two models", err);
+    for (size_t i = 0; i < 2; i++) p->gain[i] = json_string_value(json_array_get(gain, i));
+    TRY(read_k(r, err));
+    TRY(read_data(r, err));
+    return make_units(r, err);
+}
+
+static fr_status take(plan *p, json_t *source, const char *where, const char *folder,
+                      fr_error *err) {
+    parser r = {p, where, folder};
+    *p = (plan){.source = source};
+    fr_status status = read_document(&r, err);
+    if (status) plan_free(p);
+    return status;
+}
+
+fr_status plan_read(plan *p, const char *path, const char *folder, fr_error *err) {
+    json_t *source;
+    *p = (plan){0};
+    TRY(json_read(path, &source, err));
+    const char *name = path_name(path);
+    char *own = name == path ? strdup(".") : strndup(path, (size_t)(name - path - 1));
+    fr_status status =
+        own ? take(p, source, path, folder ? folder : own, err) : fail_memory(err, 0);
+    free(own);
+    return status;
+}
+
+fr_status plan_parse(plan *p, const char *text, const char *where, const char *folder,
+                     fr_error *err) {
+    json_error_t bad;
+    *p = (plan){0};
+    json_t *source = json_loads(text, JSON_REJECT_DUPLICATES, &bad);
+    if (!source) return fail(err, FR_EINPUT, "%s:%d:%d: %s", where, bad.line, bad.column, bad.text);
+    return take(p, source, where, folder, err);
+}
+
+void plan_free(plan *p) {
+    arena_free(&p->memory);
+    json_decref(p->source);
+    free(p->units.at);
+    fr_options_free(fr_protocol_options, &p->protocol);
+    *p = (plan){0};
+}
+
+const char *plan_preset(const char *name) {
+    if (!strcmp(name, "paper")) return embedded_paper;
+    if (!strcmp(name, "quick")) return embedded_quick;
+    if (!strcmp(name, "demo")) return embedded_demo;
+    return NULL;
+}

@@ -1,0 +1,74 @@
+/* plan.h - what a study consists of: a JSON document becomes a list of units of work.
+ *
+ * Units stand in an order in which each comes behind those it needs, data set by data set, so that
+ * working through the list from the top always finds something to do. Lifetime: run.
+ */
+#ifndef FR_STUDY_PLAN_H
+#define FR_STUDY_PLAN_H
+
+#include "base/memory.h"
+
+#include <jansson.h>
+
+typedef enum unit_kind {
+    UNIT_DATA,       /* the stream: found, imported or drawn */
+    UNIT_FACTS,      /* PROTOCOL 13 */
+    UNIT_MINIMAL,    /* PROTOCOL 9 */
+    UNIT_TRAIN,      /* a model on one of the windows */
+    UNIT_RANK,       /* rank records of a model, a baseline or the oracle */
+    UNIT_MEMBERSHIP, /* PROTOCOL 8, on the diagnostic window */
+    UNIT_PROJECT,    /* PROTOCOL 10, on one of the windows */
+    UNIT_SCALING,    /* PROTOCOL 12 */
+    UNIT_KINDS
+} unit_kind;
+extern const char *const unit_kind_name[UNIT_KINDS];
+
+typedef struct plan_data {
+    const char *name;
+    const char *path;    /* a table or an imported directory; NULL = draw it */
+    const json_t *synth; /* settings of fr_synth then */
+} plan_data;
+
+typedef struct plan_unit {
+    unit_kind kind;
+    const char *key;   /* "wikipedia/craft-r/bce/7/rank" */
+    int data;          /* number of its data set */
+    const char *model; /* name of a model, or the scorer of a rank unit; NULL = none */
+    int objective;     /* FR_OBJECTIVE_*, of trained models */
+    int64_t seed;
+    bool trained;    /* `model` is one that is trained */
+    bool diagnostic; /* on the diagnostic window, else on the ranking window */
+    int train;       /* number of the unit that trains its model, -1 = none */
+    int64_t id;      /* in the ledger */
+} plan_unit;
+
+typedef struct plan {
+    arena memory;
+    json_t *source; /* the document */
+    const char *name;
+    fr_protocol protocol;
+    int64_t diagnostic_window;
+    int datas;
+    plan_data *data; /* [datas] */
+    ARRAY(plan_unit) units;
+    const int64_t *k; /* [ks] */
+    int ks;
+    const char *gain[2]; /* models whose difference is the module gain; NULL = none */
+} plan;
+
+/* Reads a document from a file. Data with relative paths are looked for in `folder`, NULL = the
+ * file's own. */
+fr_status plan_read(plan *p, const char *path, const char *folder, fr_error *err);
+/* The same from text; data are looked for in `folder`. `where` is for messages. */
+fr_status plan_parse(plan *p, const char *text, const char *where, const char *folder,
+                     fr_error *err);
+void plan_free(plan *p);
+
+/* A document that comes with the tool ("paper", "quick", "demo"); NULL if there is none. */
+const char *plan_preset(const char *name);
+
+/* Options of a model under this plan: its defaults and the document's "settings". */
+fr_status plan_settings(const plan *p, const plan_unit *unit, fr_model_settings *model,
+                        fr_training *training, fr_error *err);
+
+#endif

@@ -1,0 +1,615 @@
+/* work.c - doing one unit of a study, and what its result depends on. */
+#define _GNU_SOURCE
+#include "base/context.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/options.h"
+#include "base/sha256.h"
+#include "rank/ranking.h"
+#include "study/study.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Removed from the vector that enters the head, in the order of FR_REMOVE_*. */
+static const char *const removal_name[] = {"base", "membership", "random", "shuffled"};
+
+static double now(void) {
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- what a unit leaves behind ---- */
+
+__attribute__((format(printf, 5, 6))) static fr_status
+note(unit_result *r, double value, int64_t events, fr_error *err, const char *format, ...) {
+    unit_metric m = {.value = value, .events = events};
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(m.name, sizeof m.name, format, args);
+    va_end(args);
+    ARRAY_PUSH(&r->metrics, m, err);
+    return FR_OK;
+}
+
+static fr_status note_time(unit_result *r, const char *stage, double seconds, fr_error *err) {
+    unit_timing t = {.seconds = seconds};
+    (void)snprintf(t.stage, sizeof t.stage, "%s", stage);
+    ARRAY_PUSH(&r->timings, t, err);
+    return FR_OK;
+}
+
+/* Bytes for the ledger; copied. */
+static fr_status keep(unit_result *r, const char *name, const void *bytes, size_t size,
+                      fr_error *err) {
+    unit_artefact a = {.size = size};
+    (void)snprintf(a.name, sizeof a.name, "%s", name);
+    TRY(allocate(size + 1, 1, &a.bytes, err));
+    memcpy(a.bytes, bytes, size);
+    TRY(ARRAY_RESERVE(&r->artefacts, 1, err));
+    r->artefacts.at[r->artefacts.count++] = a;
+    return FR_OK;
+}
+
+static fr_status keep_json(unit_result *r, const char *name, const json_t *value, fr_error *err) {
+    char *text = value ? json_dumps(value, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
+    fr_status status = text ? keep(r, name, text, strlen(text), err) : fail_memory(err, 0);
+    free(text);
+    return status;
+}
+
+/* A file, by its path (taken over) and hash, NULL = computed here. */
+static fr_status keep_file(unit_result *r, const char *name, char *path, const char *hash,
+                           fr_error *err) {
+    unit_artefact a = {.path = path};
+    (void)snprintf(a.name, sizeof a.name, "%s", name);
+    fr_status status = path ? FR_OK : fail_memory(err, 0);
+    if (!status && hash) (void)snprintf(a.sha256, sizeof a.sha256, "%s", hash);
+    if (!status && !hash) status = ranking_hash_file(path, a.sha256, err);
+    if (!status) status = ARRAY_RESERVE(&r->artefacts, 1, err);
+    if (status) {
+        free(path);
+        return status;
+    }
+    r->artefacts.at[r->artefacts.count++] = a;
+    return FR_OK;
+}
+
+void work_free(unit_result *r) {
+    for (size_t i = 0; i < r->artefacts.count; i++) {
+        free(r->artefacts.at[i].path);
+        free(r->artefacts.at[i].bytes);
+    }
+    free(r->artefacts.at);
+    free(r->metrics.at);
+    free(r->timings.at);
+    *r = (unit_result){0};
+}
+
+/* ---- places ---- */
+
+/* DIRECTORY/FOLDER/KEY with '/' as '-' and END behind; FOLDER is made. */
+static fr_status place(const fr_study *s, const char *folder, const char *key, const char *end,
+                       char **out, fr_error *err) {
+    char *parent = path_join(s->directory, folder);
+    *out = NULL;
+    if (!parent || asprintf(out, "%s/%s%s", parent, key, end) < 0) *out = NULL;
+    fr_status status = *out ? FR_OK : fail_memory(err, 0);
+    if (!status && mkdir(parent, 0777) && !directory_is(parent))
+        status = fail_errno(err, "%s: directory cannot be made", parent);
+    if (*out)
+        for (char *c = *out + strlen(parent) + 1; *c; c++) *c = *c == '/' || *c == ':' ? '-' : *c;
+    free(parent);
+    if (status) {
+        free(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+static const plan_unit *data_unit(const fr_study *s, int data) {
+    for (size_t i = 0; i < s->plan.units.count; i++)
+        if (s->plan.units.at[i].kind == UNIT_DATA && s->plan.units.at[i].data == data)
+            return &s->plan.units.at[i];
+    return NULL; /* cannot be: every data set has one */
+}
+
+fr_status study_artefact(fr_study *s, int64_t unit, const char *name, char **path, char hash[65],
+                         fr_error *err) {
+    sqlite3_stmt *q = NULL;
+    bool row = false;
+    *path = NULL;
+    fr_status status = ledger_prepare(&s->book, &q, err,
+                                      "SELECT path, sha256 FROM artefact JOIN run ON id = run"
+                                      " WHERE run = ? AND name = ? AND status = 'done'",
+                                      "it", unit, name);
+    if (!status) status = ledger_next(&s->book, q, &row, err);
+    if (!status && !row)
+        status = fail(err, FR_EINPUT, "run %lld has no %s yet", (long long)unit, name);
+    if (!status) {
+        const char *found = (const char *)sqlite3_column_text(q, 0);
+        const char *sum = (const char *)sqlite3_column_text(q, 1);
+        *path = strdup(found ? found : "");
+        (void)snprintf(hash, 65, "%s", sum ? sum : "");
+        if (!*path) status = fail_memory(err, 0);
+    }
+    (void)sqlite3_finalize(q);
+    return status;
+}
+
+/* ---- the data set at hand ---- */
+
+void work_leave(fr_study *s) {
+    for (int i = 0; i < 2; i++) fr_window_close(s->window[i]);
+    fr_stream_close(s->stream);
+    s->window[0] = s->window[1] = NULL;
+    s->stream = NULL;
+    s->data = -1;
+}
+
+static fr_status enter(fr_study *s, int data, fr_error *err) {
+    char *path, hash[65];
+    if (s->data == data) return FR_OK;
+    work_leave(s);
+    TRY(study_artefact(s, data_unit(s, data)->id, "stream", &path, hash, err));
+    fr_status status = fr_stream_open(path, NULL, s->context, &s->stream, err);
+    if (!status && strcmp(fr_stream_get(s->stream).sha256, hash))
+        status = fail(err, FR_EINPUT, "%s: changed while the study ran", path);
+    if (!status)
+        s->data = data;
+    else
+        work_leave(s);
+    free(path);
+    return status;
+}
+
+static fr_protocol protocol_of(const fr_study *s, bool diagnostic) {
+    fr_protocol p = s->plan.protocol;
+    if (diagnostic) p.window = s->plan.diagnostic_window;
+    return p;
+}
+
+static fr_status open_window(fr_study *s, const plan_unit *unit, fr_window **out, fr_error *err) {
+    TRY(enter(s, unit->data, err));
+    fr_window **w = &s->window[unit->diagnostic];
+    fr_protocol p = protocol_of(s, unit->diagnostic);
+    if (!*w) TRY(fr_window_open(s->stream, &p, s->context, w, err));
+    *out = *w;
+    return FR_OK;
+}
+
+/* ---- inputs ---- */
+
+static fr_status hash_json(json_t *value, char out[65], fr_error *err) {
+    char *text =
+        value ? json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(17)) : NULL;
+    sha256 h;
+    fr_status status = text ? sha256_start(&h, err) : fail_memory(err, 0);
+    if (!status) {
+        sha256_add(&h, text, strlen(text));
+        sha256_end(&h, out);
+    }
+    free(text);
+    json_decref(value);
+    return status;
+}
+
+/* What identifies a data set before it is imported: its own hash, the file's, or how it is drawn.
+ */
+static fr_status data_inputs(fr_study *s, const plan_data *d, json_t *all, bool *missing,
+                             fr_error *err) {
+    char hash[65];
+    if (d->synth) {
+        (void)json_object_set(all, "synth", (json_t *)(uintptr_t)d->synth);
+        return FR_OK;
+    }
+    if (access(d->path, F_OK)) {
+        *missing = true;
+        return FR_OK;
+    }
+    if (directory_is(d->path)) {
+        fr_stream *stream;
+        TRY(fr_stream_open(d->path, NULL, s->context, &stream, err));
+        (void)snprintf(hash, sizeof hash, "%s", fr_stream_get(stream).sha256);
+        fr_stream_close(stream);
+    } else
+        TRY(ranking_hash_file(d->path, hash, err));
+    (void)json_object_set_new(all, "source", json_string(hash));
+    return FR_OK;
+}
+
+/* Settings of training, and the hash of the model where there is one already. */
+static fr_status model_inputs(fr_study *s, const plan_unit *unit, json_t *all, fr_error *err) {
+    fr_model_settings model;
+    fr_training training;
+    json_t *options = json_object();
+    fr_status status = options ? FR_OK : fail_memory(err, 0);
+    if (!status) status = plan_settings(&s->plan, unit, &model, &training, err);
+    if (!status) status = options_to_json(fr_model_options, &model, options, err);
+    if (!status) status = options_to_json(fr_training_options, &training, options, err);
+    if (!status && unit->train >= 0) {
+        char *path, hash[65];
+        status = study_artefact(s, s->plan.units.at[unit->train].id, "model", &path, hash, err);
+        if (!status) {
+            free(path);
+            (void)json_object_set_new(all, "model_sha256", json_string(hash));
+        }
+    }
+    (void)json_object_set_new(all, "options", options);
+    return status;
+}
+
+fr_status work_inputs(fr_study *s, const plan_unit *unit, char out[65], bool *missing,
+                      fr_error *err) {
+    fr_protocol p = protocol_of(s, unit->diagnostic);
+    json_t *all = json_pack("{s:s, s:s}", "kind", unit_kind_name[unit->kind], "key", unit->key);
+    fr_status status = all ? FR_OK : fail_memory(err, 0);
+    *missing = false;
+    if (!status && unit->kind == UNIT_DATA)
+        status = data_inputs(s, &s->plan.data[unit->data], all, missing, err);
+    else if (!status) {
+        char *path, hash[65];
+        status = study_artefact(s, data_unit(s, unit->data)->id, "stream", &path, hash, err);
+        if (!status) {
+            free(path);
+            (void)json_object_set_new(all, "data", json_string(hash));
+            json_t *protocol = json_object();
+            status = options_to_json(fr_protocol_options, &p, protocol, err);
+            (void)json_object_set_new(protocol, "diagnostic",
+                                      json_integer(s->plan.diagnostic_window));
+            (void)json_object_set_new(all, "protocol", protocol);
+        }
+        if (!status && unit->model)
+            (void)json_object_set_new(all, "scorer", json_string(unit->model));
+        if (!status && unit->trained) status = model_inputs(s, unit, all, err);
+    }
+    if (status) {
+        json_decref(all);
+        return status;
+    }
+    return hash_json(all, out, err);
+}
+
+/* ---- units ---- */
+
+static fr_status set_synth(fr_synth *settings, const json_t *wanted, fr_error *err) {
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)wanted, key, value) {
+        char *text = json_is_string(value) ? strdup(json_string_value(value))
+                                           : json_dumps(value, JSON_ENCODE_ANY);
+        const char *name = strcmp(key, "synth") ? key : "preset";
+        fr_status status = text ? fr_options_set(fr_synth_options, settings, name, text, err)
+                                : fail_memory(err, 0);
+        free(text);
+        TRY(status);
+    }
+    return FR_OK;
+}
+
+static fr_status do_data(fr_study *s, const plan_unit *unit, unit_result *result, fr_error *err) {
+    const plan_data *d = &s->plan.data[unit->data];
+    char *path = NULL;
+    work_leave(s);
+    fr_status status = FR_OK;
+    if (d->path && directory_is(d->path)) {
+        if (!(path = strdup(d->path))) status = fail_memory(err, 0);
+    } else
+        status = place(s, "data", d->name, "", &path, err);
+    if (!status && d->synth) {
+        fr_synth settings;
+        status = fr_options_defaults(fr_synth_options, &settings, err);
+        if (!status) status = set_synth(&settings, d->synth, err);
+        settings.force = true;
+        if (!status) status = fr_synth_make(&settings, path, s->context, err);
+        fr_options_free(fr_synth_options, &settings);
+    } else if (!status && !directory_is(d->path)) {
+        fr_import settings = {.force = true};
+        status = fr_import_file(d->path, path, &settings, s->context, err);
+    }
+    fr_stream *stream = NULL;
+    if (!status) status = fr_stream_open(path, NULL, s->context, &stream, err);
+    if (!status) {
+        fr_stream_facts f = fr_stream_get(stream);
+        status = note(result, (double)f.events, f.events, err, "events");
+        if (!status) status = keep_file(result, "stream", path, f.sha256, err);
+        path = NULL;
+    }
+    fr_stream_close(stream);
+    free(path);
+    return status;
+}
+
+static fr_status do_facts(fr_study *s, const plan_unit *unit, unit_result *result, fr_error *err) {
+    fr_window *w, *wide;
+    plan_unit diagnostic = *unit;
+    fr_facts f;
+    diagnostic.diagnostic = true;
+    TRY(open_window(s, unit, &w, err));
+    TRY(open_window(s, &diagnostic, &wide, err));
+    TRY(fr_facts_compute(w, wide, s->context, &f, err));
+    fr_stream_facts stream = fr_stream_get(s->stream);
+    fr_window_facts window = fr_window_get(w), outer = fr_window_get(wide);
+    const struct {
+        const char *name;
+        double value;
+    } facts[] = {{"events", (double)stream.events},
+                 {"sources", (double)stream.sources},
+                 {"destinations", (double)stream.destinations},
+                 {"feature-width", (double)stream.feature_width},
+                 {"window", (double)window.events},
+                 {"train", (double)window.train},
+                 {"test", (double)window.test},
+                 {"catalog", (double)window.catalog_size},
+                 {"covered", (double)f.covered},
+                 {"repeated", (double)f.repeated},
+                 {"new", (double)f.new_},
+                 {"tied-times", (double)f.tied_times},
+                 {"available-ranked", (double)f.available_ranked},
+                 {"diagnostic-window", (double)outer.events},
+                 {"diagnostic-catalog", (double)f.diagnostic_catalog},
+                 {"eligible", (double)f.eligible},
+                 {"membership-repeated", (double)f.membership_repeated},
+                 {"membership-new", (double)f.membership_new}};
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
+        TRY(note(result, facts[i].value, window.test, err, "%s", facts[i].name));
+    return keep(result, "catalog_sha256", window.catalog_sha256, strlen(window.catalog_sha256),
+                err);
+}
+
+static fr_status do_train(fr_study *s, const plan_unit *unit, bool again, unit_result *result,
+                          fr_error *err) {
+    fr_window *w;
+    fr_model_settings model;
+    fr_training training;
+    char *run = NULL, *checkpoint = NULL, *record = NULL, *state = NULL;
+    json_t *about = NULL;
+    TRY(open_window(s, unit, &w, err));
+    TRY(plan_settings(&s->plan, unit, &model, &training, err));
+    fr_status status = place(s, "runs", unit->key, "", &run, err);
+    if (!status) {
+        checkpoint = path_join(run, "model.safetensors");
+        record = path_join(run, "train.json");
+        state = path_join(run, "state.safetensors");
+        if (!checkpoint || !record || !state) status = fail_memory(err, 0);
+    }
+    if (!status) {
+        training.resume = again && !access(state, F_OK);
+        if (training.resume)
+            status = fr_train_run(w, unit->model, &model, &training, run, s->context, err);
+        if (!training.resume || status == FR_EINPUT || status == FR_EUSAGE) {
+            training.resume = false; /* what is there is of no use */
+            directory_remove(run);
+            status = fr_train_run(w, unit->model, &model, &training, run, s->context, err);
+        }
+    }
+    if (!status) status = json_read(record, &about, err);
+    if (!status) {
+        const json_t *loss = json_object_get(about, "loss"),
+                     *seconds = json_object_get(about, "seconds");
+        double total = 0;
+        for (size_t e = 0; !status && e < json_array_size(loss); e++) {
+            total += json_number_value(json_array_get(seconds, e));
+            status = note(result, json_number_value(json_array_get(loss, e)),
+                          json_integer_value(json_object_get(about, "train_events")), err,
+                          "loss-%zu", e + 1);
+        }
+        if (!status) status = note_time(result, "epochs", total, err);
+    }
+    if (!status) status = keep_json(result, "train.json", about, err);
+    if (!status) {
+        status = keep_file(result, "model", checkpoint, NULL, err);
+        checkpoint = NULL;
+    }
+    json_decref(about);
+    free(checkpoint);
+    free(record);
+    free(state);
+    free(run);
+    return status;
+}
+
+/* "baseline:NAME", "oracle", or the checkpoint of the training unit. The caller's. */
+static fr_status scorer_spec(fr_study *s, const plan_unit *unit, char **out, fr_error *err) {
+    if (unit->train >= 0) {
+        char hash[65];
+        return study_artefact(s, s->plan.units.at[unit->train].id, "model", out, hash, err);
+    }
+    *out = strdup(unit->model);
+    return *out ? FR_OK : fail_memory(err, 0);
+}
+
+/* One ranking pass; `removal` is what is taken out of a model's representation. */
+static fr_status rank_once(fr_study *s, const plan_unit *unit, const fr_window *w, int removal,
+                           fr_ranking **out, fr_error *err) {
+    fr_scorer scorer = {0};
+    fr_rank_settings settings;
+    char *spec;
+    *out = NULL;
+    TRY(fr_options_defaults(fr_rank_options, &settings, err));
+    TRY(scorer_spec(s, unit, &spec, err));
+    fr_status status = fr_scorer_open(spec, w, unit->seed, s->context, &scorer, err);
+    if (!status && removal != FR_REMOVE_NOTHING)
+        status = fr_scorer_remove(&scorer, removal, unit->seed, s->context, err);
+    if (!status) status = fr_rank_run(w, &scorer, &settings, s->context, out, err);
+    fr_scorer_close(&scorer);
+    fr_options_free(fr_rank_options, &settings);
+    free(spec);
+    return status;
+}
+
+/* The numbers of rank records that people look for in a database; tables are made from the records
+ * themselves. */
+static fr_status note_metrics(fr_study *s, const fr_ranking *r, unit_result *result,
+                              fr_error *err) {
+    static const char *const names[] = {"mrr",     "hits@1",  "hits@3",   "hits@5",
+                                        "hits@10", "hits@50", "all-seen", "all-unseen"};
+    enum { NAMES = sizeof names / sizeof *names };
+    fr_metric_value value[NAMES];
+    TRY(fr_metrics_compute(r->records, r->count, r->oov, names, NAMES, value, err));
+    for (int i = 0; i < NAMES; i++)
+        TRY(note(result, value[i].value, value[i].events, err, "%s", names[i]));
+    fr_expected *expected;
+    TRY(ALLOCATE(expected, s->plan.ks, err));
+    fr_sampling uniform = {
+        .sampler = "uniform", .oov = r->oov, .k = s->plan.k, .k_count = s->plan.ks};
+    fr_status status =
+        fr_expected_compute(r->records, r->count, &uniform, s->context, expected, err);
+    for (int i = 0; !status && i < s->plan.ks; i++)
+        status = note(result, expected[i].mrr, expected[i].events, err, "expected-%lld",
+                      (long long)expected[i].k);
+    free(expected);
+    return status;
+}
+
+static fr_status do_rank(fr_study *s, const plan_unit *unit, unit_result *result, fr_error *err) {
+    fr_window *w;
+    fr_ranking *r = NULL;
+    char *path = NULL;
+    TRY(open_window(s, unit, &w, err));
+    fr_status status = rank_once(s, unit, w, FR_REMOVE_NOTHING, &r, err);
+    if (!status) status = place(s, "ranks", unit->key, ".npy", &path, err);
+    if (!status) status = fr_ranking_save(r, path, true, err);
+    if (!status) status = note_metrics(s, r, result, err);
+    if (!status) status = note_time(result, "rank", r->seconds, err);
+    if (!status)
+        status = keep(result, "records", r->records, (size_t)r->count * sizeof *r->records, err);
+    if (!status) status = keep_json(result, "about", r->about, err);
+    if (!status) {
+        status = keep_file(result, "ranks", path, NULL, err);
+        path = NULL;
+    }
+    free(path);
+    fr_ranking_close(r);
+    return status;
+}
+
+static fr_status do_minimal(fr_study *s, const plan_unit *unit, unit_result *result,
+                            fr_error *err) {
+    fr_window *w;
+    fr_minimal_settings settings;
+    fr_minimal m;
+    plan_unit diagnostic = *unit;
+    diagnostic.diagnostic = true;
+    TRY(open_window(s, &diagnostic, &w, err));
+    TRY(fr_options_defaults(fr_minimal_options, &settings, err));
+    TRY(fr_minimal_compute(w, &settings, 7, s->context, &m, err));
+    TRY(note(result, (double)m.eligible, m.eligible, err, "eligible"));
+    TRY(note(result, (double)m.repeated, m.eligible, err, "repeated"));
+    TRY(note(result, m.p1, m.eligible, err, "p1"));
+    TRY(note(result, m.random.q1, m.eligible, err, "q1"));
+    TRY(note(result, m.random.beta_star, m.eligible, err, "beta-star"));
+    TRY(note(result, m.random.beta, m.eligible, err, "beta-random"));
+    TRY(note(result, m.random.error, m.eligible, err, "beta-random-error"));
+    return note(result, m.history.beta, m.eligible, err, "beta-history");
+}
+
+/* The four cells of records made with the time-available catalog. */
+static fr_status note_cells(fr_study *s, const fr_ranking *r, const char *prefix,
+                            unit_result *result, fr_error *err) {
+    fr_membership m;
+    TRY(fr_membership_compute(r, 20, 7, s->context, &m, err));
+    TRY(note(result, (double)m.eligible, m.ranked, err, "%seligible", prefix));
+    for (int c = 0; c < FR_CELLS; c++) {
+        TRY(note(result, m.cell[c].mrr, m.cell[c].events, err, "%s%s", prefix, m.cell[c].name));
+        TRY(note(result, m.cell[c].drawn, m.cell[c].events, err, "%s%s-drawn", prefix,
+                 m.cell[c].name));
+    }
+    return FR_OK;
+}
+
+/* The diagnostic window with the candidates of the membership table. */
+static fr_status open_available(fr_study *s, const plan_unit *unit, fr_window **out,
+                                fr_error *err) {
+    fr_protocol p = protocol_of(s, true);
+    char available[] = "time";
+    p.catalog = available;
+    TRY(enter(s, unit->data, err));
+    return fr_window_open(s->stream, &p, s->context, out, err);
+}
+
+static fr_status do_membership(fr_study *s, const plan_unit *unit, unit_result *result,
+                               fr_error *err) {
+    fr_window *w = NULL;
+    fr_ranking *r = NULL;
+    fr_status status = open_available(s, unit, &w, err);
+    if (!status) status = rank_once(s, unit, w, FR_REMOVE_NOTHING, &r, err);
+    if (!status) status = note_cells(s, r, "", result, err);
+    if (!status) status = note_time(result, "rank", r->seconds, err);
+    fr_ranking_close(r);
+    fr_window_close(w);
+    return status;
+}
+
+/* On the ranking window the full MRR, on the diagnostic window the four cells (PROTOCOL 10). */
+static fr_status do_project(fr_study *s, const plan_unit *unit, unit_result *result,
+                            fr_error *err) {
+    fr_window *w = NULL;
+    fr_status status =
+        unit->diagnostic ? open_available(s, unit, &w, err) : open_window(s, unit, &w, err);
+    for (int removal = 0; !status && removal < FR_REMOVALS; removal++) {
+        fr_ranking *r = NULL;
+        char prefix[32];
+        (void)snprintf(prefix, sizeof prefix, "%s-", removal_name[removal]);
+        status = rank_once(s, unit, w, removal, &r, err);
+        if (!status && unit->diagnostic) status = note_cells(s, r, prefix, result, err);
+        if (!status && !unit->diagnostic) {
+            const char *mrr = "mrr";
+            fr_metric_value value;
+            status = fr_metrics_compute(r->records, r->count, r->oov, &mrr, 1, &value, err);
+            if (!status) status = note(result, value.value, value.events, err, "%smrr", prefix);
+        }
+        fr_ranking_close(r);
+    }
+    if (unit->diagnostic) fr_window_close(w);
+    return status;
+}
+
+/* Names are "SIZE-PATH-seconds" and so on; the catalog's whole size is that of the facts. */
+static fr_status do_scaling(fr_study *s, const plan_unit *unit, unit_result *result,
+                            fr_error *err) {
+    fr_window *w;
+    fr_scaling_settings settings;
+    fr_scaling_point point[FR_SCALING_MAX];
+    int count;
+    char *spec;
+    TRY(open_window(s, unit, &w, err));
+    TRY(fr_options_defaults(fr_scaling_options, &settings, err));
+    TRY(scorer_spec(s, unit, &spec, err));
+    fr_status status =
+        fr_scaling_run(w, spec, &settings, unit->seed, s->context, point, &count, err);
+    for (int i = 0; !status && i < count; i++) {
+        const fr_scaling_point *p = &point[i];
+        long long size = (long long)p->size;
+        status = note(result, p->seconds, p->events, err, "%lld-%s-seconds", size, p->path);
+        if (!status)
+            status =
+                note(result, (double)p->peak_bytes, p->events, err, "%lld-%s-bytes", size, p->path);
+    }
+    free(spec);
+    return status;
+}
+
+fr_status work_do(fr_study *s, const plan_unit *unit, bool again, unit_result *result,
+                  fr_error *err) {
+    double start = now();
+    fr_status status = FR_OK;
+    switch (unit->kind) {
+    case UNIT_DATA: status = do_data(s, unit, result, err); break;
+    case UNIT_FACTS: status = do_facts(s, unit, result, err); break;
+    case UNIT_MINIMAL: status = do_minimal(s, unit, result, err); break;
+    case UNIT_TRAIN: status = do_train(s, unit, again, result, err); break;
+    case UNIT_RANK: status = do_rank(s, unit, result, err); break;
+    case UNIT_MEMBERSHIP: status = do_membership(s, unit, result, err); break;
+    case UNIT_PROJECT: status = do_project(s, unit, result, err); break;
+    default: status = do_scaling(s, unit, result, err); break;
+    }
+    if (!status) status = note_time(result, "all", now() - start, err);
+    return status;
+}

@@ -1,0 +1,139 @@
+#!/bin/sh
+# study.sh - `study`: the whole grid, killed, shared and continued. Prints TAP.
+#
+# usage: FULLRANK_SOURCE=REPOSITORY study.sh path/to/fullrank
+# shellcheck disable=SC2154 # tap.sh sets scratch, stdout and stderr
+set -u
+. "$FULLRANK_SOURCE/tests/tap.sh"
+fullrank=${1:?usage: study.sh path/to/fullrank}
+case $fullrank in /*) ;; *) fullrank=$PWD/$fullrank ;; esac
+cd "$scratch" || exit 1
+study() { "$fullrank" study "$@"; }
+
+# A study that takes seconds: one drawn stream, one set of the user's own, one that is not there.
+"$fullrank" data synth --preset tiny --seed 3 --events 1500 -o mine >/dev/null 2>&1
+write() { # FILE EPOCHS
+    cat >"$1" <<END
+{"name": "small",
+ "data": {"drawn": {"synth": "tiny", "events": 1500}, "mine": "mine", "lastfm": "lastfm"},
+ "protocol": {"window": 0}, "diagnostic-window": 0, "oracle": true,
+ "baselines": ["recency", "popularity"], "models": ["craft", "craft-r"], "seeds": [7, 17],
+ "gain": ["craft", "craft-r"], "minimal": true, "membership": {"bce": ["craft-r"]},
+ "projection": ["craft-r"], "settings": {"epochs": $2, "dim": 8, "history": 8}}
+END
+}
+write small.json 2
+cp small.json plain.json
+
+# Straight through.
+runs "a study runs" 0 study run small.json -o straight
+has "a missing set is skipped" "$stderr" "lastfm skipped: ./lastfm is not there; \`fullrank data get lastfm -o ./lastfm\`"
+has "the rest is done" "$stderr" "mine/craft-r/bce/17/diagnostic-project"
+has "the main table is shown" "$stdout" "CRAFT-R"
+has "and where the report is" "$stdout" "straight/report.html"
+runs "status" 0 study status straight
+has "says what is done" "$stdout" "0 running, 0 failed, 0 left"
+runs "status as JSON" 0 study status straight --json
+has "has every unit" "$stdout" '"key": "mine/craft/bce/7/rank"'
+before=$(ls -l straight/runs/*/model.safetensors)
+runs "again" 0 study run small.json -o straight
+is "nothing is done twice" "$(ls -l straight/runs/*/model.safetensors)" "$before"
+
+# Killed at twenty random moments, and continued: the same tables, byte for byte.
+seed=$$
+for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    study run small.json -o killed -q >/dev/null 2>&1 &
+    child=$!
+    seed=$(((seed * 1103515245 + 12345) % 2147483648))
+    sleep "0.$(printf %03d $((seed / 65536 % 700)))"
+    kill -9 $child 2>/dev/null
+    wait $child 2>/dev/null
+done
+runs "a killed study goes on" 0 study run small.json -o killed -q
+is "and ends with the same tables" "$(diff -r straight/tables killed/tables 2>&1)" ""
+
+# Two processes share one study.
+study run small.json -o shared >first.log 2>&1 &
+first=$!
+study run small.json -o shared >second.log 2>&1
+wait $first
+units() { sed -n 's/^fullrank: note: \(.*\/[a-z-]*\): [0-9.]* s$/\1/p' "$@"; }
+is "no unit is done twice" "$(units first.log second.log | sort | uniq -d)" ""
+is "every unit is done once" "$(units first.log second.log | wc -l)" \
+    "$(study status shared --json | grep -c '"status": "done"')"
+is "two processes give the same tables" "$(diff -r straight/tables shared/tables 2>&1)" ""
+
+# Tables follow from the ledger alone.
+cp -r straight ledger
+rm -rf ledger/runs ledger/ranks ledger/data ledger/tables ledger/figures ledger/report.html
+runs "report from the ledger alone" 0 study report ledger
+is "gives the same tables" "$(diff -r straight/tables ledger/tables 2>&1)" ""
+
+# What depends on changed inputs is done again, and only that.
+write small.json 1
+runs "with other settings" 0 study run small.json -o straight
+has "models are trained again" "$stderr" "mine/craft/bce/7/train"
+case $stderr in
+*recency/rank*) miss "baselines are left alone" "$stderr" ;;
+*) pass "baselines are left alone" ;;
+esac
+cp plain.json small.json
+rm straight/runs/mine-craft-bce-7-train/model.safetensors
+runs "a model that is gone is trained again when it is needed" 0 study run small.json -o straight
+is "and gives the same tables" "$(diff -r straight/tables killed/tables 2>&1)" ""
+
+# A unit that fails is recorded and stops nothing else.
+sed 's/"popularity"/"popularitee"/' plain.json >wrong.json
+runs "a study with a unit that fails" 1 study run wrong.json -o wrong
+has "says so" "$stderr" "units failed; \`fullrank study status wrong\` says why"
+runs "its status" 0 study status wrong
+has "gives the reason" "$stdout" "failed   drawn/baseline:popularitee/rank: unknown baseline popularitee"
+has "the rest was done" "$stdout" "0 left"
+
+# Documents that are not studies.
+bad() { # NAME TEXT MESSAGE
+    printf '%s\n' "$2" >bad.json
+    runs "$1" 1 study run bad.json -o bad
+    has "$1: the reason" "$stderr" "$3"
+    if [ -e bad ]; then miss "$1: nothing is left behind"; else pass "$1: nothing is left behind"; fi
+}
+bad "no JSON" '{"data": ' 'bad.json:2'
+bad "unknown entry" '{"modles": []}' 'unknown entry "modles", did you mean models'
+bad "no data" '{"models": ["craft"], "seeds": [1]}' '"data" is not as it should be'
+bad "unknown model" '{"data": ["x"], "models": ["kraft"], "seeds": [1]}' 'unknown model kraft, did you mean craft'
+bad "unknown setting" '{"data": ["x"], "settings": {"epoch": 3}}' 'settings: unknown option epoch'
+bad "bad protocol" '{"data": ["x"], "protocol": {"window": -1}}' 'protocol: option window'
+bad "no seeds" '{"data": ["x"], "models": ["craft"]}' '"seeds" is not as it should be'
+bad "gain of one" '{"data": ["x"], "models": ["craft"], "seeds": [1], "gain": ["craft"]}' '"gain" is not as it should be'
+bad "projection of a stranger" '{"data": ["x"], "models": ["craft"], "seeds": [1], "projection": ["craft-r"]}' 'which is not among "models"'
+bad "a set with a path for a name" '{"data": {"../x": "y"}}' 'a data set called "../x"'
+runs "no document" 2 study run -o none
+runs "two documents" 2 study run plain.json --preset demo -o none
+runs "unknown preset" 2 study run --preset papre -o none
+runs "no study there" 1 study status nowhere
+has "says so" "$stderr" "nowhere: no study there"
+mkdir odd
+echo "hello there, this is no database" >odd/study.db
+runs "not a ledger" 1 study run plain.json -o odd
+has "says so" "$stderr" "odd/study.db: file is not a database"
+runs "presets can be printed" 0 study preset paper
+has "as documents" "$stdout" '"diagnostic-window": 131072'
+
+# A full disk: one message, and the study goes on when there is room.
+mkdir full
+if mount -t tmpfs -o size=400k none full 2>/dev/null; then
+    runs "a full disk" 1 study run plain.json -o full/study -q
+    is "gives one message" "$(printf '%s\n' "$stderr" | grep -vc 'skipped:')" 1
+    mount -o remount,size=40m full
+    runs "with room the study goes on" 0 study run plain.json -o full/study -q
+    is "and gives the same tables" "$(diff -r straight/tables full/study/tables 2>&1)" ""
+    mount -o remount,ro full
+    runs "a read-only disk" 1 study run plain.json -o full/study -q
+    has "gives the reason" "$stderr" "readonly"
+    runs "its status can be read" 0 study status full/study
+    umount full
+else
+    skip "a full disk" "no right to mount one"
+fi
+
+finish
