@@ -1,0 +1,395 @@
+/* figures.c - see figures.h. One panel per data set; a model has the same look in all figures. */
+#include "report/figures.h"
+
+#include "report/chart.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- shared ---- */
+
+static bool is_trained(const model_numbers *m) {
+    return m->objective && !strcmp(m->objective, "bce");
+}
+
+/* Panels and their arrays live in `memory`; a figure without panels is not written. */
+typedef struct sheet {
+    arena *memory;
+    chart_panel *panel; /* [data sets] */
+    int count;
+} sheet;
+
+static fr_status sheet_open(sheet *h, const summary *s, arena *memory, fr_error *err) {
+    *h = (sheet){.memory = memory};
+    return TAKE(memory, h->panel, s->datas ? 2 * s->datas : 1, err);
+}
+
+static fr_status sheet_write(const sheet *h, const char *title, const char *path, bool *drawn,
+                             fr_error *err) {
+    *drawn = h->count > 0;
+    if (!h->count) return FR_OK;
+    figure f = {.title = title,
+                .panel_count = h->count,
+                .panels = h->panel,
+                .columns = h->count == 1 ? 1 : 2};
+    return figure_write(&f, path, err);
+}
+
+/* ---- MRR against K ---- */
+
+enum { MOST_POINTS = 48 };
+
+/* 1, 2, 3, 5, 7, 10, 20, ... and N - 1, where sampling is the full catalog. */
+static int k_grid(int64_t most, int64_t *k) {
+    static const int steps[] = {1, 2, 3, 5, 7};
+    int n = 0;
+    for (int64_t decade = 1; decade < most; decade *= 10)
+        for (int i = 0; i < 5 && n < MOST_POINTS - 1; i++)
+            if (steps[i] * decade < most) k[n++] = steps[i] * decade;
+    if (most > 0) k[n++] = most;
+    return n;
+}
+
+/* The smallest catalog of the events of a data set, less one: where all K exist. */
+static int64_t most_negatives(const data_numbers *d) {
+    int64_t most = 0;
+    fr_ranking_facts f = fr_ranking_get(d->model[0].run[0].run->ranking);
+    for (int64_t i = 0; i < f.count; i++)
+        if (f.records[i].covered && (!most || f.records[i].n - 1 < most)) most = f.records[i].n - 1;
+    return most;
+}
+
+/* Mean over seeds of expected-K MRR at every K of the grid. */
+static fr_status curve(const model_numbers *m, const int64_t *k, int n, const fr_context *context,
+                       double *y, fr_error *err) {
+    for (int i = 0; i < n; i++) y[i] = 0;
+    for (int r = 0; r < m->runs; r++) {
+        fr_expected e[MOST_POINTS];
+        fr_ranking_facts f = fr_ranking_get(m->run[r].run->ranking);
+        fr_sampling uniform = {.sampler = "uniform", .oov = f.oov, .k = k, .k_count = n};
+        TRY(fr_expected_compute(f.records, f.count, &uniform, context, e, err));
+        for (int i = 0; i < n; i++) y[i] += e[i].mrr / m->runs;
+    }
+    return FR_OK;
+}
+
+static fr_status expected_figure(const summary *s, arena *memory, const char *path,
+                                 const fr_context *context, bool *drawn, fr_error *err) {
+    sheet h;
+    TRY(sheet_open(&h, s, memory, err));
+    for (int d = 0; d < s->datas; d++) {
+        const data_numbers *set = &s->data[d];
+        int64_t k[MOST_POINTS];
+        int n = k_grid(most_negatives(set), k), series = 0;
+        double *x;
+        chart_series *list;
+        if (!n) continue;
+        TRY(TAKE(memory, x, n, err));
+        TRY(TAKE(memory, list, set->models, err));
+        for (int i = 0; i < n; i++) x[i] = (double)k[i];
+        for (int i = 0; i < set->models; i++) {
+            double *y;
+            if (!is_trained(&set->model[i])) continue;
+            TRY(TAKE(memory, y, n, err));
+            TRY(curve(&set->model[i], k, n, context, y, err));
+            list[series] = (chart_series){set->model[i].label, n, x, y, NULL, NULL, series};
+            series++;
+        }
+        if (!series) continue;
+        h.panel[h.count++] = (chart_panel){.kind = CHART_LINES,
+                                           .title = set->name,
+                                           .x = {.label = "K sampled negatives", .log = true},
+                                           .y = {.label = "expected MRR"},
+                                           .series_count = series,
+                                           .series = list};
+    }
+    return sheet_write(&h, "Expected MRR against K", path, drawn, err);
+}
+
+/* ---- module gain ---- */
+
+static fr_status gain_figure(const summary *s, arena *memory, const char *path,
+                             const fr_context *context, bool *drawn, fr_error *err) {
+    (void)context;
+    sheet h;
+    TRY(sheet_open(&h, s, memory, err));
+    for (int d = 0; d < s->datas; d++) {
+        const data_numbers *set = &s->data[d];
+        if (!set->gain[0]) continue;
+        fr_comparison_facts f = fr_comparison_get(set->gain[0]);
+        int64_t most = most_negatives(set);
+        double *x, *y, *low, *high;
+        chart_series *one;
+        int n = 0;
+        TRY(TAKE(memory, x, f.columns, err));
+        TRY(TAKE(memory, y, f.columns, err));
+        TRY(TAKE(memory, low, f.columns, err));
+        TRY(TAKE(memory, high, f.columns, err));
+        TRY(TAKE(memory, one, 1, err));
+        for (int c = 0; c < f.columns; c++) {
+            int64_t k = f.column[c].k ? f.column[c].k : most;
+            const fr_difference *v = &f.pair[0].difference[c];
+            if (isnan(v->value) || (n && (double)k <= x[n - 1])) continue;
+            x[n] = (double)k;
+            y[n] = v->value;
+            low[n] = v->bootstrap.low;
+            high[n++] = v->bootstrap.high;
+        }
+        *one = (chart_series){"gain", n, x, y, low, high, 0};
+        h.panel[h.count++] = (chart_panel){
+            .kind = CHART_LINES,
+            .title = set->name,
+            .x = {.label = "K sampled negatives; the last point is the full catalog", .log = true},
+            .y = {.label = "gain in MRR"},
+            .series_count = 1,
+            .series = one,
+            .zero_line = true};
+    }
+    return sheet_write(&h, "Module gain against K", path, drawn, err);
+}
+
+/* ---- where positives rank ---- */
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Share of ranked events, over all seeds, with a rank of at most x, at the points of a grid. */
+static fr_status distribution(const model_numbers *m, int n, const double *x, double *y,
+                              fr_error *err) {
+    int64_t count = 0, at = 0;
+    double *rank;
+    for (int r = 0; r < m->runs; r++) count += fr_ranking_get(m->run[r].run->ranking).count;
+    TRY(ALLOCATE(rank, count, err));
+    for (int r = 0; r < m->runs; r++) {
+        fr_ranking_facts f = fr_ranking_get(m->run[r].run->ranking);
+        for (int64_t i = 0; i < f.count; i++)
+            if (f.records[i].covered) rank[at++] = 1 + f.records[i].above + 0.5 * f.records[i].tied;
+    }
+    qsort(rank, (size_t)at, sizeof *rank, by_value);
+    int64_t below = 0;
+    for (int i = 0; i < n; i++) {
+        while (below < at && rank[below] <= x[i]) below++;
+        y[i] = at ? (double)below / (double)at : NAN;
+    }
+    free(rank);
+    return FR_OK;
+}
+
+static fr_status rank_figure(const summary *s, arena *memory, const char *path,
+                             const fr_context *context, bool *drawn, fr_error *err) {
+    (void)context;
+    sheet h;
+    TRY(sheet_open(&h, s, memory, err));
+    for (int d = 0; d < s->datas; d++) {
+        const data_numbers *set = &s->data[d];
+        int64_t k[MOST_POINTS];
+        int n = k_grid(most_negatives(set) + 1, k), series = 0;
+        double *x;
+        chart_series *list;
+        TRY(TAKE(memory, x, n, err));
+        TRY(TAKE(memory, list, set->models, err));
+        for (int i = 0; i < n; i++) x[i] = (double)k[i];
+        for (int i = 0; i < set->models; i++) {
+            double *y;
+            if (!is_trained(&set->model[i])) continue;
+            TRY(TAKE(memory, y, n, err));
+            TRY(distribution(&set->model[i], n, x, y, err));
+            list[series] = (chart_series){set->model[i].label, n, x, y, NULL, NULL, series};
+            series++;
+        }
+        if (!series || !n) continue;
+        h.panel[h.count++] =
+            (chart_panel){.kind = CHART_STEPS,
+                          .title = set->name,
+                          .x = {.label = "rank among all destinations", .log = true},
+                          .y = {.label = "share of events at or above it", .low = 0, .high = 1},
+                          .series_count = series,
+                          .series = list};
+    }
+    return sheet_write(&h, "Where positives rank", path, drawn, err);
+}
+
+/* ---- membership ---- */
+
+static const char *const cell_metric[] = {"repeated-seen", "repeated-unseen", "new-seen",
+                                          "new-unseen"};
+
+static fr_status membership_figure(const summary *s, arena *memory, const char *path,
+                                   const fr_context *context, bool *drawn, fr_error *err) {
+    (void)context;
+    static const char *const rows[] = {"repeated", "new"}, *const columns[] = {"seen", "unseen"};
+    sheet h;
+    results *r = s->results;
+    TRY(sheet_open(&h, s, memory, err));
+    for (int d = 0; d < s->datas; d++) { /* the first trained model that has the table */
+        const char *name = s->data[d].name;
+        for (int i = 0; (i = results_next(r, i, UNIT_MEMBERSHIP, name, NULL, "bce")) >= 0; i++) {
+            const result *u = &r->list.at[i];
+            double *cells;
+            char *title;
+            TRY(TAKE(memory, cells, 4, err));
+            TRY(TAKE(memory, title, 128, err));
+            (void)snprintf(title, 128, "%s, %s", name, summary_label(u->model));
+            for (int c = 0; c < 4; c++)
+                cells[c] =
+                    summary_metric(s, UNIT_MEMBERSHIP, name, u->model, "bce", true, cell_metric[c])
+                        .mean;
+            h.panel[h.count++] = (chart_panel){.kind = CHART_MATRIX,
+                                               .title = title,
+                                               .x = {.label = "negatives"},
+                                               .y = {.label = "positive"},
+                                               .rows = 2,
+                                               .columns = 2,
+                                               .row_heads = rows,
+                                               .column_heads = columns,
+                                               .cells = cells,
+                                               .scale_low = 0,
+                                               .scale_high = 1,
+                                               .decimals = 3};
+            break;
+        }
+    }
+    return sheet_write(&h, "Pair membership", path, drawn, err);
+}
+
+static fr_status projection_figure(const summary *s, arena *memory, const char *path,
+                                   const fr_context *context, bool *drawn, fr_error *err) {
+    (void)context;
+    static const char *const names[] = {"nothing removed", "membership", "random", "shuffled"};
+    static const char *const metric[] = {"base-mrr", "membership-mrr", "random-mrr",
+                                         "shuffled-mrr"};
+    sheet h;
+    results *r = s->results;
+    const char **groups;
+    chart_series *list;
+    double *value[4], *low[4], *high[4];
+    int n = 0;
+    TRY(sheet_open(&h, s, memory, err));
+    TRY(TAKE(memory, groups, s->datas, err));
+    TRY(TAKE(memory, list, 4, err));
+    for (int k = 0; k < 4; k++) {
+        TRY(TAKE(memory, value[k], s->datas, err));
+        TRY(TAKE(memory, low[k], s->datas, err));
+        TRY(TAKE(memory, high[k], s->datas, err));
+    }
+    for (int d = 0; d < s->datas; d++) {
+        int i = results_next(r, 0, UNIT_PROJECT, s->data[d].name, NULL, NULL);
+        if (i < 0) continue;
+        const char *model = r->list.at[i].model;
+        for (int k = 0; k < 4; k++) {
+            mean_sd m =
+                summary_metric(s, UNIT_PROJECT, s->data[d].name, model, NULL, false, metric[k]);
+            double sd = isnan(m.sd) ? 0 : m.sd;
+            value[k][n] = m.mean;
+            low[k][n] = m.mean - sd;
+            high[k][n] = m.mean + sd;
+        }
+        groups[n++] = s->data[d].name;
+    }
+    for (int k = 0; k < 4; k++)
+        list[k] = (chart_series){names[k], n, NULL, value[k], low[k], high[k], k};
+    if (n)
+        h.panel[h.count++] = (chart_panel){.kind = CHART_BARS,
+                                           .y = {.label = "full MRR"},
+                                           .series_count = 4,
+                                           .series = list,
+                                           .group_count = n,
+                                           .groups = groups};
+    return sheet_write(&h, "Taking membership out", path, drawn, err);
+}
+
+/* ---- cost ---- */
+
+/* Reads "SIZE-forward-END" of a scaling unit, ascending; returns how many there are. */
+static int scaling_points(results *r, const result *unit, const char *end, double scale, double *x,
+                          double *y, int most) {
+    static const int steps[] = {1, 2, 5};
+    int n = 0;
+    int facts = results_next(r, 0, UNIT_FACTS, unit->data, NULL, NULL);
+    double all = facts < 0 ? NAN : results_metric(r, &r->list.at[facts], "catalog", NULL);
+    for (int64_t decade = 1; decade <= 1000000; decade *= 10)
+        for (int i = 0; i < 3 && n < most; i++) {
+            char metric[64];
+            (void)snprintf(metric, sizeof metric, "%lld-forward-%s", (long long)(steps[i] * decade),
+                           end);
+            double v = results_metric(r, unit, metric, NULL);
+            if (isnan(v) || (double)(steps[i] * decade) >= all) continue;
+            x[n] = (double)(steps[i] * decade);
+            y[n++] = v * scale;
+        }
+    char metric[64];
+    (void)snprintf(metric, sizeof metric, "%.0f-forward-%s", all, end);
+    double v = results_metric(r, unit, metric, NULL);
+    if (!isnan(v) && n < most) {
+        x[n] = all;
+        y[n++] = v * scale;
+    }
+    return n;
+}
+
+static fr_status scaling_figure(const summary *s, arena *memory, const char *path,
+                                const fr_context *context, bool *drawn, fr_error *err) {
+    (void)context;
+    static const struct {
+        const char *end, *title, *label;
+        double scale;
+    } panels[] = {{"seconds", "time", "ms per event", 1e3}, {"bytes", "memory", "MB", 1e-6}};
+    enum { POINTS = 24 };
+    sheet h;
+    results *r = s->results;
+    TRY(sheet_open(&h, s, memory, err));
+    for (int p = 0; p < 2; p++) {
+        chart_series *list;
+        int n = 0;
+        TRY(TAKE(memory, list, s->datas ? s->datas : 1, err));
+        for (int d = 0; d < s->datas; d++) {
+            int i = results_next(r, 0, UNIT_SCALING, s->data[d].name, NULL, NULL);
+            double *x, *y;
+            if (i < 0) continue;
+            TRY(TAKE(memory, x, POINTS, err));
+            TRY(TAKE(memory, y, POINTS, err));
+            int points =
+                scaling_points(r, &r->list.at[i], panels[p].end, panels[p].scale, x, y, POINTS);
+            list[n] = (chart_series){s->data[d].name, points, x, y, NULL, NULL, n};
+            n++;
+        }
+        if (n)
+            h.panel[h.count++] = (chart_panel){.kind = CHART_LINES,
+                                               .title = panels[p].title,
+                                               .x = {.label = "candidates", .log = true},
+                                               .y = {.label = panels[p].label, .log = !p},
+                                               .series_count = n,
+                                               .series = list};
+    }
+    return sheet_write(&h, "Cost against catalog size", path, drawn, err);
+}
+
+const study_figure study_figures[] = {
+    {"expected",
+     "Expected MRR among K uniformly sampled negatives, mean over seeds; at the right end every "
+     "destination is a candidate. Where lines cross, the order of models depends on K.",
+     expected_figure, false},
+    {"gain",
+     "What a module seems to be worth depends on K: difference in MRR with the 95 % interval of "
+     "the paired bootstrap over time blocks.",
+     gain_figure, false},
+    {"ranks",
+     "Share of test events whose destination ranks at or above a place among all destinations.",
+     rank_figure, false},
+    {"membership",
+     "Expected MRR of repeated and new positives against 20 negatives the source has met (seen) "
+     "or not (unseen).",
+     membership_figure, false},
+    {"projection",
+     "Full MRR after one direction is removed from the vector that enters the scoring head; bars "
+     "are means over seeds, lines one deviation to both sides.",
+     projection_figure, false},
+    {"scaling",
+     "Time per event and largest memory against the number of candidates, plain forward of one "
+     "thread.",
+     scaling_figure, true},
+    {0}};

@@ -1,0 +1,73 @@
+/* report.c - everything a study shows: tables/, costs/, figures/ and report.html (fullrank.h,
+ * chapter 15).
+ *
+ * All of it follows from study.db. What is the same whoever did the work, however often it was
+ * interrupted, is in tables/; measured times are in costs/.
+ */
+#include "base/context.h"
+#include "base/file.h"
+#include "report/figures.h"
+#include "report/tables.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+static fr_status make_folder(const char *directory, const char *name, fr_error *err) {
+    char *path = path_join(directory, name);
+    if (!path) return fail_memory(err, 0);
+    fr_status status = FR_OK;
+    if (mkdir(path, 0777) && errno != EEXIST)
+        status = fail_errno(err, "%s: directory cannot be made", path);
+    free(path);
+    return status;
+}
+
+static fr_status write_table(const summary *s, const study_table *one, const char *directory,
+                             fr_error *err) {
+    static const char *const ends[] = {"txt", "md", "csv", "tex"};
+    table t = {0};
+    fr_status status = FR_OK;
+    one->make(s, &t);
+    for (int i = 0; !status && t.row_count && i < 4; i++) {
+        char path[4096];
+        (void)snprintf(path, sizeof path, "%s/%s/%s.%s", directory,
+                       one->measured ? "costs" : "tables", one->name, ends[i]);
+        status = table_write(&t, path, err);
+    }
+    table_free(&t);
+    return status;
+}
+
+static fr_status write_figure(const summary *s, const study_figure *one, const char *directory,
+                              const fr_context *context, fr_error *err) {
+    static const char *const ends[] = {"svg", "pdf"};
+    arena memory = {0};
+    fr_status status = FR_OK;
+    for (int i = 0; !status && i < 2; i++) {
+        char path[4096];
+        bool drawn;
+        (void)snprintf(path, sizeof path, "%s/figures/%s.%s", directory, one->name, ends[i]);
+        status = one->draw(s, &memory, path, context, &drawn, err);
+    }
+    arena_free(&memory);
+    return status;
+}
+
+fr_status fr_study_report(const char *directory, const fr_context *context, fr_error *err) {
+    results r;
+    summary s = {0};
+    TRY(results_open(&r, directory, err));
+    fr_status status = summary_make(&s, &r, context, err);
+    if (!status) status = make_folder(directory, "tables", err);
+    if (!status) status = make_folder(directory, "costs", err);
+    for (const study_table *t = study_tables; !status && t->name; t++)
+        status = write_table(&s, t, directory, err);
+    if (!status) status = make_folder(directory, "figures", err);
+    for (const study_figure *f = study_figures; !status && f->name; f++)
+        status = write_figure(&s, f, directory, context, err);
+    summary_free(&s);
+    results_close(&r);
+    return status;
+}

@@ -1,0 +1,186 @@
+/* summary.c - see summary.h. */
+#include "report/summary.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *summary_label(const char *model) {
+    static const char *const labels[][2] = {{"craft", "CRAFT"},
+                                            {"craft-r", "CRAFT-R"},
+                                            {"dygformer", "DyGFormer"},
+                                            {"dygformer-lha", "DyGFormer+LHA"},
+                                            {"tgn", "TGN"},
+                                            {"graphmixer", "GraphMixer"}};
+    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++)
+        if (!strcmp(model, labels[i][0])) return labels[i][1];
+    return strncmp(model, "baseline:", 9) ? model : model + 9;
+}
+
+static mean_sd spread(const double *value, int n) {
+    mean_sd out = {.mean = NAN, .sd = NAN, .n = n};
+    double sum = 0, squares = 0;
+    for (int i = 0; i < n; i++) sum += value[i];
+    if (n) out.mean = sum / n;
+    for (int i = 0; i < n; i++) squares += (value[i] - out.mean) * (value[i] - out.mean);
+    if (n > 1) out.sd = sqrt(squares / (n - 1));
+    return out;
+}
+
+static bool same(const char *a, const char *b) { return a && b ? !strcmp(a, b) : a == b; }
+
+const model_numbers *summary_find(const data_numbers *d, const char *model, const char *objective) {
+    for (int i = 0; i < d->models; i++)
+        if (same(d->model[i].name, model) && same(d->model[i].objective, objective))
+            return &d->model[i];
+    return NULL;
+}
+
+mean_sd summary_metric(const summary *s, unit_kind kind, const char *data, const char *model,
+                       const char *objective, bool diagnostic, const char *metric) {
+    double value[MOST_SEEDS];
+    int n = 0;
+    results *r = s->results;
+    for (int i = 0; (i = results_next(r, i, kind, data, model, objective)) >= 0; i++) {
+        double x = results_metric(r, &r->list.at[i], metric, NULL);
+        if (r->list.at[i].diagnostic == diagnostic && !isnan(x) && n < MOST_SEEDS) value[n++] = x;
+    }
+    return spread(value, n);
+}
+
+/* ---- runs ---- */
+
+static fr_status read_run(const summary *s, const result *unit, run_numbers *out,
+                          const fr_context *context, fr_error *err) {
+    static const char *const names[] = {"mrr",      "hits@10", "all-seen",     "all-unseen",
+                                        "coverage", "ties",    "mrr-available"};
+    enum { NAMES = sizeof names / sizeof *names };
+    fr_ranking_facts f = fr_ranking_get(unit->ranking);
+    fr_metric_value m[NAMES];
+    fr_expected expected[MOST_K];
+    fr_sampling uniform = {.sampler = "uniform", .oov = f.oov, .k = s->k, .k_count = s->ks};
+    TRY(fr_metrics_compute(f.records, f.count, f.oov, names, NAMES, m, err));
+    TRY(fr_expected_compute(f.records, f.count, &uniform, context, expected, err));
+    *out = (run_numbers){.run = unit,
+                         .hits10 = m[1].value,
+                         .all_seen = m[2].value,
+                         .all_unseen = m[3].value,
+                         .coverage = m[4].value,
+                         .ties = m[5].value,
+                         .available = m[6].value,
+                         .ranked = m[0].events};
+    for (int i = 0; i < s->ks; i++) out->expected[i] = expected[i].mrr;
+    out->expected[s->ks] = m[0].value;
+    return FR_OK;
+}
+
+static mean_sd over_runs(const model_numbers *m, size_t offset) {
+    double value[MOST_SEEDS];
+    int n = 0;
+    for (int i = 0; i < m->runs && n < MOST_SEEDS; i++) {
+        double x = *(const double *)((const char *)&m->run[i] + offset);
+        if (!isnan(x)) value[n++] = x;
+    }
+    return spread(value, n);
+}
+
+/* All rank units of a data set, those of a model side by side. */
+static fr_status read_data(summary *s, data_numbers *d, const fr_context *context, fr_error *err) {
+    results *r = s->results;
+    run_numbers *run;
+    model_numbers *model;
+    int runs = 0, models = 0, used = 0;
+    for (int i = 0; (i = results_next(r, i, UNIT_RANK, d->name, NULL, NULL)) >= 0; i++) runs++;
+    TRY(TAKE(&s->memory, run, runs, err));
+    TRY(TAKE(&s->memory, model, runs, err));
+    for (int i = 0; (i = results_next(r, i, UNIT_RANK, d->name, NULL, NULL)) >= 0; i++) {
+        const result *u = &r->list.at[i];
+        bool known = false;
+        for (int k = 0; k < models; k++)
+            known |= same(model[k].name, u->model) && same(model[k].objective, u->objective);
+        if (known) continue;
+        model_numbers *m = &model[models++];
+        *m = (model_numbers){.name = u->model,
+                             .label = summary_label(u->model),
+                             .objective = u->objective,
+                             .run = run + used};
+        for (int j = i; (j = results_next(r, j, UNIT_RANK, d->name, u->model, NULL)) >= 0; j++) {
+            if (!same(r->list.at[j].objective, u->objective)) continue;
+            TRY(read_run(s, &r->list.at[j], &run[used++], context, err));
+            m->runs++;
+        }
+        for (int k = 0; k <= s->ks; k++)
+            m->expected[k] =
+                over_runs(m, offsetof(run_numbers, expected) + (size_t)k * sizeof(double));
+        m->hits10 = over_runs(m, offsetof(run_numbers, hits10));
+        m->all_seen = over_runs(m, offsetof(run_numbers, all_seen));
+        m->all_unseen = over_runs(m, offsetof(run_numbers, all_unseen));
+        m->available = over_runs(m, offsetof(run_numbers, available));
+        if (!*d->protocol) d->protocol = fr_ranking_get(u->ranking).protocol;
+    }
+    d->models = models;
+    d->model = model;
+    int facts = results_next(r, 0, UNIT_FACTS, d->name, NULL, NULL);
+    if (facts >= 0) d->facts = &r->list.at[facts];
+    return FR_OK;
+}
+
+/* ---- comparisons ---- */
+
+/* Compares the named models under one objective, all of them if `two` is NULL. */
+static fr_status compare(const summary *s, const data_numbers *d, const char *objective,
+                         const char *const *two, const fr_context *context, fr_comparison **out,
+                         fr_error *err) {
+    fr_compare_run *runs;
+    fr_compare_settings settings;
+    int count = 0, models = 0, most = 0;
+    for (int i = 0; i < d->models; i++) most += d->model[i].runs;
+    TRY(ALLOCATE(runs, most, err));
+    for (int k = 0; k < (two ? 2 : d->models); k++) {
+        const model_numbers *m = two ? summary_find(d, two[k], objective) : &d->model[k];
+        if (!m || !same(m->objective, objective)) continue;
+        models++;
+        for (int i = 0; i < m->runs; i++)
+            runs[count++] = (fr_compare_run){
+                .ranking = m->run[i].run->ranking, .file = m->run[i].run->key, .model = m->label};
+    }
+    fr_status status = fr_options_defaults(fr_compare_options, &settings, err);
+    if (!status && models > 1) {
+        int64_t events = 0; /* a small study is cut into smaller blocks, ten at least */
+        for (int i = 0; i < d->models; i++)
+            if (d->model[i].runs) events = d->model[i].run[0].ranked;
+        if (settings.block > events / 10) settings.block = events >= 10 ? events / 10 : 1;
+        status = fr_compare(runs, count, s->k, s->ks, &settings, 7, context, out, err);
+    }
+    fr_options_free(fr_compare_options, &settings);
+    free(runs);
+    return status;
+}
+
+fr_status summary_make(summary *s, results *r, const fr_context *context, fr_error *err) {
+    const plan *p = &r->plan;
+    *s = (summary){.results = r, .k = p->k, .ks = p->ks < MOST_K ? p->ks : MOST_K};
+    fr_status status = TAKE(&s->memory, s->data, p->datas, err);
+    for (int i = 0; !status && i < p->datas; i++) {
+        data_numbers *d = &s->data[s->datas++];
+        *d = (data_numbers){.name = p->data[i].name, .protocol = ""};
+        status = read_data(s, d, context, err);
+        if (!status) status = compare(s, d, "bce", NULL, context, &d->trained, err);
+        if (!status && p->gain[0])
+            status = compare(s, d, "bce", p->gain, context, &d->gain[0], err);
+        if (!status && p->gain[0])
+            status = compare(s, d, "bpr", p->gain, context, &d->gain[1], err);
+        if (!status && !d->models) s->datas--; /* nothing of it is done */
+    }
+    if (status) summary_free(s);
+    return status;
+}
+
+void summary_free(summary *s) {
+    for (int i = 0; i < s->datas; i++) {
+        fr_comparison_close(s->data[i].trained);
+        for (int k = 0; k < 2; k++) fr_comparison_close(s->data[i].gain[k]);
+    }
+    arena_free(&s->memory);
+    *s = (summary){0};
+}

@@ -1,0 +1,69 @@
+/* summary.h - a study in numbers: what its tables, figures and page show, worked out once.
+ *
+ * Data sets in the order of the plan; in each, models in the order of their first run. A number of
+ * a model is a mean over seeds with its sample deviation. Everything is from the ledger, so equal
+ * ledgers give equal summaries. Lifetime: run.
+ */
+#ifndef FR_REPORT_SUMMARY_H
+#define FR_REPORT_SUMMARY_H
+
+#include "study/results.h"
+
+typedef struct mean_sd {
+    double mean, sd; /* sd NaN with one value, both with none */
+    int n;
+} mean_sd;
+
+enum { MOST_SEEDS = 64, MOST_K = 32 };
+
+/* One rank unit. */
+typedef struct run_numbers {
+    const result *run;
+    double expected[MOST_K + 1]; /* [ks + 1] MRR among K sampled negatives; the last: all */
+    double hits10, all_seen, all_unseen, coverage, ties;
+    double available; /* MRR in the time-available catalog */
+    int64_t ranked;
+} run_numbers;
+
+/* The runs of a model, or of a scorer that is not trained, under one objective. */
+typedef struct model_numbers {
+    const char *name;      /* "craft-r", "baseline:recency" */
+    const char *label;     /* "CRAFT-R", "recency" */
+    const char *objective; /* "bce", "bpr"; NULL = not trained */
+    int runs;
+    const run_numbers *run; /* [runs] by seed as planned */
+    mean_sd expected[MOST_K + 1];
+    mean_sd hits10, all_seen, all_unseen, available;
+} model_numbers;
+
+typedef struct data_numbers {
+    const char *name;
+    const char *protocol; /* of its rank records; "" if there are none */
+    const result *facts;  /* its facts unit; NULL = not done */
+    int models;
+    const model_numbers *model; /* [models] */
+    fr_comparison *trained;     /* of the models trained with bce; NULL = fewer than two */
+    fr_comparison *gain[2];     /* of the two models of the module gain, by objective */
+} data_numbers;
+
+typedef struct summary {
+    results *results;
+    arena memory;
+    int ks; /* that are at most the largest catalog */
+    const int64_t *k;
+    int datas;
+    data_numbers *data; /* [datas] */
+} summary;
+
+fr_status summary_make(summary *s, results *r, const fr_context *context, fr_error *err);
+void summary_free(summary *s);
+
+/* Mean over the units of a kind that fit, of one of their metrics. */
+mean_sd summary_metric(const summary *s, unit_kind kind, const char *data, const char *model,
+                       const char *objective, bool diagnostic, const char *metric);
+/* "CRAFT-R" for "craft-r", "recency" for "baseline:recency". */
+const char *summary_label(const char *model);
+/* The model of a data set; NULL if it has none such. */
+const model_numbers *summary_find(const data_numbers *d, const char *model, const char *objective);
+
+#endif

@@ -1,0 +1,685 @@
+/* tables.c - see tables.h. One function per table of the paper; where the paper has the cell, it
+ * stands beside ours with the difference (PROTOCOL 11, 13). */
+#include "report/tables.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { DIGITS = 4 };
+
+/* ---- shared ---- */
+
+/* Begins a table whose caption ends with the protocol of every data set in it. */
+static void start(const summary *s, table *t, const char *title, const char *caption) {
+    text_buffer text = {0};
+    text_put(&text, caption);
+    for (int i = 0; i < s->datas; i++)
+        if (*s->data[i].protocol)
+            text_print(&text, " Protocol of %s: %s.", s->data[i].name, s->data[i].protocol);
+    table_start(t, title, text.failed ? caption : text.at);
+    text_free(&text);
+}
+
+/* Three columns under one head: ours, the paper's, the difference. */
+static void beside_columns(table *t, const char *group) {
+    table_column(t, group, "ours", TABLE_RIGHT);
+    table_column(t, group, "paper", TABLE_RIGHT);
+    table_column(t, group, "diff.", TABLE_RIGHT);
+}
+
+static void beside(table *t, cell ours, cell paper, int digits) {
+    table_put(t, ours);
+    table_put(t, paper);
+    table_put(t, cell_difference(ours.value - paper.value, digits));
+}
+
+static cell mean_cell(mean_sd m, int digits) { return cell_mean(m.mean, m.sd, digits); }
+
+/* The paper's mean and deviation of a model under "expected20" or "full". */
+static cell paper_main(const char *data, const char *model, const char *column) {
+    return cell_mean(published("main_result", data, model, column, "mean", NULL),
+                     published("main_result", data, model, column, "sd", NULL), DIGITS);
+}
+
+static int place_of_k(const summary *s, int64_t k) {
+    for (int i = 0; i < s->ks; i++)
+        if (s->k[i] == k) return i;
+    return -1;
+}
+
+static void k_head(int64_t k, char out[32]) { (void)snprintf(out, 32, "K = %lld", (long long)k); }
+
+static mean_sd at_k(const summary *s, const model_numbers *m, int64_t k) {
+    int place = k ? place_of_k(s, k) : s->ks;
+    return place < 0 ? (mean_sd){NAN, NAN, 0} : m->expected[place];
+}
+
+/* Trained with the main objective, or not trained at all. */
+static bool is_main(const model_numbers *m) {
+    return !m->objective || !strcmp(m->objective, "bce");
+}
+
+/* Marks the best of the rows a data set got. */
+static void mark(table *t, int first, const int *columns, int count) {
+    for (int i = 0; i < count; i++)
+        table_mark_best(t, columns[i], first, t->row_count - first, true);
+}
+
+/* ---- ranking ---- */
+
+static void main_table(const summary *s, table *t) {
+    static const int judged[] = {1, 4, 7, 8, 9};
+    start(s, t, "Main result",
+          "MRR among 20 uniformly sampled negatives in expectation, and over every destination of "
+          "the catalog; mean and sample deviation over seeds. Best bold, second underlined, per "
+          "data set, the oracle apart.");
+    table_column(t, NULL, "model", TABLE_LEFT);
+    beside_columns(t, "expected-20 MRR");
+    beside_columns(t, "full MRR");
+    table_column(t, NULL, "hits@10", TABLE_RIGHT);
+    table_column(t, NULL, "all-seen", TABLE_RIGHT);
+    table_column(t, NULL, "all-unseen", TABLE_RIGHT);
+    for (int d = 0; d < s->datas; d++) {
+        const data_numbers *set = &s->data[d];
+        const char *group = set->name;
+        int first = t->row_count;
+        for (int oracle = 1; oracle >= 0; oracle--) {
+            if (!oracle) first = t->row_count;
+            for (int i = 0; i < set->models; i++) {
+                const model_numbers *m = &set->model[i];
+                if (!is_main(m) || (!strcmp(m->name, "oracle")) != oracle) continue;
+                table_row(t, group);
+                group = NULL;
+                table_put(t, cell_text(m->label));
+                beside(t, mean_cell(at_k(s, m, 20), DIGITS),
+                       paper_main(set->name, m->name, "expected20"), DIGITS);
+                beside(t, mean_cell(at_k(s, m, 0), DIGITS), paper_main(set->name, m->name, "full"),
+                       DIGITS);
+                table_put(t, mean_cell(m->hits10, DIGITS));
+                table_put(t, mean_cell(m->all_seen, DIGITS));
+                table_put(t, mean_cell(m->all_unseen, DIGITS));
+            }
+        }
+        mark(t, first, judged, 5);
+    }
+    table_note(t, "all-seen: repeated positives among the destinations the source has met; "
+                  "all-unseen: new positives among the others.");
+}
+
+static void expected_table(const summary *s, table *t) {
+    start(s, t, "MRR against the number of sampled negatives",
+          "Exact expectation under uniform negatives without replacement, K of them, and the full "
+          "catalog; mean and sample deviation over seeds.");
+    table_column(t, NULL, "model", TABLE_LEFT);
+    for (int k = 0; k < s->ks; k++) {
+        char head[32];
+        k_head(s->k[k], head);
+        table_column(t, NULL, head, TABLE_RIGHT);
+    }
+    table_column(t, NULL, "full", TABLE_RIGHT);
+    for (int d = 0; d < s->datas; d++) {
+        const data_numbers *set = &s->data[d];
+        const char *group = set->name;
+        int first = t->row_count;
+        for (int i = 0; i < set->models; i++) {
+            const model_numbers *m = &set->model[i];
+            if (!is_main(m) || !strcmp(m->name, "oracle")) continue;
+            table_row(t, group);
+            group = NULL;
+            table_put(t, cell_text(m->label));
+            for (int k = 0; k <= s->ks; k++) table_put(t, mean_cell(m->expected[k], DIGITS));
+        }
+        for (int k = 0; k <= s->ks; k++)
+            table_mark_best(t, k + 1, first, t->row_count - first, true);
+    }
+}
+
+static void kendall_table(const summary *s, table *t) {
+    start(s, t, "Agreement of model orders",
+          "Kendall's tau between the order of the trained models under expected-K and under the "
+          "full catalog, means over seeds.");
+    table_column(t, NULL, "data", TABLE_LEFT);
+    for (int k = 0; k < s->ks; k++) {
+        char head[32];
+        k_head(s->k[k], head);
+        table_column(t, head, "ours", TABLE_RIGHT);
+        table_column(t, head, "paper", TABLE_RIGHT);
+    }
+    for (int d = 0; d < s->datas; d++) {
+        if (!s->data[d].trained) continue;
+        fr_comparison_facts f = fr_comparison_get(s->data[d].trained);
+        table_row(t, NULL);
+        table_put(t, cell_text(s->data[d].name));
+        for (int k = 0; k < s->ks; k++) {
+            char key[32];
+            (void)snprintf(key, sizeof key, "%lld", (long long)s->k[k]);
+            table_put(t, cell_number(f.column[k].tau, 3));
+            table_put(t, cell_number(published("kendall_tau", s->data[d].name, key, NULL), 3));
+        }
+    }
+}
+
+/* ---- the module gain ---- */
+
+/* The gain is the second model's MRR less the first's; column `k` (ks = full). */
+static const fr_difference *gain_at(const data_numbers *d, int objective, int k) {
+    if (!d->gain[objective]) return NULL;
+    fr_comparison_facts f = fr_comparison_get(d->gain[objective]);
+    return f.pairs ? &f.pair[0].difference[k] : NULL;
+}
+
+static bool paper_gain(const summary *s) {
+    const char *const *gain = s->results->plan.gain;
+    return gain[0] && !strcmp(gain[0], "craft") && !strcmp(gain[1], "craft-r");
+}
+
+static void gain_title(const summary *s, const char *format, char *out, size_t size) {
+    const char *const *gain = s->results->plan.gain;
+    (void)snprintf(out, size, format, gain[0] ? summary_label(gain[1]) : "",
+                   gain[0] ? summary_label(gain[0]) : "");
+}
+
+static void gain_table(const summary *s, table *t) {
+    char caption[256];
+    gain_title(s,
+               "MRR of %s less MRR of %s, means over seeds, among K sampled negatives and in "
+               "the full catalog.",
+               caption, sizeof caption);
+    start(s, t, "Module gain", caption);
+    table_column(t, NULL, "", TABLE_LEFT);
+    for (int k = 0; k < s->ks; k++) {
+        char head[32];
+        k_head(s->k[k], head);
+        table_column(t, NULL, head, TABLE_RIGHT);
+    }
+    table_column(t, NULL, "full", TABLE_RIGHT);
+    for (int d = 0; d < s->datas; d++) {
+        const char *name = s->data[d].name;
+        if (!gain_at(&s->data[d], 0, 0)) continue;
+        table_row(t, name);
+        table_put(t, cell_text("ours"));
+        for (int k = 0; k <= s->ks; k++)
+            table_put(t, cell_difference(gain_at(&s->data[d], 0, k)->value, DIGITS));
+        if (!paper_gain(s) || isnan(published("module_gain_craft_r", name, "full", NULL))) continue;
+        table_row(t, NULL);
+        table_put(t, cell_text("paper"));
+        for (int k = 0; k <= s->ks; k++) {
+            char key[32] = "full";
+            if (k < s->ks) (void)snprintf(key, sizeof key, "%lld", (long long)s->k[k]);
+            table_put(t,
+                      cell_difference(published("module_gain_craft_r", name, key, NULL), DIGITS));
+        }
+    }
+}
+
+static cell paper_interval(const char *data, const char *column, const char *kind) {
+    return cell_interval(published("difference_intervals", data, column, kind, "0", NULL),
+                         published("difference_intervals", data, column, kind, "1", NULL), DIGITS);
+}
+
+static void interval_table(const summary *s, table *t) {
+    char caption[256];
+    gain_title(s,
+               "MRR of %s less MRR of %s with 95 %% intervals: Student's t over seeds, and the "
+               "paired bootstrap over blocks of consecutive test events.",
+               caption, sizeof caption);
+    start(s, t, "Is the gain real?", caption);
+    table_column(t, NULL, "protocol", TABLE_LEFT);
+    table_column(t, "ours", "difference", TABLE_RIGHT);
+    table_column(t, "ours", "over seeds", TABLE_RIGHT);
+    table_column(t, "ours", "over time blocks", TABLE_RIGHT);
+    table_column(t, "paper", "difference", TABLE_RIGHT);
+    table_column(t, "paper", "over seeds", TABLE_RIGHT);
+    table_column(t, "paper", "over time blocks", TABLE_RIGHT);
+    bool one_seed = false;
+    for (int d = 0; d < s->datas; d++) {
+        const char *group = s->data[d].name, *name = group;
+        for (int full = 0; full < 2; full++) {
+            int k = full ? s->ks : place_of_k(s, 20);
+            const fr_difference *ours = k < 0 ? NULL : gain_at(&s->data[d], 0, k);
+            if (!ours) continue;
+            const char *column = full ? "full" : "expected20";
+            table_row(t, group);
+            group = NULL;
+            table_put(t, cell_text(full ? "full" : "expected-20"));
+            table_put(t, cell_difference(ours->value, DIGITS));
+            table_put(t, cell_interval(ours->seed_t.low, ours->seed_t.high, DIGITS));
+            table_put(t, cell_interval(ours->bootstrap.low, ours->bootstrap.high, DIGITS));
+            one_seed |= isnan(ours->seed_t.low);
+            if (!paper_gain(s)) continue;
+            table_put(t,
+                      cell_difference(published("difference_intervals", name, column, "diff", NULL),
+                                      DIGITS));
+            table_put(t, paper_interval(name, column, "seed_t"));
+            table_put(t, paper_interval(name, column, "block_bootstrap"));
+        }
+    }
+    if (one_seed) table_note(t, "An interval over seeds needs at least two seeds.");
+}
+
+static void objective_table(const summary *s, table *t) {
+    static const char *const objectives[] = {"bce", "bpr"};
+    char caption[256];
+    gain_title(s, "MRR of %s less MRR of %s under two training objectives.", caption,
+               sizeof caption);
+    bool any = false;
+    for (int d = 0; d < s->datas; d++) any |= gain_at(&s->data[d], 1, 0) != NULL;
+    start(s, t, "Gain by objective", caption);
+    table_column(t, NULL, "objective", TABLE_LEFT);
+    beside_columns(t, "expected-20");
+    beside_columns(t, "full");
+    int k20 = place_of_k(s, 20);
+    for (int d = 0; any && d < s->datas; d++) {
+        const char *group = s->data[d].name, *name = group;
+        for (int o = 0; o < 2; o++) {
+            if (!gain_at(&s->data[d], o, 0)) continue;
+            double sampled = k20 < 0 ? NAN : gain_at(&s->data[d], o, k20)->value;
+            table_row(t, group);
+            group = NULL;
+            table_put(t, cell_text(objectives[o]));
+            bool theirs = paper_gain(s);
+            beside(t, cell_difference(sampled, DIGITS),
+                   cell_difference(
+                       theirs ? published("objective_gain", name, objectives[o], "expected20", NULL)
+                              : NAN,
+                       DIGITS),
+                   DIGITS);
+            beside(
+                t, cell_difference(gain_at(&s->data[d], o, s->ks)->value, DIGITS),
+                cell_difference(
+                    theirs ? published("objective_gain", name, objectives[o], "full", NULL) : NAN,
+                    DIGITS),
+                DIGITS);
+        }
+    }
+}
+
+/* ---- diagnostics ---- */
+
+static const char *const cells[] = {"repeated-seen", "repeated-unseen", "new-seen", "new-unseen"};
+
+/* The paper's four cells are in two places, and only those of CRAFT-R. */
+static double paper_cell(const char *data, const char *model, const char *objective, int which) {
+    if (strcmp(model, "craft-r") || !objective) return NAN;
+    if (which == 1)
+        return published("craft_r_separation", data, objective, "repeated_unseen", NULL);
+    if (which == 2) return published("craft_r_separation", data, objective, "new_seen", NULL);
+    if (strcmp(objective, "bce")) return NAN;
+    return published("craft_r_diagonal_20", data, which ? "new_unseen" : "repeated_seen", NULL);
+}
+
+static void membership_table(const summary *s, table *t) {
+    static const char *const heads[] = {"repeated-seen", "repeated-unseen", "new-seen",
+                                        "new-unseen"};
+    start(s, t, "Pair membership, 20 negatives",
+          "Expected MRR of repeated and new positives against 20 negatives the source has met "
+          "(seen) or not (unseen), among all destinations that occurred before the event, on the "
+          "diagnostic window. Chance is .174; 1/21 = .0476 is the worst there is.");
+    table_column(t, NULL, "model", TABLE_LEFT);
+    table_column(t, NULL, "objective", TABLE_LEFT);
+    for (int c = 0; c < 4; c++) {
+        table_column(t, heads[c], "ours", TABLE_RIGHT);
+        table_column(t, heads[c], "paper", TABLE_RIGHT);
+    }
+    table_column(t, NULL, "events", TABLE_RIGHT);
+    results *r = s->results;
+    for (int d = 0; d < s->datas; d++) {
+        const char *name = s->data[d].name, *group = name;
+        for (int i = 0; (i = results_next(r, i, UNIT_MEMBERSHIP, name, NULL, NULL)) >= 0; i++) {
+            const result *u = &r->list.at[i];
+            bool first = true; /* one row for all seeds */
+            for (int j = 0; j < i; j++) {
+                const result *v = &r->list.at[j];
+                first &= v->kind != UNIT_MEMBERSHIP || strcmp(v->data, name) ||
+                         strcmp(v->model, u->model) ||
+                         strcmp(v->objective ? v->objective : "", u->objective ? u->objective : "");
+            }
+            if (!first) continue;
+            table_row(t, group);
+            group = NULL;
+            table_put(t, cell_text(summary_label(u->model)));
+            table_put(t, u->objective ? cell_text(u->objective) : cell_empty());
+            for (int c = 0; c < 4; c++) {
+                table_put(t, mean_cell(summary_metric(s, UNIT_MEMBERSHIP, name, u->model,
+                                                      u->objective, true, cells[c]),
+                                       DIGITS));
+                table_put(t, cell_number(paper_cell(name, u->model, u->objective, c), 3));
+            }
+            table_put(t, cell_integer((int64_t)results_metric(r, u, "eligible", NULL)));
+        }
+    }
+}
+
+static void exhaustive_table(const summary *s, table *t) {
+    start(s, t, "Exhaustive diagonal",
+          "All-seen: repeated positives among all catalog destinations the source has met. "
+          "All-unseen: new positives among all it has not met. Ranking window; other quantities "
+          "than the cells with 20 negatives.");
+    table_column(t, NULL, "model", TABLE_LEFT);
+    beside_columns(t, "all-seen");
+    beside_columns(t, "all-unseen");
+    for (int d = 0; d < s->datas; d++) {
+        const data_numbers *set = &s->data[d];
+        const char *group = set->name;
+        for (int i = 0; i < set->models; i++) {
+            const model_numbers *m = &set->model[i];
+            if (!is_main(m)) continue;
+            table_row(t, group);
+            group = NULL;
+            table_put(t, cell_text(m->label));
+            beside(
+                t, mean_cell(m->all_seen, DIGITS),
+                cell_number(published("exhaustive_diagonal", set->name, m->name, "all_seen", NULL),
+                            DIGITS),
+                DIGITS);
+            beside(t, mean_cell(m->all_unseen, DIGITS),
+                   cell_number(
+                       published("exhaustive_diagonal", set->name, m->name, "all_unseen", NULL),
+                       DIGITS),
+                   DIGITS);
+        }
+    }
+}
+
+static const char *const removals[] = {"base", "membership", "random", "shuffled"};
+
+/* Calls `row` for every model of every data set that has project units on one of the windows. */
+static void each_projected(const summary *s, table *t, bool diagnostic,
+                           void (*row)(const summary *s, table *t, const result *unit,
+                                       const char *group)) {
+    results *r = s->results;
+    for (int d = 0; d < s->datas; d++) {
+        const char *name = s->data[d].name, *group = name, *last = NULL;
+        for (int i = 0; (i = results_next(r, i, UNIT_PROJECT, name, NULL, NULL)) >= 0; i++) {
+            const result *u = &r->list.at[i];
+            if (u->diagnostic != diagnostic || (last && !strcmp(last, u->model))) continue;
+            bool first = true;
+            for (int j = results_next(r, 0, UNIT_PROJECT, name, u->model, NULL); j >= 0 && j < i;
+                 j = results_next(r, j + 1, UNIT_PROJECT, name, u->model, NULL))
+                first &= r->list.at[j].diagnostic != diagnostic;
+            if (!first) continue;
+            row(s, t, u, group);
+            group = NULL;
+            last = u->model;
+        }
+    }
+}
+
+static void projection_row(const summary *s, table *t, const result *u, const char *group) {
+    table_row(t, group);
+    table_put(t, cell_text(summary_label(u->model)));
+    for (int k = 0; k < 4; k++) {
+        char metric[64];
+        (void)snprintf(metric, sizeof metric, "%s-mrr", removals[k]);
+        table_put(t,
+                  mean_cell(summary_metric(s, UNIT_PROJECT, u->data, u->model, NULL, false, metric),
+                            DIGITS));
+        table_put(t, cell_number(strcmp(u->model, "craft-r")
+                                     ? NAN
+                                     : published("projection_full_mrr", u->data, removals[k], NULL),
+                                 DIGITS));
+    }
+}
+
+static void projection_table(const summary *s, table *t) {
+    static const char *const heads[] = {"nothing", "membership direction", "random direction",
+                                        "shuffled labels"};
+    start(s, t, "Taking membership out of the representation",
+          "Full MRR after one direction is removed from the vector that enters the scoring head: "
+          "the one in which training pairs that have met differ from others, and two controls.");
+    table_column(t, NULL, "model", TABLE_LEFT);
+    for (int k = 0; k < 4; k++) {
+        table_column(t, heads[k], "ours", TABLE_RIGHT);
+        table_column(t, heads[k], "paper", TABLE_RIGHT);
+    }
+    each_projected(s, t, false, projection_row);
+}
+
+static void projection_cells_row(const summary *s, table *t, const result *u, const char *group) {
+    for (int k = 0; k < 4; k++) {
+        table_row(t, k ? NULL : group);
+        table_put(t, cell_text(summary_label(u->model)));
+        table_put(t, cell_text(k ? removals[k] : "nothing"));
+        for (int c = 0; c < 4; c++) {
+            char metric[64];
+            (void)snprintf(metric, sizeof metric, "%s-%s", removals[k], cells[c]);
+            table_put(
+                t, mean_cell(summary_metric(s, UNIT_PROJECT, u->data, u->model, NULL, true, metric),
+                             DIGITS));
+            if (c != 1 && c != 2) continue;
+            const char *key = c == 1 ? "repeated_unseen" : "new_seen";
+            double paper = NAN;
+            if (k < 2 && !strcmp(u->model, "craft-r"))
+                paper = published("projection_cells_craft_r", u->data, key, k ? "1" : "0", NULL);
+            table_put(t, cell_number(paper, 3));
+        }
+    }
+}
+
+static void projection_cells_table(const summary *s, table *t) {
+    start(s, t, "Pair membership without the membership direction",
+          "The four cells with 20 negatives, on the diagnostic window, after one direction is "
+          "removed from the vector that enters the scoring head.");
+    table_column(t, NULL, "model", TABLE_LEFT);
+    table_column(t, NULL, "removed", TABLE_LEFT);
+    table_column(t, NULL, "repeated-seen", TABLE_RIGHT);
+    table_column(t, "repeated-unseen", "ours", TABLE_RIGHT);
+    table_column(t, "repeated-unseen", "paper", TABLE_RIGHT);
+    table_column(t, "new-seen", "ours", TABLE_RIGHT);
+    table_column(t, "new-seen", "paper", TABLE_RIGHT);
+    table_column(t, NULL, "new-unseen", TABLE_RIGHT);
+    each_projected(s, t, true, projection_cells_row);
+}
+
+static void minimal_table(const summary *s, table *t) {
+    static const struct {
+        const char *head, *metric, *paper;
+        int digits;
+    } columns[] = {{"events", "eligible", "events", 0},
+                   {"p1", "p1", "p1", 4},
+                   {"q1", "q1", "q1_random", 4},
+                   {"beta*", "beta-star", "beta_star", 4},
+                   {"beta, random", "beta-random", "beta_random", 4},
+                   {"beta, history", "beta-history", "beta_history", 4}};
+    start(s, t, "Minimal membership scorer",
+          "s = b0 + beta M on events whose source has met at least 20 other destinations, on the "
+          "diagnostic window: share of repeated positives p1, of seen negatives q1, the best "
+          "beta* = logit(p1) - logit(q1), and beta learned with random and with source-history "
+          "negatives (there the best is minus infinity, and the penalty sets the value).");
+    table_column(t, NULL, "data", TABLE_LEFT);
+    for (int c = 0; c < 6; c++) {
+        table_column(t, columns[c].head, "ours", TABLE_RIGHT);
+        table_column(t, columns[c].head, "paper", TABLE_RIGHT);
+    }
+    results *r = s->results;
+    for (int d = 0; d < s->datas; d++) {
+        int i = results_next(r, 0, UNIT_MINIMAL, s->data[d].name, NULL, NULL);
+        if (i < 0) continue;
+        table_row(t, NULL);
+        table_put(t, cell_text(s->data[d].name));
+        for (int c = 0; c < 6; c++) {
+            table_put(t, cell_number(results_metric(r, &r->list.at[i], columns[c].metric, NULL),
+                                     columns[c].digits));
+            table_put(
+                t, cell_number(published("minimal_scorer", s->data[d].name, columns[c].paper, NULL),
+                               columns[c].digits ? 3 : 0));
+        }
+    }
+}
+
+static void available_table(const summary *s, table *t) {
+    start(
+        s, t, "Time-available catalog",
+        "MRR among all destinations that occurred before the event, beside the fixed catalog. "
+        "The events are those whose positive is in the catalog, so the two differ in events too.");
+    table_column(t, NULL, "model", TABLE_LEFT);
+    table_column(t, NULL, "fixed", TABLE_RIGHT);
+    table_column(t, NULL, "time-available", TABLE_RIGHT);
+    table_column(t, NULL, "difference", TABLE_RIGHT);
+    for (int d = 0; d < s->datas; d++) {
+        const data_numbers *set = &s->data[d];
+        const char *group = set->name;
+        for (int i = 0; i < set->models; i++) {
+            const model_numbers *m = &set->model[i];
+            if (!is_main(m)) continue;
+            table_row(t, group);
+            group = NULL;
+            table_put(t, cell_text(m->label));
+            table_put(t, mean_cell(at_k(s, m, 0), DIGITS));
+            table_put(t, mean_cell(m->available, DIGITS));
+            table_put(t, cell_difference(m->available.mean - at_k(s, m, 0).mean, DIGITS));
+        }
+        double low = published("time_available_mrr_difference", set->name, "0", NULL),
+               high = published("time_available_mrr_difference", set->name, "1", NULL);
+        if (!isnan(low)) {
+            char note[160];
+            (void)snprintf(note, sizeof note,
+                           "%s: the paper reports differences from %.4f to %.4f in size.",
+                           set->name, low, high);
+            table_note(t, note);
+        }
+    }
+}
+
+static void settings_table(const summary *s, table *t) {
+    static const struct {
+        const char *head, *metric;
+    } columns[] = {{"events", "events"},
+                   {"sources", "sources"},
+                   {"destinations", "destinations"},
+                   {"features", "feature-width"},
+                   {"window", "window"},
+                   {"train", "train"},
+                   {"test", "test"},
+                   {"catalog", "catalog"},
+                   {"covered", "covered"},
+                   {"repeated", "repeated"},
+                   {"new", "new"},
+                   {"tied times", "tied-times"}};
+    enum { COLUMNS = sizeof columns / sizeof *columns };
+    start(s, t, "Settings and coverage",
+          "What each data set looks like under the protocol: sizes, the catalog, and the test "
+          "events whose destination is in it.");
+    table_column(t, NULL, "data", TABLE_LEFT);
+    for (int c = 0; c < COLUMNS; c++) table_column(t, NULL, columns[c].head, TABLE_RIGHT);
+    table_column(t, "coverage", "ours", TABLE_RIGHT);
+    table_column(t, "coverage", "paper", TABLE_RIGHT);
+    results *r = s->results;
+    for (int d = 0; d < s->datas; d++) {
+        const result *u = s->data[d].facts;
+        if (!u) continue;
+        table_row(t, NULL);
+        table_put(t, cell_text(s->data[d].name));
+        for (int c = 0; c < COLUMNS; c++)
+            table_put(t, cell_integer((int64_t)results_metric(r, u, columns[c].metric, NULL)));
+        table_put(t, cell_number(results_metric(r, u, "covered", NULL) /
+                                     results_metric(r, u, "test", NULL),
+                                 3));
+        table_put(t, cell_number(published("settings", "coverage", s->data[d].name, NULL), 3));
+    }
+    char *options = json_dumps(json_object_get(r->plan.source, "settings"), JSON_COMPACT);
+    text_buffer note = {0};
+    text_print(&note, "Training options other than the defaults: %s.", options ? options : "none");
+    if (!note.failed) table_note(t, note.at);
+    text_free(&note);
+    free(options);
+}
+
+/* ---- cost ---- */
+
+static void scaling_table(const summary *s, table *t) {
+    static const int64_t sizes[] = {20,    50,    100,   200,    500,    1000,   2000,   5000,
+                                    10000, 20000, 50000, 100000, 200000, 500000, 1000000};
+    start(s, t, "Cost against catalog size",
+          "Milliseconds per event of one thread, scoring and ranking, over 128 test events, and "
+          "the largest memory of the process meanwhile. forward: the plain forward asked for these "
+          "candidates alone; fast: the path that scores every destination.");
+    table_column(t, NULL, "model", TABLE_LEFT);
+    table_column(t, NULL, "candidates", TABLE_RIGHT);
+    table_column(t, NULL, "path", TABLE_LEFT);
+    table_column(t, NULL, "ms per event", TABLE_RIGHT);
+    table_column(t, NULL, "MB", TABLE_RIGHT);
+    results *r = s->results;
+    for (int d = 0; d < s->datas; d++) {
+        const char *group = s->data[d].name, *name = group;
+        for (int i = 0; (i = results_next(r, i, UNIT_SCALING, name, NULL, NULL)) >= 0; i++) {
+            const result *u = &r->list.at[i];
+            double all =
+                s->data[d].facts ? results_metric(r, s->data[d].facts, "catalog", NULL) : 0;
+            for (size_t k = 0; k <= sizeof sizes / sizeof *sizes; k++)
+                for (int path = 0; path < 2; path++) {
+                    bool last = k == sizeof sizes / sizeof *sizes;
+                    int64_t size = last ? (int64_t)all : sizes[k];
+                    if (!last && sizes[k] >= (int64_t)all) continue;
+                    char metric[64];
+                    const char *way = path ? "fast" : "forward";
+                    (void)snprintf(metric, sizeof metric, "%lld-%s-seconds", (long long)size, way);
+                    double seconds = results_metric(r, u, metric, NULL);
+                    (void)snprintf(metric, sizeof metric, "%lld-%s-bytes", (long long)size, way);
+                    if (isnan(seconds)) continue;
+                    table_row(t, group);
+                    group = NULL;
+                    table_put(t, cell_text(summary_label(u->model)));
+                    table_put(t, cell_integer(size));
+                    table_put(t, cell_text(way));
+                    table_put(t, cell_number(1e3 * seconds, 3));
+                    table_put(t, cell_number(1e-6 * results_metric(r, u, metric, NULL), 1));
+                }
+        }
+    }
+    table_note(t, "The paper measured CRAFT on a GPU: 0.13 to 0.14 ms at 20 candidates, 4.94 to "
+                  "5.69 ms at 822 to 991.");
+}
+
+static void timing_table(const summary *s, table *t) {
+    start(s, t, "Time", "Seconds per unit of work, means over seeds.");
+    table_column(t, NULL, "model", TABLE_LEFT);
+    table_column(t, NULL, "objective", TABLE_LEFT);
+    table_column(t, NULL, "training", TABLE_RIGHT);
+    table_column(t, NULL, "ranking", TABLE_RIGHT);
+    table_column(t, NULL, "ms per ranked event", TABLE_RIGHT);
+    results *r = s->results;
+    for (int d = 0; d < s->datas; d++) {
+        const data_numbers *set = &s->data[d];
+        const char *group = set->name;
+        for (int i = 0; i < set->models; i++) {
+            const model_numbers *m = &set->model[i];
+            double train = 0, rank = 0;
+            int trained = 0;
+            for (int k = 0; k < m->runs; k++)
+                rank += results_seconds(r, m->run[k].run, "rank") / m->runs;
+            for (int j = 0; m->objective && (j = results_next(r, j, UNIT_TRAIN, set->name, m->name,
+                                                              m->objective)) >= 0;
+                 j++) {
+                if (r->list.at[j].diagnostic) continue;
+                train += results_seconds(r, &r->list.at[j], "epochs");
+                trained++;
+            }
+            table_row(t, group);
+            group = NULL;
+            table_put(t, cell_text(m->label));
+            table_put(t, m->objective ? cell_text(m->objective) : cell_empty());
+            table_put(t, cell_number(trained ? train / trained : NAN, 1));
+            table_put(t, cell_number(rank, 2));
+            table_put(t, cell_number(1e3 * rank / (double)m->run[0].ranked, 3));
+        }
+    }
+}
+
+const study_table study_tables[] = {{"main", main_table, false},
+                                    {"expected", expected_table, false},
+                                    {"kendall", kendall_table, false},
+                                    {"gain", gain_table, false},
+                                    {"intervals", interval_table, false},
+                                    {"objective", objective_table, false},
+                                    {"membership", membership_table, false},
+                                    {"exhaustive", exhaustive_table, false},
+                                    {"projection", projection_table, false},
+                                    {"projection-cells", projection_cells_table, false},
+                                    {"minimal", minimal_table, false},
+                                    {"time-available", available_table, false},
+                                    {"settings", settings_table, false},
+                                    {"scaling", scaling_table, true},
+                                    {"timing", timing_table, true},
+                                    {0}};
