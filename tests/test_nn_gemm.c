@@ -76,6 +76,55 @@ static void check(int form, int m, int n, int k, int more_a, int more_b, int mor
     free(a), free(b), free(before), free(c), free(expected);
 }
 
+/* The two linear layers at every level: the chain that begins with the bias, nothing around it. */
+static void check_linear(int out, int vectors, int in) {
+    size_t size = (size_t)(out * vectors);
+    float *weight = malloc((size_t)(out * in) * sizeof *weight + 1),
+          *x = malloc((size_t)(vectors * in) * sizeof *x + 1),
+          *bias = malloc((size_t)out * sizeof *bias + 1), *y = malloc((size + 40) * sizeof *y),
+          *expected = malloc((size + 40) * sizeof *expected);
+    assert_true(weight && x && bias && y && expected);
+    fill(weight, (size_t)(out * in));
+    fill(x, (size_t)(vectors * in));
+    fill(bias, (size_t)out);
+    for (int columns = 0; columns < 2; columns++) {
+        for (size_t i = 0; i < size + 40; i++) expected[i] = -7;
+        for (int i = 0; i < vectors; i++)
+            for (int j = 0; j < out; j++)
+                expected[20 + (columns ? j * vectors + i : i * out + j)] = bias[j];
+        if (columns)
+            chain(0, out, vectors, in, weight, in, x, vectors, expected + 20, vectors, true);
+        else
+            chain(1, vectors, out, in, x, in, weight, in, expected + 20, out, true);
+        for (size_t l = 0; l < 3; l++) {
+            gemm_limit = levels[l];
+            for (size_t i = 0; i < size + 40; i++) y[i] = -7;
+            if (columns)
+                gemm_linear_columns(out, vectors, in, weight, bias, x, y + 20);
+            else
+                gemm_linear(vectors, out, in, x, weight, bias, y + 20);
+            if (memcmp(y, expected, (size + 40) * sizeof *y)) {
+                print_error("# linear %d, out %d vectors %d in %d, %s\n", columns, out, vectors, in,
+                            gemm_kind());
+                assert_true(false);
+            }
+        }
+    }
+    free(weight), free(x), free(bias), free(y), free(expected);
+}
+
+static void test_linear(void **state) {
+    (void)state;
+    static const int edges[] = {0, 1, 3, 5, 12, 16, 31, 32, 33, 48, 65};
+    enum { EDGES = sizeof edges / sizeof *edges };
+    for (int i = 0; i < EDGES; i++)
+        for (int j = 0; j < EDGES; j++)
+            for (int in = 0; in < 9; in += 4) check_linear(edges[i], edges[j], in + in % 3);
+    check_linear(40, 20, 600); /* blocks of k */
+    check_linear(1, 20, 600);
+    check_linear(40, 1, 600);
+}
+
 /* Every m, n, k of 0..70 is met, two of them at edges of tiles, the third running. */
 static void test_all_sizes(void **state) {
     (void)state;
@@ -201,8 +250,12 @@ static void test_kind(void **state) {
 
 int main(void) {
 #define TEST(test) cmocka_unit_test_teardown(test, restore_level)
-    const struct CMUnitTest tests[] = {
-        TEST(test_all_sizes),       TEST(test_large_sizes), TEST(test_equal_rows_and_columns),
-        TEST(test_infinities_stay), TEST(test_threads),     TEST(test_kind)};
+    const struct CMUnitTest tests[] = {TEST(test_all_sizes),
+                                       TEST(test_linear),
+                                       TEST(test_large_sizes),
+                                       TEST(test_equal_rows_and_columns),
+                                       TEST(test_infinities_stay),
+                                       TEST(test_threads),
+                                       TEST(test_kind)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

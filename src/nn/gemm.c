@@ -23,13 +23,20 @@ typedef struct factor {
     bool turned; /* A: stored (k, m); B: stored (n, k) */
 } factor;
 
+/* What the sums begin with: zero, a number per element, one per row (spread over it) or one per
+ * column (ld = 0). */
+typedef struct begin {
+    const real *at; /* NULL = zero */
+    ptrdiff_t ld;
+    bool spread;
+} begin;
+
 #ifdef FR_DOUBLE
 
-static void product(int m, int n, int k, factor a, factor b, real *c, ptrdiff_t ldc,
-                    bool accumulate) {
+static void product(int m, int n, int k, factor a, factor b, begin from, real *c, ptrdiff_t ldc) {
     for (int i = 0; i < m; i++) {
         for (int j = 0; j < n; j++) {
-            real sum = accumulate ? c[i * ldc + j] : 0;
+            real sum = from.at ? from.at[i * from.ld + (from.spread ? 0 : j)] : 0;
             for (int p = 0; p < k; p++)
                 sum = real_fma(a.at[a.turned ? p * a.ld + i : i * a.ld + p],
                                b.at[b.turned ? j * b.ld + p : p * b.ld + j], sum);
@@ -48,10 +55,10 @@ enum {
     THIN = 4,    /* rows of A that are too few to turn B for them in memory */
 };
 
-/* C[m, n] (+)= A B for one panel: n at most 2 vectors. lda, ldb, ldc as stored. B is readable in
- * whole vectors. */
+/* C[m, n] = from + A B for one panel: n at most 2 vectors. lda, ldb, ldc as stored. B is readable
+ * in whole vectors. */
 typedef void panel_function(int m, int n, int k, const float *a, ptrdiff_t lda, const float *b,
-                            ptrdiff_t ldb, float *c, ptrdiff_t ldc, bool accumulate);
+                            ptrdiff_t ldb, float *c, ptrdiff_t ldc, begin from);
 
 typedef struct kernel {
     int width;                   /* floats of a vector */
@@ -67,10 +74,12 @@ static inline int least(int x, int y) { return x < y ? x : y; }
 
 static inline void portable_panel(int m, int n, int k, const float *a, ptrdiff_t a_row,
                                   ptrdiff_t a_column, const float *b, ptrdiff_t ldb, float *c,
-                                  ptrdiff_t ldc, bool accumulate) {
+                                  ptrdiff_t ldc, begin from) {
+    bool set = from.at != c; /* else C holds it already */
     for (int i = 0; i < m; i++) {
         float *restrict to = c + i * ldc;
-        if (!accumulate) memset(to, 0, (size_t)n * sizeof *to);
+        for (int j = 0; set && j < n; j++)
+            to[j] = from.at ? from.at[i * from.ld + (from.spread ? 0 : j)] : 0;
         for (int p = 0; p < k; p++) {
             float left = a[i * a_row + p * a_column];
             for (int j = 0; j < n; j++) to[j] = fmaf(left, b[p * ldb + j], to[j]);
@@ -78,12 +87,12 @@ static inline void portable_panel(int m, int n, int k, const float *a, ptrdiff_t
     }
 }
 static void portable_row(int m, int n, int k, const float *a, ptrdiff_t lda, const float *b,
-                         ptrdiff_t ldb, float *c, ptrdiff_t ldc, bool accumulate) {
-    portable_panel(m, n, k, a, lda, 1, b, ldb, c, ldc, accumulate);
+                         ptrdiff_t ldb, float *c, ptrdiff_t ldc, begin from) {
+    portable_panel(m, n, k, a, lda, 1, b, ldb, c, ldc, from);
 }
 static void portable_column(int m, int n, int k, const float *a, ptrdiff_t lda, const float *b,
-                            ptrdiff_t ldb, float *c, ptrdiff_t ldc, bool accumulate) {
-    portable_panel(m, n, k, a, 1, lda, b, ldb, c, ldc, accumulate);
+                            ptrdiff_t ldb, float *c, ptrdiff_t ldc, begin from) {
+    portable_panel(m, n, k, a, 1, lda, b, ldb, c, ldc, from);
 }
 static void portable_turn(int n, int k, const float *b, ptrdiff_t ldb, float *to, int width) {
     for (int j = 0; j < width; j++)
@@ -215,11 +224,10 @@ static void copy_panel(int n, int k, const float *b, ptrdiff_t ldb, float *to, i
     }
 }
 
-static void product(int m, int n, int k, factor a, factor b, real *c, ptrdiff_t ldc,
-                    bool accumulate) {
+static void product(int m, int n, int k, factor a, factor b, begin from, real *c, ptrdiff_t ldc) {
     if (m <= 0 || n <= 0) return;
     if (k <= 0) {
-        for (int i = 0; i < m && !accumulate; i++) memset(c + i * ldc, 0, (size_t)n * sizeof *c);
+        portable_panel(m, n, 0, a.at, 0, 0, b.at, 0, c, ldc, from);
         return;
     }
     const kernel *set = kernel_now();
@@ -240,38 +248,57 @@ static void product(int m, int n, int k, factor a, factor b, real *c, ptrdiff_t 
                 right = buffer;
                 ldb = width;
             }
-            run(m, columns, depth, a_block, a.ld, right, ldb, c + j, ldc, accumulate || p > 0);
+            begin here = from;
+            if (here.at && !here.spread) here.at += j;
+            run(m, columns, depth, a_block, a.ld, right, ldb, c + j, ldc, here);
         }
+        from = (begin){c, ldc, false};
     }
 }
 
 #endif
 
 /* A single column of C is as well a single row of C^T, where vectors are full. */
-static void product_either_way(int m, int n, int k, factor a, factor b, real *c, int ldc,
-                               bool accumulate) {
+static void product_either_way(int m, int n, int k, factor a, factor b, begin from, real *c,
+                               int ldc) {
     if (n == 1 && ldc == 1) {
         factor left = {b.at, b.ld, !b.turned}, right = {a.at, a.ld, !a.turned};
-        product(1, m, k, left, right, c, m, accumulate);
+        product(1, m, k, left, right, (begin){from.at, 0, from.ld == 0}, c, m);
     } else {
-        product(m, n, k, a, b, c, ldc, accumulate);
+        product(m, n, k, a, b, from, c, ldc);
     }
+}
+
+static begin zero_or(const real *c, int ldc, bool accumulate) {
+    return (begin){accumulate ? c : NULL, ldc, false};
 }
 
 void gemm_nn(int m, int n, int k, const real *a, int lda, const real *b, int ldb, real *c, int ldc,
              bool accumulate) {
-    product_either_way(m, n, k, (factor){a, lda, false}, (factor){b, ldb, false}, c, ldc,
-                       accumulate);
+    product_either_way(m, n, k, (factor){a, lda, false}, (factor){b, ldb, false},
+                       zero_or(c, ldc, accumulate), c, ldc);
 }
 
 void gemm_nt(int m, int n, int k, const real *a, int lda, const real *b, int ldb, real *c, int ldc,
              bool accumulate) {
-    product_either_way(m, n, k, (factor){a, lda, false}, (factor){b, ldb, true}, c, ldc,
-                       accumulate);
+    product_either_way(m, n, k, (factor){a, lda, false}, (factor){b, ldb, true},
+                       zero_or(c, ldc, accumulate), c, ldc);
 }
 
 void gemm_tn(int m, int n, int k, const real *a, int lda, const real *b, int ldb, real *c, int ldc,
              bool accumulate) {
-    product_either_way(m, n, k, (factor){a, lda, true}, (factor){b, ldb, false}, c, ldc,
-                       accumulate);
+    product_either_way(m, n, k, (factor){a, lda, true}, (factor){b, ldb, false},
+                       zero_or(c, ldc, accumulate), c, ldc);
+}
+
+void gemm_linear(int rows, int out, int in, const real *x, const real *weight, const real *bias,
+                 real *y) {
+    product_either_way(rows, out, in, (factor){x, in, false}, (factor){weight, in, true},
+                       (begin){bias, 0, false}, y, out);
+}
+
+void gemm_linear_columns(int out, int width, int in, const real *weight, const real *bias,
+                         const real *x, real *y) {
+    product_either_way(out, width, in, (factor){weight, in, false}, (factor){x, width, false},
+                       (begin){bias, 1, true}, y, width);
 }

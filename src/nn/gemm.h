@@ -1,6 +1,6 @@
 /* gemm.h - matrix products whose every element is one chain of fused multiply-adds.
  *
- *     acc = fma(a[i,k], b[k,j], acc)    k ascending, beginning with 0 or with what C holds
+ *     acc = fma(a[i,k], b[k,j], acc)    k ascending, beginning with 0, with what C holds or a bias
  *
  * So an element has the same bits whatever the tiling, the block it is computed in, the instruction
  * set or the thread: equal rows give equal results, which is what makes exact ties possible
@@ -23,6 +23,14 @@ void gemm_nt(int m, int n, int k, const real *a, int lda, const real *b, int ldb
 /* C[m,n] (+)= A[k,m]^T B[k,n]: the gradient of such weights */
 void gemm_tn(int m, int n, int k, const real *a, int lda, const real *b, int ldb, real *c, int ldc,
              bool accumulate);
+
+/* Linear layers, weights stored (out, in), arrays without gaps. Sums begin with the bias (NULL: 0).
+ * y[rows,out] = x[rows,in] weight^T + bias in every row */
+void gemm_linear(int rows, int out, int in, const real *x, const real *weight, const real *bias,
+                 real *y);
+/* y[out,width] = weight x[in,width] + bias in every column: vectors are columns */
+void gemm_linear_columns(int out, int width, int in, const real *weight, const real *bias,
+                         const real *x, real *y);
 
 /* The instruction set in use: "avx512", "avx2", "portable". */
 const char *gemm_kind(void);

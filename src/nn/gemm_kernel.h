@@ -14,21 +14,25 @@
  * over a vector. Numbers of rows are constants of inlined functions, so the loops over them vanish.
  */
 
+/* What vector j of row i begins with. */
+static inline __attribute__((always_inline)) TARGET VEC KERNEL(first)(begin from, int i, int j,
+                                                                      bool part, MASK mask) {
+    if (!from.at) return zero();
+    const float *at = from.at + i * from.ld;
+    if (from.spread) return spread(at);
+    return part ? load_part(at + j * WIDTH, mask) : load(at + j * WIDTH);
+}
+
 /* C[rows, vectors * WIDTH] of one tile. `part` says that C ends within the last vector. */
 static inline __attribute__((always_inline)) TARGET void
 KERNEL(tile)(int rows, int vectors, bool part, bool a_columns, int k, const float *a, ptrdiff_t lda,
-             const float *b, ptrdiff_t ldb, float *c, ptrdiff_t ldc, MASK mask, bool accumulate) {
+             const float *b, ptrdiff_t ldb, float *c, ptrdiff_t ldc, MASK mask, begin from) {
     VEC sum[ROWS][2];
 #pragma GCC unroll 16
     for (int i = 0; i < rows; i++) {
 #pragma GCC unroll 2
-        for (int j = 0; j < vectors; j++) {
-            const float *from = c + i * ldc + j * WIDTH;
-            if (!accumulate)
-                sum[i][j] = zero();
-            else
-                sum[i][j] = part && j == vectors - 1 ? load_part(from, mask) : load(from);
-        }
+        for (int j = 0; j < vectors; j++)
+            sum[i][j] = KERNEL(first)(from, i, j, part && j == vectors - 1, mask);
     }
     for (int p = 0; p < k; p++) {
         VEC right[2];
@@ -61,7 +65,7 @@ KERNEL(tile)(int rows, int vectors, bool part, bool a_columns, int k, const floa
 #define PANEL(name, vectors, part, a_columns)                                                      \
     static TARGET void KERNEL(name)(int m, int n, int k, const float *a, ptrdiff_t lda,            \
                                     const float *b, ptrdiff_t ldb, float *c, ptrdiff_t ldc,        \
-                                    bool accumulate) {                                             \
+                                    begin from) {                                                  \
         MASK mask = mask_of(n - (vectors - 1) * WIDTH);                                            \
         int tiles = (m + ROWS - 1) / ROWS, rows = m / tiles, taller = m % tiles;                   \
         for (int t = 0; t < tiles; t++) {                                                          \
@@ -69,12 +73,13 @@ KERNEL(tile)(int rows, int vectors, bool part, bool a_columns, int k, const floa
             switch (height) { ROW_CASES(vectors, part, a_columns) }                                \
             a += a_columns ? height : height * lda;                                                \
             c += height * ldc;                                                                     \
+            if (from.at) from.at += height * from.ld;                                              \
         }                                                                                          \
     }
 #define ROW_CASE(rows, vectors, part, a_columns)                                                   \
     case rows:                                                                                     \
         KERNEL(tile)                                                                               \
-        (rows, vectors, part, a_columns, k, a, lda, b, ldb, c, ldc, mask, accumulate);             \
+        (rows, vectors, part, a_columns, k, a, lda, b, ldb, c, ldc, mask, from);                   \
         break
 
 PANEL(row_whole, 2, false, false)
@@ -115,7 +120,7 @@ static TARGET void KERNEL(turn)(int n, int k, const float *b, ptrdiff_t ldb, flo
 static inline __attribute__((always_inline)) TARGET void
 KERNEL(thin_tile)(int rows, int vectors, bool a_columns, int n, int k, const float *a,
                   ptrdiff_t lda, const float *b, ptrdiff_t ldb, float *c, ptrdiff_t ldc,
-                  bool accumulate) {
+                  begin from) {
     const float *row[2][WIDTH];
     VEC sum[THIN][2];
     MASK mask = mask_of(n - (vectors - 1) * WIDTH);
@@ -123,13 +128,8 @@ KERNEL(thin_tile)(int rows, int vectors, bool a_columns, int n, int k, const flo
     for (int j = 0; j < vectors; j++) {
         KERNEL(rows_from)(row[j], n - j * WIDTH, b + j * WIDTH * ldb, ldb);
 #pragma GCC unroll 4
-        for (int i = 0; i < rows; i++) {
-            const float *from = c + i * ldc + j * WIDTH;
-            if (!accumulate)
-                sum[i][j] = zero();
-            else
-                sum[i][j] = j == vectors - 1 ? load_part(from, mask) : load(from);
-        }
+        for (int i = 0; i < rows; i++)
+            sum[i][j] = KERNEL(first)(from, i, j, j == vectors - 1, mask);
     }
     int p = 0;
     for (; p + 4 <= k; p += 4) {
@@ -176,12 +176,12 @@ KERNEL(thin_tile)(int rows, int vectors, bool a_columns, int n, int k, const flo
 #define THIN_CASE(rows, vectors, a_columns)                                                        \
     case rows:                                                                                     \
         KERNEL(thin_tile)                                                                          \
-        (rows, vectors, a_columns, n, k, a, lda, b, ldb, c, ldc, accumulate);                      \
+        (rows, vectors, a_columns, n, k, a, lda, b, ldb, c, ldc, from);                            \
         break
 #define THIN_PANEL(name, vectors, a_columns)                                                       \
     static TARGET void KERNEL(name)(int m, int n, int k, const float *a, ptrdiff_t lda,            \
                                     const float *b, ptrdiff_t ldb, float *c, ptrdiff_t ldc,        \
-                                    bool accumulate) {                                             \
+                                    begin from) {                                                  \
         switch (m) {                                                                               \
             THIN_CASE(1, vectors, a_columns);                                                      \
             THIN_CASE(2, vectors, a_columns);                                                      \

@@ -7,6 +7,7 @@
 
 #include "base/rng.h"
 #include "nn/gemm.h"
+#include "nn/simd.h"
 #include "nn/vmath.h"
 
 #include <string.h>
@@ -15,14 +16,17 @@
 
 enum { LANES = 16 };
 
-static real fold(const real *lane) {
+/* Inlined into loops of every instruction set. */
+#define CORE static inline __attribute__((always_inline))
+
+CORE real fold(const real *lane) {
     real half[8], quarter[4];
     for (int j = 0; j < 8; j++) half[j] = lane[j] + lane[j + 8];
     for (int j = 0; j < 4; j++) quarter[j] = half[j] + half[j + 4];
     return (quarter[0] + quarter[2]) + (quarter[1] + quarter[3]);
 }
 
-real kernel_sum(int n, const real *x) {
+CORE real sum_of(int n, const real *x) {
     real lane[LANES] = {0};
     int k = 0;
     for (; k + LANES <= n; k += LANES)
@@ -31,7 +35,7 @@ real kernel_sum(int n, const real *x) {
     return fold(lane);
 }
 
-real kernel_dot(int n, const real *x, const real *y) {
+CORE real dot_of(int n, const real *x, const real *y) {
     real lane[LANES] = {0};
     int k = 0;
     for (; k + LANES <= n; k += LANES)
@@ -40,21 +44,29 @@ real kernel_dot(int n, const real *x, const real *y) {
     return fold(lane);
 }
 
-real kernel_normalise(int n, const real *x, double eps, real *hat) {
-    real mean = kernel_sum(n, x) / (real)n;
+CORE real normalise(int n, const real *restrict x, double eps, real *restrict hat) {
+    real mean = sum_of(n, x) / (real)n;
     for (int k = 0; k < n; k++) hat[k] = x[k] - mean;
-    real rho = (real)(1 / sqrt((double)(kernel_dot(n, hat, hat) / (real)n) + eps));
+    real rho = (real)(1 / sqrt((double)(dot_of(n, hat, hat) / (real)n) + eps));
     for (int k = 0; k < n; k++) hat[k] *= rho;
     return rho;
 }
 
-void kernel_softmax(int n, real *x) {
+SIMD_LOOPS real kernel_sum(int n, const real *x) { return sum_of(n, x); }
+
+SIMD_LOOPS real kernel_dot(int n, const real *x, const real *y) { return dot_of(n, x, y); }
+
+SIMD_LOOPS real kernel_normalise(int n, const real *x, double eps, real *hat) {
+    return normalise(n, x, eps, hat);
+}
+
+SIMD_LOOPS void kernel_softmax(int n, real *x) {
     if (n <= 0) return;
     real most = x[0];
     for (int k = 1; k < n; k++) most = x[k] > most ? x[k] : most;
     for (int k = 0; k < n; k++) x[k] -= most;
     vmath_exp(n, x, x);
-    real scale = 1 / kernel_sum(n, x);
+    real scale = 1 / sum_of(n, x);
     for (int k = 0; k < n; k++) x[k] *= scale;
 }
 
@@ -66,7 +78,7 @@ typedef struct rows_node {
     const int32_t *index; /* [y.rows] */
 } rows_node;
 
-static void rows_back(tape_node *self) {
+SIMD_LOOPS static void rows_back(tape_node *self) {
     rows_node *n = (rows_node *)self;
     for (int i = 0; i < n->y.rows; i++) {
         real *to = n->table.g + (size_t)n->index[i] * (size_t)n->y.cols;
@@ -95,7 +107,7 @@ typedef struct linear_node {
     tensor x, w, b, y; /* [rows, in], [out, in], [out], [rows, out] */
 } linear_node;
 
-static void linear_back(tape_node *self) {
+SIMD_LOOPS static void linear_back(tape_node *self) {
     linear_node *n = (linear_node *)self;
     int rows = n->x.rows, in = n->x.cols, out = n->y.cols;
     if (n->x.g) gemm_nn(rows, in, out, n->y.g, out, n->w.v, in, n->x.g, in, true);
@@ -111,9 +123,7 @@ tensor op_linear(tape *t, tensor x, int weight, int bias) {
     tensor y = tape_tensor(t, x.rows, w.rows);
     linear_node *node = tape_take(t, 1, sizeof *node);
     if (!node) return (tensor){0};
-    for (int i = 0; b.v && i < x.rows; i++)
-        memcpy(y.v + (size_t)i * (size_t)y.cols, b.v, (size_t)y.cols * sizeof *y.v);
-    gemm_nt(x.rows, y.cols, x.cols, x.v, x.cols, w.v, w.cols, y.v, y.cols, b.v != NULL);
+    gemm_linear(x.rows, y.cols, x.cols, x.v, w.v, b.v, y.v);
     *node = (linear_node){.x = x, .w = w, .b = b, .y = y};
     tape_note(t, &node->node, linear_back);
     return y;
@@ -128,7 +138,7 @@ typedef struct norm_node {
 } norm_node;
 
 /* dx = rho (G - mean(G) - hat mean(G * hat)) with G = gain * dy (MODELS 10) */
-static void norm_back(tape_node *self) {
+SIMD_LOOPS static void norm_back(tape_node *self) {
     norm_node *n = (norm_node *)self;
     int cols = n->x.cols;
     real big[1024];
@@ -141,13 +151,12 @@ static void norm_back(tape_node *self) {
             n->bias.g[k] += dy[k];
             big[k] = n->gain.v[k] * dy[k];
         }
-        real mean = kernel_sum(cols, big) / (real)cols,
-             along = kernel_dot(cols, big, hat) / (real)cols;
+        real mean = sum_of(cols, big) / (real)cols, along = dot_of(cols, big, hat) / (real)cols;
         for (int k = 0; k < cols; k++) dx[k] += n->rho[i] * (big[k] - mean - hat[k] * along);
     }
 }
 
-tensor op_norm(tape *t, tensor x, int gain, int bias, double eps) {
+SIMD_LOOPS tensor op_norm(tape *t, tensor x, int gain, int bias, double eps) {
     tensor g = tape_param(t, gain), b = tape_param(t, bias);
     if (!tape_fits(t, g.cols == x.cols && b.cols == x.cols && x.cols <= 1024, "norm"))
         return (tensor){0};
@@ -158,7 +167,7 @@ tensor op_norm(tape *t, tensor x, int gain, int bias, double eps) {
     if (!rho) return (tensor){0};
     for (int i = 0; i < x.rows; i++) {
         size_t at = (size_t)i * (size_t)x.cols;
-        rho[i] = kernel_normalise(x.cols, x.v + at, eps, hat + at);
+        rho[i] = normalise(x.cols, x.v + at, eps, hat + at);
         for (int k = 0; k < x.cols; k++)
             y.v[at + (size_t)k] = g.v[k] * hat[at + (size_t)k] + b.v[k];
     }
@@ -176,7 +185,7 @@ typedef struct pair_node {
 
 static size_t size_of(tensor x) { return (size_t)x.rows * (size_t)x.cols; }
 
-static void add_back(tape_node *self) {
+SIMD_LOOPS static void add_back(tape_node *self) {
     pair_node *n = (pair_node *)self;
     for (size_t k = 0; k < size_of(n->y); k++) {
         n->a.g[k] += n->y.g[k];
@@ -184,7 +193,7 @@ static void add_back(tape_node *self) {
     }
 }
 
-tensor op_add(tape *t, tensor a, tensor b) {
+SIMD_LOOPS tensor op_add(tape *t, tensor a, tensor b) {
     if (!tape_fits(t, a.rows == b.rows && a.cols == b.cols, "add")) return (tensor){0};
     tensor y = tape_tensor(t, a.rows, a.cols);
     pair_node *node = tape_take(t, 1, sizeof *node);
@@ -195,7 +204,7 @@ tensor op_add(tape *t, tensor a, tensor b) {
     return y;
 }
 
-static void gelu_back(tape_node *self) {
+SIMD_LOOPS static void gelu_back(tape_node *self) {
     pair_node *n = (pair_node *)self;
     vmath_gelu_backward((int64_t)size_of(n->y), n->a.v, n->y.g,
                         n->y.g); /* dy is not needed again */
@@ -212,12 +221,12 @@ tensor op_gelu(tape *t, tensor x) {
     return y;
 }
 
-static void relu_back(tape_node *self) {
+SIMD_LOOPS static void relu_back(tape_node *self) {
     pair_node *n = (pair_node *)self;
     for (size_t k = 0; k < size_of(n->y); k++) n->a.g[k] += n->a.v[k] > 0 ? n->y.g[k] : 0;
 }
 
-tensor op_relu(tape *t, tensor x) {
+SIMD_LOOPS tensor op_relu(tape *t, tensor x) {
     tensor y = tape_tensor(t, x.rows, x.cols);
     pair_node *node = tape_take(t, 1, sizeof *node);
     if (!node) return (tensor){0};
@@ -227,7 +236,7 @@ tensor op_relu(tape *t, tensor x) {
     return y;
 }
 
-static void prelu_back(tape_node *self) {
+SIMD_LOOPS static void prelu_back(tape_node *self) {
     pair_node *n = (pair_node *)self;
     real slope = n->b.v[0], lane[LANES] = {0};
     for (size_t k = 0; k < size_of(n->y); k++) {
@@ -238,7 +247,7 @@ static void prelu_back(tape_node *self) {
     n->b.g[0] += fold(lane);
 }
 
-tensor op_prelu(tape *t, tensor x, int slope) {
+SIMD_LOOPS tensor op_prelu(tape *t, tensor x, int slope) {
     tensor s = tape_param(t, slope), y = tape_tensor(t, x.rows, x.cols);
     pair_node *node = tape_take(t, 1, sizeof *node);
     if (!node) return (tensor){0};
@@ -256,7 +265,7 @@ typedef struct code_node {
     tensor w, b, y;
 } code_node;
 
-static void code_back(tape_node *self) {
+SIMD_LOOPS static void code_back(tape_node *self) {
     code_node *n = (code_node *)self;
     int cols = n->y.cols;
     for (int i = 0; i < n->y.rows; i++)
@@ -267,7 +276,7 @@ static void code_back(tape_node *self) {
         }
 }
 
-tensor op_code(tape *t, int n, const real *x, int weight, int bias) {
+SIMD_LOOPS tensor op_code(tape *t, int n, const real *x, int weight, int bias) {
     tensor w = tape_param(t, weight), b = tape_param(t, bias);
     if (!tape_fits(t, w.cols == 1 && w.rows == b.cols, "code")) return (tensor){0};
     tensor y = tape_tensor(t, n, w.rows);
@@ -291,7 +300,7 @@ typedef struct concat_node {
     tensor part[MOST_PARTS], y;
 } concat_node;
 
-static void concat_back(tape_node *self) {
+SIMD_LOOPS static void concat_back(tape_node *self) {
     concat_node *n = (concat_node *)self;
     for (int i = 0; i < n->y.rows; i++) {
         const real *from = n->y.g + (size_t)i * (size_t)n->y.cols;
@@ -336,8 +345,8 @@ static real drop_threshold(const tape *t, uint32_t *threshold) {
 }
 
 /* factor[k] = 0 or `keep` for n elements that begin at element `from` of (event, site). */
-static void drop_factors(const tape *t, int32_t event, int site, int64_t from, int n,
-                         real *factor) {
+SIMD_LOOPS static void drop_factors(const tape *t, int32_t event, int site, int64_t from, int n,
+                                    real *factor) {
     uint32_t threshold;
     real keep = drop_threshold(t, &threshold);
     rng_key key = {.seed = (uint64_t)t->seed, .purpose = RNG_DROPOUT, .epoch = t->epoch};
@@ -365,12 +374,12 @@ typedef struct dropout_node {
     real *factor; /* [rows, cols] */
 } dropout_node;
 
-static void dropout_back(tape_node *self) {
+SIMD_LOOPS static void dropout_back(tape_node *self) {
     dropout_node *n = (dropout_node *)self;
     for (size_t k = 0; k < size_of(n->y); k++) n->x.g[k] += n->y.g[k] * n->factor[k];
 }
 
-tensor op_dropout(tape *t, tensor x, int site, const row_key *keys) {
+SIMD_LOOPS tensor op_dropout(tape *t, tensor x, int site, const row_key *keys) {
     if (t->dropout <= 0 || t->status) return x;
     tensor y = tape_tensor(t, x.rows, x.cols);
     dropout_node *node = tape_take(t, 1, sizeof *node);

@@ -7,6 +7,8 @@
 #ifndef FR_NN_SIMD_H
 #define FR_NN_SIMD_H
 
+#include <stdint.h> /* tells whether this is glibc */
+
 typedef enum simd_level { SIMD_PORTABLE, SIMD_AVX2, SIMD_AVX512 } simd_level;
 
 /* The most that gemm.c and vmath.c may use (SIMD_AVX512 = whatever the processor has). */
@@ -25,5 +27,15 @@ static inline simd_level simd_within(simd_level limit) {
 #endif
     return SIMD_PORTABLE;
 }
+
+/* For functions of plain loops: compiled once per instruction set too, and chosen by the loader of
+ * glibc. Sums keep their order and nothing is contracted, so the bits are the same. Sanitizers are
+ * not ready when it chooses. */
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) &&                            \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define SIMD_LOOPS __attribute__((target_clones("default", "avx2", "avx512f")))
+#else
+#define SIMD_LOOPS
+#endif
 
 #endif

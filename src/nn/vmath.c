@@ -32,6 +32,16 @@ EACH(gelu, gelu_of)
 EACH(cos, cos)
 EACH(sin, sin)
 
+void vmath_exp_columns(int rows, int width, double *x, double *total) {
+    for (int j = 0; j < width; j++) {
+        double largest = -INFINITY;
+        for (int i = 0; i < rows; i++) largest = fmax(largest, x[i * width + j]);
+        total[j] = 0;
+        for (int i = 0; i < rows; i++)
+            total[j] += x[i * width + j] = exp(x[i * width + j] - largest);
+    }
+}
+
 void vmath_gelu_backward(int64_t n, const double *x, const double *dy, double *dx) {
     for (int64_t i = 0; i < n; i++) dx[i] = dy[i] * gelu_slope(x[i]);
 }
@@ -44,7 +54,62 @@ typedef void angle_function(int64_t n, const double *angle, float *y);
 typedef struct functions {
     function *exp, *sigmoid, *tanh, *erf, *gelu, *gelu_slopes;
     angle_function *cos, *sin;
+    void (*exp_columns)(int rows, int width, float *x, float *total);
 } functions;
+
+/* ---- pieces of functions ----
+ *
+ * Functions of t >= 0 as polynomials in t - i WIDTH about the middles of 16 pieces, column i for
+ * piece i: a vector register holds the coefficients of one power. The last piece, which begins at
+ * 5.89, is 0. Minimax fits, the rounding of the coefficients included. */
+enum { PIECES = 16 };
+static const float PIECE_WIDTH = 0x1.ap-2f; /* few bits: i PIECE_WIDTH is exact */
+
+/* Phi(-t), to 7e-9 / t */
+static const float tail_pieces[6][PIECES] __attribute__((aligned(64))) = {
+    {0.5f, 0.34227946f, 0.2082524f, 0.11146955f, 0.052081276f, 0.021114817f, 0.007394606f,
+     0.0022293008f, 0.00057702546f, 0.00012796621f, 2.4275132e-05f, 3.933955e-06f, 5.440565e-07f,
+     6.415569e-08f, 6.4461263e-09f, 0},
+    {-0.39894226f, -0.36734337f, -0.28678668f, -0.18983229f, -0.106538266f, -0.050695058f,
+     -0.020452673f, -0.0069961464f, -0.0020290473f, -0.000498942f, -0.00010402383f, -1.838827e-05f,
+     -2.7559718e-06f, -3.502154e-07f, -3.7733184e-08f, 0},
+    {-1.038649e-06f, 0.0746142f, 0.1165045f, 0.115677565f, 0.086563714f, 0.051488582f, 0.024927294f,
+     0.009947659f, 0.003297021f, 0.0009119838f, 0.00021122917f, 4.1062518e-05f, 6.7114156e-06f,
+     9.2347966e-07f, 1.07083686e-07f, 0},
+    {0.066508956f, 0.05111231f, 0.016243143f, -0.015354795f, -0.029131949f, -0.026412454f,
+     -0.01684446f, -0.008263779f, -0.0032338782f, -0.0010284862f, -0.00026876724f, -5.812121e-05f,
+     -1.0451503e-05f, -1.5682751e-06f, -1.9687319e-07f, 0},
+    {-0.00013746785f, -0.017461335f, -0.022545459f, -0.014533844f, -0.0026684364f, 0.004744861f,
+     0.0060710213f, 0.0042160503f, 0.002089716f, 0.00079748f, 0.00024223534f, 5.9623555e-05f,
+     1.2023679e-05f, 2.001092e-06f, 2.7627107e-07f, 0},
+    {-0.009584849f, -0.0060727596f, 0.001260497f, 0.005800022f, 0.0052096597f, 0.002019837f,
+     -0.00043449766f, -0.0011475275f, -0.00086332875f, -0.00042353486f, -0.00015444358f,
+     -4.395835e-05f, -1.0010996e-05f, -1.8507278e-06f, -2.8038778e-07f, 0},
+};
+/* Phi(-t) - t phi(t), the slope of GELU at -t, to 5e-9 */
+static const float slope_pieces[7][PIECES] __attribute__((aligned(64))) = {
+    {0.5f, 0.19304618f, -0.024761774f, -0.11988855f, -0.12104341f, -0.08185952f, -0.042458784f,
+     -0.017665995f, -0.0060173813f, -0.001696291f, -0.00039832137f, -7.8238336e-05f,
+     -1.2891178e-05f, -1.7853818e-06f, -2.0815305e-07f, 0},
+    {-0.7978846f, -0.6740609f, -0.38424936f, -0.097696885f, 0.06825107f, 0.10777651f, 0.080612294f,
+     0.042584952f, 0.017373722f, 0.0056720534f, 0.0015087498f, 0.000330431f, 5.9985003e-05f,
+     9.067513e-06f, 1.1450865e-06f, 0},
+    {1.7666305e-06f, 0.28615353f, 0.38911536f, 0.29089278f, 0.11767076f, -0.0064856564f,
+     -0.04839327f, -0.040655117f, -0.021637859f, -0.008544969f, -0.0026420518f, -0.00065613363f,
+     -0.00013277787f, -2.2094266e-05f, -3.0417184e-06f, 0},
+    {0.26591593f, 0.17583303f, -0.008848699f, -0.13259935f, -0.13337572f, -0.06639664f,
+     -0.007805455f, 0.014913166f, 0.014078461f, 0.0074122697f, 0.0027888073f, 0.00080597703f,
+     0.00018481568f, 3.423015e-05f, 5.1776556e-06f, 0},
+    {0.00053586497f, -0.100891806f, -0.10848195f, -0.037312135f, 0.029380944f, 0.044433553f,
+     0.025063401f, 0.004603683f, -0.0036776825f, -0.0037747265f, -0.0019165099f, -0.0006749451f,
+     -0.00017989706f, -3.7685022e-05f, -6.332295e-06f, 0},
+    {-0.06297949f, -0.030514998f, 0.021080924f, 0.04034447f, 0.02084026f, -0.00394969f,
+     -0.0118435435f, -0.0071734646f, -0.0014900713f, 0.0007820169f, 0.0008293076f, 0.0003981088f,
+     0.00012996083f, 3.1792286e-05f, 6.0735915e-06f, 0},
+    {0.008850377f, 0.02212161f, 0.017093882f, -0.0013264358f, -0.011509392f, -0.0068225525f,
+     -8.232886e-05f, 0.002797881f, 0.0016809816f, 0.00032601928f, -0.00016058616f, -0.00015533628f,
+     -6.785074e-05f, -2.002705e-05f, -4.4084745e-06f, 0},
+};
 
 /* ---- any processor ---- */
 
@@ -71,6 +136,10 @@ static inline floats_4 scale_4(floats_4 x, floats_4 n) {
     ints_4 half = all >> 1;
     return x * (floats_4)((half + 127) << 23) * (floats_4)((all - half + 127) << 23);
 }
+static inline floats_4 lookup_4(const float *table, ints_4 i) {
+    i &= PIECES - 1;
+    return (floats_4){table[i[0]], table[i[1]], table[i[2]], table[i[3]]};
+}
 #define KERNEL(name) name##_portable
 #define TARGET
 #define LANES                        4
@@ -85,6 +154,7 @@ static inline floats_4 scale_4(floats_4 x, floats_4 n) {
 #define most(a, b)                   choose_4(b, a, a, b)
 #define choose(a, b, yes, no)        choose_4(a, b, yes, no)
 #define scale(x, n)                  scale_4(x, n)
+#define lookup(table, i)             lookup_4(table, i)
 #include "nn/vmath_kernel.h"
 
 #ifdef __x86_64__
@@ -100,6 +170,12 @@ static inline __attribute__((always_inline, target("avx2,fma"))) __m256 scale_8(
     ints_8 all = (ints_8)_mm256_cvtps_epi32(n), half = all >> 1;
     return x * (__m256)((half + 127) << 23) * (__m256)((all - half + 127) << 23);
 }
+static inline __attribute__((always_inline, target("avx2,fma"))) __m256 lookup_8(const float *table,
+                                                                                 ints_8 i) {
+    __m256 low = _mm256_permutevar8x32_ps(_mm256_load_ps(table), (__m256i)i);
+    __m256 high = _mm256_permutevar8x32_ps(_mm256_load_ps(table + 8), (__m256i)i);
+    return _mm256_blendv_ps(low, high, (__m256)(i << 28)); /* by bit 3 */
+}
 #define KERNEL(name)                 name##_avx2
 #define TARGET                       __attribute__((target("avx2,fma")))
 #define LANES                        8
@@ -114,6 +190,7 @@ static inline __attribute__((always_inline, target("avx2,fma"))) __m256 scale_8(
 #define most(a, b)                   _mm256_max_ps(a, b)
 #define choose(a, b, yes, no)        _mm256_blendv_ps(no, yes, _mm256_cmp_ps(a, b, _CMP_LT_OQ))
 #define scale(x, n)                  scale_8(x, n)
+#define lookup(table, i)             lookup_8(table, i)
 #include "nn/vmath_kernel.h"
 
 /* ---- AVX-512 ---- */
@@ -140,6 +217,7 @@ choose_16(__m512 a, __m512 b, __m512 yes, __m512 no) {
 #define most(a, b)                   _mm512_max_ps(a, b)
 #define choose(a, b, yes, no)        choose_16(a, b, yes, no)
 #define scale(x, n)                  _mm512_scalef_ps(x, n)
+#define lookup(table, i)             _mm512_permutexvar_ps((__m512i)(i), _mm512_load_ps(table))
 #include "nn/vmath_kernel.h"
 #endif
 
@@ -155,6 +233,9 @@ static const functions *functions_now(void) {
 }
 
 void vmath_exp(int64_t n, const float *x, float *y) { functions_now()->exp(n, x, y); }
+void vmath_exp_columns(int rows, int width, float *x, float *total) {
+    functions_now()->exp_columns(rows, width, x, total);
+}
 void vmath_sigmoid(int64_t n, const float *x, float *y) { functions_now()->sigmoid(n, x, y); }
 void vmath_tanh(int64_t n, const float *x, float *y) { functions_now()->tanh(n, x, y); }
 void vmath_erf(int64_t n, const float *x, float *y) { functions_now()->erf(n, x, y); }

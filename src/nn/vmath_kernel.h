@@ -11,6 +11,7 @@
  *     least(a, b), most(a, b)    a < b ? a : b and a > b ? a : b, so a NaN in b stays
  *     choose(a, b, yes, no)      a < b ? yes : no
  *     scale(x, n)                x 2^n rounded once, n whole and |n| < 200
+ *     lookup(table, i)           table[i mod 16] of each lane, the table aligned to a vector
  *
  * Only additions, multiplications, divisions and fused multiply-adds in a fixed order: every set
  * gives the same bits. Coefficients are minimax fits of relative error; their errors are given
@@ -69,42 +70,47 @@ INLINE FLOATS KERNEL(tanh_of)(FLOATS x) {
     return KERNEL(with_sign)(choose(size, KERNEL(all)(0.6f), near, far), x);
 }
 
-/* The normal tail Phi(-t) = exp(-t P(t)) / 2 for 0 <= t <= 14.5, beyond which it is 0 in float. P
- * is fitted so that the tail is right to 4e-10, and to 0.4% of itself where it is smaller than
- * 1e-7. */
-INLINE FLOATS KERNEL(tail_of)(FLOATS t) {
-    static const float p[] = {0.797884583f,     0.318309903f,    0.0363343433f,    -0.00477544311f,
-                              -5.31138685e-05f, 0.000234435021f, -7.18472729e-05f, 1.30715571e-05f,
-                              -1.58610362e-06f, 1.28448278e-07f, -6.63413058e-09f, 1.96812108e-10f,
-                              -2.54392167e-12f};
-    return 0.5f * KERNEL(exp_of)(-t * KERNEL(polynomial)(t, p, 13));
+/* A function given by pieces (vmath.c), at most(t, 0) up to the last piece's middle. The place of t
+ * in its piece is exact, whichever of two neighbours rounding chooses. */
+INLINE FLOATS KERNEL(by_pieces)(FLOATS t, const float (*piece)[PIECES], int terms) {
+    FLOATS whole = KERNEL(all)(0x1.8p23f); /* adding it leaves the number of the piece */
+    FLOATS sum = multiply_add(t, KERNEL(all)(1 / PIECE_WIDTH), whole);
+    FLOATS r = multiply_add(sum - whole, KERNEL(all)(-PIECE_WIDTH), t);
+    FLOATS y = lookup(piece[terms - 1], (INTS)sum);
+#pragma GCC unroll 8
+    for (int i = terms - 2; i >= 0; i--) y = multiply_add(y, r, lookup(piece[i], (INTS)sum));
+    return y;
 }
+
+/* |x|, but not beyond the middle of the last piece */
+INLINE FLOATS KERNEL(distance)(FLOATS x) {
+    return least(KERNEL(all)((PIECES - 1) * PIECE_WIDTH), KERNEL(size_of)(x));
+}
+
+/* The normal tail Phi(-t) */
+INLINE FLOATS KERNEL(tail_of)(FLOATS t) { return KERNEL(by_pieces)(t, tail_pieces, 6); }
 
 /* Near 0 x + x P(x^2), P to 3e-10; else 1 - 2 Phi(-sqrt(2) |x|) */
 INLINE FLOATS KERNEL(erf_of)(FLOATS x) {
     static const float p[] = {0.128379167f,  -0.376126349f,    0.112837195f,   -0.0268607531f,
                               0.0052044359f, -0.000818192668f, 8.53883685e-05f};
     FLOATS size = KERNEL(size_of)(x);
-    FLOATS t = least(KERNEL(all)(14.5f), size * 0x1.6a09e6p0f);
-    FLOATS far = multiply_add(KERNEL(tail_of)(t), KERNEL(all)(-2), KERNEL(all)(1));
+    FLOATS tail = KERNEL(tail_of)(KERNEL(distance)(size * 0x1.6a09e6p0f));
+    FLOATS far = multiply_add(tail, KERNEL(all)(-2), KERNEL(all)(1));
     FLOATS near = multiply_add(KERNEL(polynomial)(x * x, p, 7), size, size);
     return KERNEL(with_sign)(choose(size, KERNEL(all)(0.9f), near, far), x);
 }
 
 /* x Phi(x) = max(x, 0) - |x| Phi(-|x|): nothing cancels on either side */
 INLINE FLOATS KERNEL(gelu_of)(FLOATS x) {
-    FLOATS t = least(KERNEL(all)(14.5f), KERNEL(size_of)(x));
-    FLOATS tail = KERNEL(tail_of)(t);
-    return multiply_add(-t, tail, most(KERNEL(all)(0), x));
+    FLOATS t = KERNEL(distance)(x);
+    return multiply_add(-t, KERNEL(tail_of)(t), most(KERNEL(all)(0), x));
 }
 
-/* Phi(x) + x phi(x) */
+/* Phi(x) + x phi(x); its values at t and -t add up to 1 */
 INLINE FLOATS KERNEL(gelu_slope)(FLOATS x) {
-    FLOATS t = least(KERNEL(all)(14.5f), KERNEL(size_of)(x));
-    FLOATS tail = KERNEL(tail_of)(t);
-    FLOATS below = choose(x, KERNEL(all)(0), tail, 1 - tail);
-    FLOATS bell = KERNEL(exp_of)(t * t * -0.5f);
-    return multiply_add(KERNEL(with_sign)(t, x) * 0.398942280f, bell, below);
+    FLOATS below = KERNEL(by_pieces)(KERNEL(distance)(x), slope_pieces, 7);
+    return choose(x, KERNEL(all)(0), below, 1 - below);
 }
 
 /* sin(r) for r = x - (n + shift) pi, negated for odd n + flip. With n + shift below 2^30 the first
@@ -154,6 +160,25 @@ EACH(gelu, gelu_of)
 EACH(gelu_slopes, gelu_slope)
 #undef EACH
 
+static TARGET void KERNEL(exp_columns)(int rows, int width, float *x, float *total) {
+    for (int j = 0; j < width; j += LANES) {
+        FLOATS largest = KERNEL(all)(-INFINITY), sum = KERNEL(all)(0), v;
+        float *at = x + j;
+        for (int i = 0; i < rows; i++, at += width) {
+            memcpy(&v, at, sizeof v);
+            largest = most(largest, v);
+        }
+        at = x + j;
+        for (int i = 0; i < rows; i++, at += width) {
+            memcpy(&v, at, sizeof v);
+            v = KERNEL(exp_of)(v - largest);
+            sum += v;
+            memcpy(at, &v, sizeof v);
+        }
+        memcpy(total + j, &sum, sizeof sum);
+    }
+}
+
 #define EACH_ANGLE(name, shift, flip)                                                              \
     static TARGET void KERNEL(name)(int64_t n, const double *angle, float *y) {                    \
         for (int64_t i = 0; i < n; i += LANES / 2) {                                               \
@@ -176,7 +201,7 @@ EACH_ANGLE(sin, 0.0, 0)
 
 static const functions KERNEL(functions) = {KERNEL(exp), KERNEL(sigmoid), KERNEL(tanh),
                                             KERNEL(erf), KERNEL(gelu),    KERNEL(gelu_slopes),
-                                            KERNEL(cos), KERNEL(sin)};
+                                            KERNEL(cos), KERNEL(sin),     KERNEL(exp_columns)};
 
 #undef INLINE
 #undef KERNEL
@@ -193,3 +218,4 @@ static const functions KERNEL(functions) = {KERNEL(exp), KERNEL(sigmoid), KERNEL
 #undef most
 #undef choose
 #undef scale
+#undef lookup
