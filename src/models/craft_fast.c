@@ -38,13 +38,13 @@ typedef struct worker {
     int32_t *count; /* [destinations] n_uv; 0 between events */
     int32_t *last;  /* [destinations] last event below `cut`, -1 = none */
     int32_t cut;
-    real *slope, *offset; /* [room] rho(x) x and rho(x) of every candidate */
-    int slots;            /* of the event, and whether short enough to fold (see fold) */
+    real *code; /* [codes, room] what the head takes of every candidate beside q */
+    int slots;  /* of the event, and whether short enough to fold (see fold) */
     bool folded;
     real *key[CRAFT_MOST_LAYERS], *value[CRAFT_MOST_LAYERS]; /* [slots, dim] */
     real *folded_key[CRAFT_MOST_LAYERS];   /* [heads * slots, dim + 1] at most dim rows */
-    real *folded_value[CRAFT_MOST_LAYERS]; /* [heads * slots, dim] */
-    real *q;                               /* [dim + 1, width] the last row is 1 */
+    real *folded_value[CRAFT_MOST_LAYERS]; /* [dim, heads * slots] */
+    real *q;                               /* [dim + codes, width] */
     real *y, *mix, *branch;                /* [dim, width] */
     real *wide;                            /* [most of heads * slots, 4 dim, head rows; width] */
     real *total;                           /* [width] */
@@ -69,6 +69,8 @@ typedef __typeof__((lanes){0} > (lanes){0}) lanes_mask;
 #define LANES_AT(x, row)   ((lanes *)((x) + (row)*width + from))
 #define CHOOSE(mask, a, b) ((lanes)(((mask) & (lanes_mask)(a)) | (~(mask) & (lanes_mask)(b))))
 
+enum { STRIP = 4 }; /* vectors of columns summed side by side, as one sum waits for itself */
+
 /* Adds the time since *from to a stage. */
 KERNEL void lap(craft_stage stage, double *from) {
     if (!craft_fast_seconds) return;
@@ -84,48 +86,38 @@ KERNEL void fill(int rows, int width, const real *bias, real *restrict y) {
         for (int j = 0; j < width; j++) y[k * width + j] = bias[k];
 }
 
-/* y = weight x + bias */
-KERNEL void linear(int out, int in, int width, const real *weight, const real *bias, const real *x,
-                   real *y) {
-    fill(out, width, bias, y);
-    gemm_nn(out, width, in, weight, in, x, width, y, width, true);
+/* y = gain * norm(x) + bias + residual, by columns, for `groups` vectors of columns of mean 0 from
+ * `from` on; rows of the residual are `ld` apart. */
+KERNEL void norm_strip(int groups, int rows, int width, int from, const real *x, const real *gain,
+                       const real *bias, const real *residual, int ld, real *restrict y) {
+    lanes square[STRIP] = {0}, scale[STRIP];
+    real rho[STRIP * CRAFT_LANES];
+    for (int k = 0; k < rows; k++)
+#pragma GCC unroll 4
+        for (int g = 0; g < groups; g++) {
+            lanes here = LANES_AT(x, k)[g];
+            square[g] += here * here;
+        }
+    memcpy(rho, square, sizeof rho);
+    for (int j = 0; j < groups * CRAFT_LANES; j++)
+        rho[j] = (real)(1 / sqrt((double)(rho[j] / (real)rows) + CRAFT_EPS));
+    memcpy(scale, rho, sizeof rho);
+    for (int k = 0; k < rows; k++) {
+        const lanes *here = LANES_AT(x, k), *beside = (const lanes *)(residual + k * ld + from);
+        lanes *to = LANES_AT(y, k);
+#pragma GCC unroll 4
+        for (int g = 0; g < groups; g++)
+            to[g] = here[g] * scale[g] * gain[k] + (bias[k] + beside[g]);
+    }
 }
 
-/* y = gain * norm(x) + bias + residual, by columns */
 KERNEL void norm_add(int rows, int width, const real *x, const real *gain, const real *bias,
-                     const real *residual, real *restrict y) {
-    for (int from = 0; from < width; from += CRAFT_LANES) {
-        lanes mean = {0}, rho = {0};
-        for (int k = 0; k < rows; k++) mean += *LANES_AT(x, k);
-        mean /= (real)rows;
-        for (int k = 0; k < rows; k++) {
-            lanes centred = *LANES_AT(x, k) - mean;
-            rho += centred * centred;
-        }
-        rho /= (real)rows;
-        for (int j = 0; j < CRAFT_LANES; j++) rho[j] = (real)(1 / sqrt((double)rho[j] + CRAFT_EPS));
-        for (int k = 0; k < rows; k++)
-            *LANES_AT(y, k) =
-                (*LANES_AT(x, k) - mean) * rho * gain[k] + (bias[k] + *LANES_AT(residual, k));
-    }
-}
-
-/* Turns logits into exp(logit - most) and their sums into `total`, by columns. */
-KERNEL void exponents(int rows, int width, real *restrict x, real *restrict total) {
-    for (int from = 0; from < width; from += CRAFT_LANES) {
-        lanes most = *LANES_AT(x, 0);
-        for (int p = 1; p < rows; p++) {
-            lanes here = *LANES_AT(x, p);
-            most = CHOOSE(here > most, here, most);
-        }
-        for (int p = 0; p < rows; p++) *LANES_AT(x, p) -= most;
-    }
-    vmath_exp((int64_t)rows * width, x, x);
-    for (int from = 0; from < width; from += CRAFT_LANES) {
-        lanes sum = {0};
-        for (int p = 0; p < rows; p++) sum += *LANES_AT(x, p);
-        *LANES_AT(total, 0) = sum;
-    }
+                     const real *residual, int ld, real *restrict y) {
+    int from = 0;
+    for (; from + STRIP * CRAFT_LANES <= width; from += STRIP * CRAFT_LANES)
+        norm_strip(STRIP, rows, width, from, x, gain, bias, residual, ld, y);
+    for (; from < width; from += CRAFT_LANES)
+        norm_strip(1, rows, width, from, x, gain, bias, residual, ld, y);
 }
 
 KERNEL void divide(int rows, int width, const real *restrict total, real *restrict x) {
@@ -136,16 +128,26 @@ KERNEL void divide(int rows, int width, const real *restrict total, real *restri
 }
 
 /* y = sum of weight * PReLU(x) + bias, by columns */
+KERNEL void prelu_strip(int groups, int rows, int width, int from, const real *x, real slope,
+                        const real *weight, real bias, real *restrict y) {
+    lanes sum[STRIP] = {0};
+    for (int k = 0; k < rows; k++)
+#pragma GCC unroll 4
+        for (int g = 0; g < groups; g++) {
+            lanes here = LANES_AT(x, k)[g];
+            sum[g] += weight[k] * CHOOSE(here > 0, here, slope * here);
+        }
+#pragma GCC unroll 4
+    for (int g = 0; g < groups; g++) LANES_AT(y, 0)[g] = sum[g] + bias;
+}
+
 KERNEL void prelu_sum(int rows, int width, const real *x, real slope, const real *weight, real bias,
                       real *restrict y) {
-    for (int from = 0; from < width; from += CRAFT_LANES) {
-        lanes sum = {0};
-        for (int k = 0; k < rows; k++) {
-            lanes here = *LANES_AT(x, k);
-            sum += weight[k] * CHOOSE(here > 0, here, slope * here);
-        }
-        *LANES_AT(y, 0) = sum + bias;
-    }
+    int from = 0;
+    for (; from + STRIP * CRAFT_LANES <= width; from += STRIP * CRAFT_LANES)
+        prelu_strip(STRIP, rows, width, from, x, slope, weight, bias, y);
+    for (; from < width; from += CRAFT_LANES)
+        prelu_strip(1, rows, width, from, x, slope, weight, bias, y);
 }
 
 /* rows[p] = rho[p] (item[s_p] + slot[p]) */
@@ -164,7 +166,7 @@ KERNEL void slot_rows(int slots, int dim, const real *rho, const int32_t *item,
 
 /* A short history is cheaper when the two products of every candidate around the softmax, WQ q and
  * WO c, go over to keys and values: q.(WQ_h^T K) + bQ.K instead of (WQ q + bQ).K, and sums of WO_h
- * V instead of WO of sums. Rows are by head, then slot. */
+ * V instead of WO of sums. Rows of keys and columns of values are by head, then slot. */
 KERNEL void fold(const fast *f, worker *w, int l) {
     const craft *c = f->t.c;
     const craft_layer *y = &c->layer[l];
@@ -176,8 +178,8 @@ KERNEL void fold(const fast *f, worker *w, int l) {
         gemm_nn(w->slots, dim, part, key, dim, AT(y->query.weight) + at * dim, dim, to, dim + 1,
                 false);
         gemm_nn(w->slots, 1, part, key, dim, AT(y->query.bias) + at, 1, to + dim, dim + 1, false);
-        gemm_nt(w->slots, dim, part, w->value[l] + at, dim, AT(y->out.weight) + at, dim,
-                w->folded_value[l] + row * dim, dim, false);
+        gemm_nt(dim, w->slots, part, f->t.layer[l].out_weight + at, dim, w->value[l] + at, dim,
+                w->folded_value[l] + row, c->heads * w->slots, false);
     }
 }
 
@@ -200,7 +202,7 @@ KERNEL void read_source(const fast *f, worker *w, const fr_query *query) {
         double sum = ((lane[0] + lane[4]) + (lane[1] + lane[5])) +
                      ((lane[2] + lane[6]) + (lane[3] + lane[7]));
         rho[p] = (real)(1 / sqrt(sum / dim + CRAFT_EPS));
-        w->count[s]++;
+        if (c->repeat) w->count[s]++;
     }
     for (int l = 0; l < c->layers; l++) {
         const craft_layer_tables *t = &f->t.layer[l];
@@ -214,6 +216,7 @@ KERNEL void read_source(const fast *f, worker *w, const fr_query *query) {
 KERNEL void read_elapsed(const fast *f, worker *w, int32_t event) {
     const fr_window *window = f->t.m->w;
     int32_t cut = window_cut(window, event);
+    real *slope = w->code, *offset = slope + f->t.room;
     if (cut < w->cut) { /* back in time: from the start */
         for (int32_t v = 0; v < window->destinations; v++) w->last[v] = -1;
         w->cut = 0;
@@ -223,9 +226,29 @@ KERNEL void read_elapsed(const fast *f, worker *w, int32_t event) {
         double x = -100000; /* as craft_elapsed */
         if (w->last[v] >= 0) x = (double)(float)(window->time[event] - window->time[w->last[v]]);
         double scale = craft_rho(&f->t.elapsed, x);
-        w->slope[v] = (real)(scale * x);
-        w->offset[v] = (real)scale;
+        slope[v] = (real)(scale * x);
+        offset[v] = (real)scale;
     }
+}
+
+/* The same of the repeats, which stays zero for candidates not met; counts are used up. */
+KERNEL void read_repeats(const fast *f, worker *w) {
+    const craft_code *repeats = &f->t.repeats;
+    real *slope = w->code + 2 * (size_t)f->t.room, *offset = slope + f->t.room;
+    double rho0 = craft_rho(repeats, 0);
+    for (int p = 0; p < w->slots; p++) {
+        int32_t s = w->item[p], n = w->count[s];
+        if (!n) continue; /* met before */
+        double rho = craft_rho(repeats, n);
+        slope[s] = (real)(rho * n);
+        offset[s] = (real)(rho - rho0);
+        w->count[s] = 0;
+    }
+}
+
+KERNEL void forget_repeats(const fast *f, worker *w) {
+    real *slope = w->code + 2 * (size_t)f->t.room, *offset = slope + f->t.room;
+    for (int p = 0; p < w->slots; p++) slope[w->item[p]] = offset[w->item[p]] = 0;
 }
 
 /* w->wide = logits [heads * slots, width] of candidates `from` .. in layer l. */
@@ -238,7 +261,9 @@ KERNEL void make_logits(const fast *f, worker *w, int l, int from, int width, do
         gemm_nn(heads * w->slots, width, dim + 1, w->folded_key[l], dim + 1, w->q, width, w->wide,
                 width, false);
     } else {
-        if (l) linear(dim, dim, width, AT(weights.weight), AT(weights.bias), w->q, w->branch);
+        if (l)
+            gemm_linear_columns(dim, width, dim, AT(weights.weight), AT(weights.bias), w->q,
+                                w->branch);
         lap(CRAFT_OUT, clock);
         for (int h = 0; h < heads; h++)
             gemm_nn(w->slots, width, part, w->key[l] + h * part, dim,
@@ -253,7 +278,7 @@ KERNEL void mix_values(const fast *f, worker *w, int l, int width, double *clock
     int dim = f->t.c->dim, heads = f->t.c->heads, part = dim / heads;
     for (int h = 0; h < heads; h++) {
         real *weight = w->wide + h * w->slots * width, *mix = w->mix + h * part * width;
-        exponents(w->slots, width, weight, w->total);
+        vmath_exp_columns(w->slots, width, weight, w->total);
         if (w->folded) divide(w->slots, width, w->total, weight);
         lap(CRAFT_SOFTMAX, clock);
         if (w->folded) continue;
@@ -262,71 +287,62 @@ KERNEL void mix_values(const fast *f, worker *w, int l, int width, double *clock
         divide(part, width, w->total, mix);
         lap(CRAFT_MIX, clock);
     }
-    const real *bias = f->t.layer[l].out_bias;
+    const craft_layer_tables *t = &f->t.layer[l];
     if (w->folded) {
-        fill(dim, width, bias, w->branch);
-        gemm_tn(dim, width, heads * w->slots, w->folded_value[l], dim, w->wide, width, w->branch,
-                width, true);
+        gemm_linear_columns(dim, width, heads * w->slots, w->folded_value[l], t->out_bias, w->wide,
+                            w->branch);
         lap(CRAFT_MIX, clock);
     } else {
-        linear(dim, dim, width, AT(f->t.c->layer[l].out.weight), bias, w->mix, w->branch);
+        gemm_linear_columns(dim, width, dim, t->out_weight, t->out_bias, w->mix, w->branch);
     }
 }
 
 /* Candidates `from` .. in `width` columns through all layers; leaves q in w->q. */
 KERNEL void block_layers(const fast *f, worker *w, int from, int width, double *clock) {
     int dim = f->t.c->dim;
-    for (int k = 0; k < dim; k++)
-        memcpy(w->q + k * width, f->t.q0 + (size_t)k * (size_t)f->t.room + from,
-               (size_t)width * sizeof *w->q);
-    for (int j = 0; j < width; j++) w->q[dim * width + j] = 1;
+    for (int j = 0; j < width; j++) w->q[dim * width + j] = 1; /* for folded keys */
     for (int l = 0; l < f->t.c->layers; l++) {
         const craft_layer *y = &f->t.c->layer[l];
+        const craft_layer_tables *t = &f->t.layer[l];
         if (w->slots) {
             make_logits(f, w, l, from, width, clock);
             mix_values(f, w, l, width, clock);
         } else {
-            fill(dim, width, AT(y->out.bias), w->branch);
+            fill(dim, width, t->no_history, w->branch);
         }
-        norm_add(dim, width, w->branch, AT(y->attn_norm.weight), AT(y->attn_norm.bias), w->q, w->y);
+        norm_add(dim, width, w->branch, AT(y->attn_norm.weight), AT(y->attn_norm.bias),
+                 l ? w->q : f->t.q0 + from, l ? width : f->t.room, w->y);
         lap(CRAFT_OUT, clock);
-        linear(4 * dim, dim, width, AT(y->ffn1.weight), AT(y->ffn1.bias), w->y, w->wide);
+        gemm_linear_columns(4 * dim, width, dim, AT(y->ffn1.weight), AT(y->ffn1.bias), w->y,
+                            w->wide);
         lap(CRAFT_FFN1, clock);
         vmath_gelu((int64_t)4 * dim * width, w->wide, w->wide);
         lap(CRAFT_GELU, clock);
-        linear(dim, 4 * dim, width, AT(y->ffn2.weight), AT(y->ffn2.bias), w->wide, w->branch);
+        gemm_linear_columns(dim, width, 4 * dim, t->ffn2_weight, t->ffn2_bias, w->wide, w->branch);
         lap(CRAFT_FFN2, clock);
-        norm_add(dim, width, w->branch, AT(y->ffn_norm.weight), AT(y->ffn_norm.bias), w->y, w->q);
+        norm_add(dim, width, w->branch, AT(y->ffn_norm.weight), AT(y->ffn_norm.bias), w->y, width,
+                 w->q);
         lap(CRAFT_OUT, clock);
     }
 }
 
-/* w->total = scores of candidates `from` .. whose q is in `q` with rows `ld` apart. */
-KERNEL void block_head(const fast *f, worker *w, int from, int width, const real *q, int ld) {
-    const craft *c = f->t.c;
-    int rows = f->t.head_rows;
-    real *restrict y = w->wide;
-    const real *restrict slope = w->slope + from, *restrict offset = w->offset + from;
+/* rows of y, `width` columns each = columns from `from` on of x, whose rows are `ld` apart */
+KERNEL void take_columns(int rows, int width, const real *x, int ld, int from, real *y) {
     for (int k = 0; k < rows; k++)
-        for (int j = 0; j < width; j++)
-            y[k * width + j] =
-                slope[j] * f->t.slope[k] + offset[j] * f->t.offset[k] + f->t.constant[k];
-    for (int p = 0; c->repeat && p < w->slots; p++) {
-        int j = w->item[p] - from, n = w->count[w->item[p]];
-        if (j < 0 || j >= width) continue;
-        double rho = craft_rho(&f->t.repeats, n), rho0 = craft_rho(&f->t.repeats, 0);
-        for (int k = 0; k < rows; k++) {
-            real change =
-                (real)(rho * n * f->t.repeats.slope[k] + (rho - rho0) * f->t.repeats.offset[k]);
-            y[k * width + j] =
-                slope[j] * f->t.slope[k] + offset[j] * f->t.offset[k] + (f->t.constant[k] + change);
-        }
-    }
-    gemm_nn(rows, width, c->dim, f->t.head, c->z, q, ld, y, width, true);
+        memcpy(y + k * width, x + (size_t)k * (size_t)ld + from, (size_t)width * sizeof *y);
+}
+
+/* w->total = scores of candidates `from` .. whose q is in w->q. */
+KERNEL void block_head(const fast *f, worker *w, int from, int width) {
+    const craft *c = f->t.c;
+    take_columns(f->t.codes, width, w->code, f->t.room, from, w->q + c->dim * width);
+    gemm_linear_columns(f->t.head_rows, width, c->dim + f->t.codes, f->t.head, f->t.constant, w->q,
+                        w->wide);
     if (c->head_layers == 2)
-        prelu_sum(rows, width, y, *AT(c->prelu), AT(c->fc2.weight), *AT(c->fc2.bias), w->total);
+        prelu_sum(f->t.head_rows, width, w->wide, *AT(c->prelu), AT(c->fc2.weight),
+                  *AT(c->fc2.bias), w->total);
     else
-        memcpy(w->total, y, (size_t)width * sizeof *y);
+        memcpy(w->total, w->wide, (size_t)width * sizeof *w->wide);
 }
 
 KERNEL void score_event(const fast *f, worker *w, const fr_query *query, float *scores) {
@@ -335,19 +351,19 @@ KERNEL void score_event(const fast *f, worker *w, const fr_query *query, float *
     lap(CRAFT_SOURCE, &clock);
     read_source(f, w, query);
     read_elapsed(f, w, query->event);
+    if (f->t.c->repeat) read_repeats(f, w);
     lap(CRAFT_SOURCE, &clock);
     for (int32_t from = 0; from < all; from += f->block) {
         int count = all - from < f->block ? all - from : f->block, width = craft_round_up(count);
-        if (w->slots) {
+        if (w->slots)
             block_layers(f, w, from, width, &clock);
-            block_head(f, w, from, width, w->q, width);
-        } else {
-            block_head(f, w, from, width, f->lonely + from, f->t.room);
-        }
+        else
+            take_columns(f->t.c->dim, width, f->lonely, f->t.room, from, w->q);
+        block_head(f, w, from, width);
         for (int j = 0; j < count; j++) scores[from + j] = (float)w->total[j];
         lap(CRAFT_HEAD, &clock);
     }
-    for (int p = 0; p < w->slots; p++) w->count[w->item[p]] = 0;
+    if (f->t.c->repeat) forget_repeats(f, w);
 }
 
 /* The kernels are plain C without contraction: the same bits from every instruction set. */
@@ -384,15 +400,14 @@ static fr_status make_worker(fast *f, worker *w, fr_error *err) {
     TRY(TAKE(&f->t.memory, w->item, f->t.slots, err));
     TRY(TAKE(&f->t.memory, w->count, n, err));
     TRY(TAKE(&f->t.memory, w->last, n, err));
-    TRY(TAKE(&f->t.memory, w->slope, f->t.room, err));
-    TRY(TAKE(&f->t.memory, w->offset, f->t.room, err));
+    TRY(TAKE(&f->t.memory, w->code, (size_t)f->t.codes * (size_t)f->t.room, err));
     for (int l = 0; l < c->layers; l++) {
         TRY(TAKE(&f->t.memory, w->key[l], f->t.slots * dim, err));
         TRY(TAKE(&f->t.memory, w->value[l], f->t.slots * dim, err));
         TRY(TAKE(&f->t.memory, w->folded_key[l], dim * (dim + 1), err));
         TRY(TAKE(&f->t.memory, w->folded_value[l], dim * dim, err));
     }
-    TRY(TAKE(&f->t.memory, w->q, (dim + 1) * width, err));
+    TRY(TAKE(&f->t.memory, w->q, (dim + f->t.codes) * width, err));
     TRY(TAKE(&f->t.memory, w->y, dim * width, err));
     TRY(TAKE(&f->t.memory, w->mix, dim * width, err));
     TRY(TAKE(&f->t.memory, w->branch, dim * width, err));

@@ -9,6 +9,8 @@
 
 #include "nn/gemm.h"
 
+#include <string.h>
+
 /* ---- items and slots ---- */
 
 /* Centred rows of a table, and the same times g0. */
@@ -54,6 +56,18 @@ static fr_status project(craft_tables *t, int rows, const real *x, int weight, d
     return FR_OK;
 }
 
+/* *out = rows of `in` numbers minus the mean of all rows */
+static fr_status centre_outputs(craft_tables *t, int in, const real *x, real **out, fr_error *err) {
+    int dim = t->c->dim;
+    TRY(TAKE(&t->memory, *out, (size_t)dim * (size_t)in, err));
+    for (int j = 0; j < in; j++) {
+        double mean = 0;
+        for (int i = 0; i < dim; i++) mean += x[i * in + j] / (double)dim;
+        for (int i = 0; i < dim; i++) (*out)[i * in + j] = (real)(x[i * in + j] - mean);
+    }
+    return FR_OK;
+}
+
 static fr_status make_layer(craft_tables *t, int l, const real *items, const real *slots,
                             fr_error *err) {
     const craft *c = t->c;
@@ -65,25 +79,31 @@ static fr_status make_layer(craft_tables *t, int l, const real *items, const rea
     TRY(project(t, t->slots, slots, y->key.weight, scale, &to->key_slot, err));
     TRY(project(t, n, items, y->value.weight, 1, &to->value_item, err));
     TRY(project(t, t->slots, slots, y->value.weight, 1, &to->value_slot, err));
+    TRY(centre_outputs(t, dim, craft_value(t->m, y->out.weight), &to->out_weight, err));
+    TRY(centre_outputs(t, 1, craft_value(t->m, y->out.bias), &to->no_history, err));
+    TRY(centre_outputs(t, 4 * dim, craft_value(t->m, y->ffn2.weight), &to->ffn2_weight, err));
+    TRY(centre_outputs(t, 1, craft_value(t->m, y->ffn2.bias), &to->ffn2_bias, err));
     TRY(TAKE(&t->memory, to->out_bias, dim, err));
     const real *value = craft_value(t->m, y->value.weight), *out = craft_value(t->m, y->out.weight),
                *shift = craft_value(t->m, c->input_norm.bias);
-    double sum[1024]; /* the widest dim there is */
+    double sum[1024], mean = 0; /* the widest dim there is */
     for (int i = 0; i < dim; i++) sum[i] = craft_value(t->m, y->out.bias)[i];
     for (int j = 0; j < dim; j++) {
         double shared = craft_value(t->m, y->value.bias)[j];
         for (int k = 0; k < dim; k++) shared += (double)value[j * dim + k] * shift[k];
         for (int i = 0; i < dim; i++) sum[i] += out[i * dim + j] * shared;
     }
-    for (int i = 0; i < dim; i++) to->out_bias[i] = (real)sum[i];
+    for (int i = 0; i < dim; i++) mean += sum[i] / dim;
+    for (int i = 0; i < dim; i++) to->out_bias[i] = (real)(sum[i] - mean);
     return FR_OK;
 }
 
 /* ---- head ---- */
 
-/* A code LN(weight x + bias) through the head's columns from `column`. */
+/* A code LN(weight x + bias) through the columns from `column` of the head's first layer [.., z].
+ */
 static fr_status make_code(craft_tables *t, craft_code *code, craft_pair line, craft_pair norm,
-                           int column, fr_error *err) {
+                           const real *first, int column, fr_error *err) {
     int dim = t->c->dim;
     const real *w = craft_value(t->m, line.weight), *b = craft_value(t->m, line.bias);
     const real *gain = craft_value(t->m, norm.weight), *bias = craft_value(t->m, norm.bias);
@@ -100,7 +120,7 @@ static fr_status make_code(craft_tables *t, craft_code *code, craft_pair line, c
         code->square += slope * slope / dim;
         cross += slope * offset / dim;
         for (int j = 0; j < t->head_rows; j++) {
-            double head = t->head[j * t->c->z + column + k];
+            double head = first[j * t->c->z + column + k];
             code->slope[j] += head * gain[k] * slope;
             code->offset[j] += head * gain[k] * offset;
             code->constant[j] += head * bias[k];
@@ -117,21 +137,28 @@ static fr_status make_code(craft_tables *t, craft_code *code, craft_pair line, c
 
 static fr_status make_head(craft_tables *t, fr_error *err) {
     const craft *c = t->c;
-    craft_pair first = c->head_layers == 2 ? c->fc1 : c->fc2;
-    t->head = craft_value(t->m, first.weight);
+    craft_pair pair = c->head_layers == 2 ? c->fc1 : c->fc2;
+    const real *first = craft_value(t->m, pair.weight);
+    const craft_code *e = &t->elapsed, *r = &t->repeats;
     t->head_rows = c->head_layers == 2 ? c->z : 1;
-    TRY(make_code(t, &t->elapsed, c->elapsed, c->elapsed_norm, c->dim, err));
-    if (c->repeat) TRY(make_code(t, &t->repeats, c->repeats, c->repeat_norm, 2 * c->dim, err));
-    TRY(TAKE(&t->memory, t->slope, t->head_rows, err));
-    TRY(TAKE(&t->memory, t->offset, t->head_rows, err));
+    t->codes = c->repeat ? 4 : 2;
+    int width = c->dim + t->codes;
+    TRY(make_code(t, &t->elapsed, c->elapsed, c->elapsed_norm, first, c->dim, err));
+    if (c->repeat)
+        TRY(make_code(t, &t->repeats, c->repeats, c->repeat_norm, first, 2 * c->dim, err));
+    TRY(TAKE(&t->memory, t->head, (size_t)t->head_rows * (size_t)width, err));
     TRY(TAKE(&t->memory, t->constant, t->head_rows, err));
     for (int k = 0; k < t->head_rows; k++) {
-        const craft_code *r = &t->repeats;
-        double constant = craft_value(t->m, first.bias)[k] + t->elapsed.constant[k];
+        real *row = t->head + k * width, *code = row + c->dim;
+        double constant = craft_value(t->m, pair.bias)[k] + e->constant[k];
         if (c->repeat) constant += r->constant[k] + craft_rho(r, 0) * r->offset[k];
         t->constant[k] = (real)constant;
-        t->slope[k] = (real)t->elapsed.slope[k];
-        t->offset[k] = (real)t->elapsed.offset[k];
+        memcpy(row, first + k * c->z, (size_t)c->dim * sizeof *row);
+        code[0] = (real)e->slope[k];
+        code[1] = (real)e->offset[k];
+        if (!c->repeat) continue;
+        code[2] = (real)r->slope[k];
+        code[3] = (real)r->offset[k];
     }
     return FR_OK;
 }

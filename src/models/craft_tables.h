@@ -15,7 +15,13 @@ static const double CRAFT_EPS = 1e-12;
 typedef struct craft_layer_tables {
     real *key_item, *key_slot;     /* [destinations, dim], [slots, dim], with 1/sqrt(head width) */
     real *value_item, *value_slot; /* the same of values */
-    real *out_bias;                /* [dim] with what the part shared by all values gives */
+    /* The two branches end in a norm: with the mean over the outputs taken from weights and
+     * biases, what comes of them has mean 0. */
+    real *out_weight;  /* [dim, dim] */
+    real *out_bias;    /* [dim] with what the part shared by all values gives */
+    real *no_history;  /* [dim] the branch without history */
+    real *ffn2_weight; /* [dim, 4 dim] */
+    real *ffn2_bias;   /* [dim] */
 } craft_layer_tables;
 
 /* The code of a number x as the head's first rows see it: rho(x) (x slope + offset) + constant,
@@ -35,11 +41,12 @@ typedef struct craft_tables {
     real *q0;                            /* [dim, room] LN0(E) */
     real *query0;                        /* [dim, room] the first layer's queries */
     craft_layer_tables layer[CRAFT_MOST_LAYERS];
-    const real *head; /* [head rows, z] the first of the head's layers, or the only one */
     int head_rows;
+    int codes;      /* numbers per candidate beside q that the head's first layer takes */
+    real *head;     /* [head rows, dim + codes] of q, rho x, rho of the elapsed time, and if there
+                     * are repeats rho n, rho - rho(0) of theirs */
+    real *constant; /* [head rows] bias and codes of a candidate not met */
     craft_code elapsed, repeats;
-    real *slope, *offset; /* [head rows] of `elapsed` */
-    real *constant;       /* [head rows] bias and codes of a candidate not met */
 } craft_tables;
 
 /* On failure too the tables must be freed. */
