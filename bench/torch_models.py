@@ -1,0 +1,781 @@
+#!/usr/bin/env python3
+"""GraphMixer, TGN and DyGFormer (+LHA) in PyTorch, written from their description: check and rival.
+
+    bench/torch_models.py train --data DIR --model tgn [--set embedding=identity] [--epochs 3]
+        [--init C] [--deterministic] [--batches first:40] [--save C]
+    bench/torch_models.py score --data DIR --checkpoint C --events first:40 [-o scores.npy]
+
+DIR is made by `fullrank data import`. Both print one JSON document.
+
+train  --deterministic leaves out dropout and takes negatives from the formula, so that from the
+       same parameters (--init) two implementations print the same losses. --batches first:N stops
+       every epoch after N batches, every:N takes each Nth (models without memory only): for times.
+score  writes the scores of all catalog items (float32, events x N) for chosen test events, each
+       from the state right before it; the stream is replayed from the end of training. Events are
+       chosen as by `fullrank rank --events`: first:N, every:N, all or rows of the stream. Its time
+       per event is that of scoring one and observing it; replaying the others does not count.
+
+Checkpoints have the tensors, settings, memories and vocabularies of our own. What a checkpoint says
+about model and window wins over the command line; how to train is always the command line's.
+--double computes in float64, to tell rounding from error.
+Needs torch and numpy. Nodes are indexed as one space, sources first. Histories are ragged: what a
+model computes per entry or per patch is one product over all entries of a batch, no padding.
+"""
+import argparse
+import json
+import os
+import struct
+import sys
+import time
+
+# PyTorch allocates and frees megabytes per batch; by default each goes back to the system.
+ALLOCATOR = {"MALLOC_TRIM_THRESHOLD_": str(1 << 40), "MALLOC_MMAP_THRESHOLD_": str(1 << 25)}
+if __name__ == "__main__" and any(os.environ.get(k) != v for k, v in ALLOCATOR.items()):
+    os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **ALLOCATOR})
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+tensor = torch.from_numpy
+
+
+# ---- the stream ----
+
+
+def spans(start, count):
+    """start[0], start[0]+1, .. (count[0] numbers), start[1], ..: ranges end to end."""
+    return np.repeat(start - np.cumsum(count) + count, count) + np.arange(count.sum())
+
+
+class Window:
+    """The last events of an imported directory; the events of every node, of either role."""
+
+    def __init__(self, folder, settings):
+        read = lambda name: np.load(f"{folder}/{name}.npy", mmap_mode="r")
+        with open(f"{folder}/manifest.json", encoding="utf-8") as file:
+            self.sha256 = json.load(file)["sha256"]
+        self.time = np.array(read("time")[-settings["window"]:])
+        W = self.events = len(self.time)
+        self.first = len(read("time")) - W  # row of the stream
+        self.time -= self.time[0]
+        users, self.src = np.unique(read("source")[-W:], return_inverse=True)
+        items, self.dst = np.unique(read("destination")[-W:], return_inverse=True)
+        self.src_ids, self.dst_ids = read("source_ids")[users], read("destination_ids")[items]
+        self.ntrain = int(settings["train_fraction"] * W)
+        self.catalog = np.unique(self.dst[:self.ntrain])
+        self.cut = np.arange(W)  # the past of event i: events below cut[i]
+        if settings["order"] == "strict":
+            self.cut = np.searchsorted(self.time, self.time)
+        self.sources, self.nodes = len(users), len(users) + len(items)
+        width = settings["edge_dim"]
+        if width is None:
+            there = os.path.exists(f"{folder}/features.npy")
+            width = read("features").shape[1] if there else 0
+        self.features = np.array(read("features")[-W:]) if width else np.zeros((W, 0), np.float32)
+        # every event is an entry of its source and one of its destination, in ascending order
+        node = np.concatenate([self.src, self.dst + self.sources])
+        order = np.argsort(node, kind="stable")
+        self.event = order % W
+        self.other = np.roll(node, W)[order]
+        self.key = node[order] * W + self.event
+        self.start = np.searchsorted(node[order], np.arange(self.nodes + 1))
+
+    def newest(self, nodes, events, most):
+        """The nodes' entries before the events: one past the newest, and how many, up to most."""
+        end = np.searchsorted(self.key, nodes * self.events + self.cut[events])
+        return end, np.minimum(end - self.start[nodes], most)
+
+    def pairs(self, events, candidates):
+        """Nodes and events of b sources, then of their (b,C) candidates, flat."""
+        flat = np.repeat(events, candidates.shape[1])
+        return (np.concatenate([self.src[events], candidates.reshape(-1) + self.sources]),
+                np.concatenate([events, flat]))
+
+
+# ---- what models share ----
+
+
+class TimeCode(nn.Module):
+    """cos(w D + b), the angle in double."""
+
+    def __init__(self, width, trainable):
+        super().__init__()
+        start = 10.0 ** (-9 * torch.arange(width, dtype=torch.float64) / (width - 1))
+        self.weight = nn.Parameter(start.float(), requires_grad=trainable)
+        self.bias = nn.Parameter(torch.zeros(width), requires_grad=trainable)
+
+    def forward(self, delta):
+        angle = delta[..., None] * self.weight.double() + self.bias.double()
+        return torch.cos(angle).to(self.weight.dtype)
+
+
+class PairHead(nn.Module):
+    def __init__(self, d, memory=0):
+        super().__init__()
+        self.fc1 = nn.Linear(2 * d, d)
+        self.fc2 = nn.Linear(d + memory, 1)
+
+
+class Model(nn.Module):
+    """forward: logits (b,C) of destinations (b,C) at window events (b). The rest is memory.
+
+    Attributes are declared in the order of the checkpoint's tensors.
+    """
+
+    def __init__(self, window, settings):
+        super().__init__()
+        self.w, self.drop = window, nn.Dropout(settings["dropout"])
+        self.edges = window.features.shape[1]
+        self.features = tensor(window.features)
+        if settings["model"] == "graphmixer":
+            settings["time_trainable"] = 0
+        self.time = TimeCode(settings["time_dim"], bool(settings["time_trainable"]))
+
+    def double(self):
+        self.features = self.features.double()
+        return super().double()
+
+    def reset(self):
+        """An epoch begins."""
+
+    def learned(self, events):
+        """A training batch had its forward; parameters have not moved yet."""
+
+    def flush(self):
+        """Training is over."""
+
+    def observe(self, event):
+        """A test event happened."""
+
+    def state(self):
+        return {}
+
+    def load_state(self, tensors):
+        pass
+
+    def zeros(self, *shape):
+        return torch.zeros(shape, dtype=self.time.weight.dtype)
+
+
+# ---- GraphMixer ----
+
+
+class MixerLayer(nn.Module):
+    def __init__(self, C, K, drop):
+        super().__init__()
+        self.token_norm = nn.LayerNorm(C)
+        self.token_fc1, self.token_fc2 = nn.Linear(K, K // 2), nn.Linear(K // 2, K)
+        self.channel_norm = nn.LayerNorm(C)
+        self.channel_fc1, self.channel_fc2 = nn.Linear(C, 4 * C), nn.Linear(4 * C, C)
+        self.drop = drop
+
+    def forward(self, x, place, nodes):
+        """x (R,C): the real slots; place: where each lies in (nodes, K)."""
+        K, C = self.token_fc2.out_features, x.shape[1]
+        y = x.new_zeros(nodes * K, C).index_copy(0, place, self.token_norm(x)).view(nodes, K, C)
+        u = self.drop(F.gelu(self.token_fc1.weight @ y + self.token_fc1.bias[:, None]))
+        y = self.token_fc2.weight @ u + self.token_fc2.bias[:, None]
+        x = x + self.drop(y.view(-1, C).index_select(0, place))
+        y = self.drop(F.gelu(self.channel_fc1(self.channel_norm(x))))
+        return x + self.drop(self.channel_fc2(y))
+
+
+class GraphMixer(Model):
+    def __init__(self, window, settings):
+        super().__init__(window, settings)
+        d, self.K, width = settings["dim"], settings["tokens"], settings["head_width"]
+        self.proj = nn.Linear(self.edges + settings["time_dim"], d)
+        self.layers = nn.ModuleList(
+            MixerLayer(d, self.K, self.drop) for _ in range(settings["layers"]))
+        self.norm = nn.LayerNorm(d)
+        self.output = nn.Linear(d, d)
+        self.src = nn.Embedding(window.sources, d)
+        self.dst = nn.Embedding(window.nodes - window.sources, d)
+        for table in (self.src, self.dst):
+            nn.init.normal_(table.weight, 0, 0.02)
+        self.head = nn.ModuleDict({"src": nn.Linear(2 * d, width), "dst": nn.Linear(2 * d, width),
+                                   "out": nn.Linear(width, 1)})
+        self.pool_slots = settings["pool"] == "slots"
+
+    def embed(self, nodes, events):
+        w, n = self.w, len(nodes)
+        end, m = w.newest(nodes, events, self.K)
+        past = w.event[spans(end - m, m)]
+        row = np.repeat(np.arange(n), m)
+        slot = np.repeat(m - 1, m) - spans(np.zeros_like(m), m)  # 0 = newest
+        place, past_, row_ = tensor(row * self.K + slot), tensor(past), tensor(row)
+        code = self.time(tensor(w.time[events[row]] - w.time[past]))
+        x = self.proj(torch.cat([self.features[past_], code], 1))
+        for layer in self.layers:
+            x = layer(x, place, n)
+        total = self.zeros(n, x.shape[1]).index_add(0, row_, self.norm(x))
+        if self.pool_slots:
+            return self.output(total / self.K)
+        return self.output(total / tensor(np.maximum(m, 1)).to(x.dtype)[:, None])
+
+    def forward(self, events, candidates):
+        b, C = candidates.shape
+        h = self.embed(*self.w.pairs(events, candidates))
+        source = torch.cat([h[:b], self.src(tensor(self.w.src[events]))], 1)
+        target = torch.cat([h[b:], self.dst(tensor(candidates.reshape(-1)))], 1)
+        sum_ = self.head["src"](source)[:, None] + self.head["dst"](target).view(b, C, -1)
+        return self.head["out"](torch.relu(sum_)).squeeze(-1)
+
+
+# ---- TGN ----
+
+
+class TGN(Model):
+    def __init__(self, window, settings):
+        super().__init__(window, settings)
+        d, dt = settings["dim"], settings["time_dim"]
+        self.K, self.heads = settings["neighbors"], settings["heads"]
+        self.gru = nn.GRUCell(2 * d + dt + self.edges, d)
+        self.attention = settings["embedding"] == "attention"
+        if self.attention:
+            self.attn = nn.ModuleDict({
+                "query": nn.Linear(d + dt, d + dt, bias=False),
+                "key": nn.Linear(d + self.edges + dt, d + dt, bias=False),
+                "value": nn.Linear(d + self.edges + dt, d + dt, bias=False),
+                "out": nn.Linear(d + dt, d + dt), "norm": nn.LayerNorm(d + dt)})
+            self.merge = nn.ModuleDict({"fc1": nn.Linear(2 * d + dt, d), "fc2": nn.Linear(d, d)})
+        self.head = PairHead(d)
+        self.reset()
+
+    def reset(self):
+        n = self.w.nodes
+        self.memory, self.last = self.zeros(n, self.gru.hidden_size), np.zeros(n)
+        self.message, self.message_time = self.zeros(n, self.gru.input_size), np.zeros(n)
+        self.pending = np.zeros(n, bool)
+
+    def double(self):
+        super().double()
+        self.reset()
+        return self
+
+    def updated(self, needed):
+        """Memories of these distinct nodes with their pending messages taken in."""
+        s = self.memory[tensor(needed)]
+        at = np.flatnonzero(self.pending[needed])
+        if len(at) == 0:
+            return s
+        node = tensor(needed[at])
+        return s.index_copy(0, tensor(at), self.gru(self.message[node], self.memory[node]))
+
+    def embed(self, nodes, events):
+        w, n = self.w, len(nodes)
+        if self.attention:
+            end, m = w.newest(nodes, events, self.K)
+            real = np.arange(self.K) < m[:, None]
+            entry = np.where(real, end[:, None] - 1 - np.arange(self.K), 0)
+            other = np.where(real, w.other[entry], nodes[:, None])
+        # what is read: in training each node once, with its pending message
+        if self.pending.any():
+            used = np.zeros(w.nodes, bool)
+            used[nodes] = True
+            if self.attention:
+                used[other] = True
+            self.needed = np.flatnonzero(used)
+            self.fresh = self.updated(self.needed)
+            place = np.cumsum(used) - 1
+        else:
+            self.needed, self.fresh, place = None, self.memory, np.arange(w.nodes)
+        s = F.embedding(tensor(place[nodes]), self.fresh)
+        if not self.attention:
+            return s
+        past = w.event[entry]
+        code = self.time(tensor(w.time[events][:, None] - w.time[past]))
+        k = torch.cat([F.embedding(tensor(place[other]), self.fresh),
+                       self.features[tensor(past)], code], 2)
+        zero = self.time(torch.zeros(1, dtype=torch.float64)).expand(n, -1)
+        q0 = torch.cat([s, zero], 1)
+        Q = self.attn["query"](q0).view(n, 1, self.heads, -1)
+        K, V = (self.attn[x](k).view(n, self.K, self.heads, -1) for x in ("key", "value"))
+        mask = tensor(real)[:, :, None]
+        logit = (Q * K).sum(3) / K.shape[3] ** 0.5
+        a = torch.softmax(logit.masked_fill(~mask, -1e30), 1) * mask  # no neighbour: all 0
+        c = (self.drop(a)[..., None] * V).sum(1).view(n, -1)
+        o = self.attn["norm"](self.drop(self.attn["out"](c)) + q0)
+        return self.merge["fc2"](torch.relu(self.merge["fc1"](torch.cat([o, s], 1))))
+
+    def forward(self, events, candidates):
+        b, C = candidates.shape
+        z = self.embed(*self.w.pairs(events, candidates))
+        source, target = self.head.fc1.weight.chunk(2, 1)
+        hidden = F.linear(z[:b], source, self.head.fc1.bias)[:, None]
+        hidden = hidden + F.linear(z[b:], target).view(b, C, -1)
+        return self.head.fc2(torch.relu(hidden)).squeeze(-1)
+
+    def messages(self, nodes, others, events):
+        code = self.time(tensor(self.w.time[events] - self.last[nodes]))
+        return torch.cat([self.memory[tensor(nodes)], self.memory[tensor(others)], code,
+                          self.features[tensor(events)]], 1)
+
+    @torch.no_grad()
+    def learned(self, events):
+        w = self.w
+        # the last entry of every node in the batch
+        nodes, at = np.unique(np.concatenate([w.src[events], w.dst[events] + w.sources])[::-1],
+                              return_index=True)
+        at = 2 * len(events) - 1 - at
+        if self.needed is not None:
+            self.memory[tensor(nodes)] = self.fresh.detach()[
+                tensor(np.searchsorted(self.needed, nodes))]
+        taken = nodes[self.pending[nodes]]
+        self.last[taken] = self.message_time[taken]
+        event = events[at % len(events)]
+        others = np.where(at < len(events), w.dst[event] + w.sources, w.src[event])
+        self.message[tensor(nodes)] = self.messages(nodes, others, event)
+        self.message_time[nodes] = w.time[event]
+        self.pending[nodes] = True
+        self.fresh = None
+
+    @torch.no_grad()
+    def flush(self):
+        nodes = np.flatnonzero(self.pending)
+        self.memory[tensor(nodes)] = self.updated(nodes)
+        self.last[nodes] = self.message_time[nodes]
+        self.pending[:] = False
+
+    @torch.no_grad()
+    def observe(self, event):
+        w = self.w
+        nodes = np.array([w.src[event], w.dst[event] + w.sources])
+        message = self.messages(nodes, nodes[::-1].copy(), np.array([event, event]))
+        self.memory[tensor(nodes)] = self.gru(message, self.memory[tensor(nodes)])
+        self.last[nodes] = w.time[event]
+
+    def state(self):
+        return {"state.memory": self.memory.float().numpy(), "state.last_update": self.last}
+
+    def load_state(self, tensors):
+        self.memory = tensor(tensors["state.memory"].copy()).to(self.memory.dtype)
+        self.last = tensors["state.last_update"].copy()
+
+
+# ---- DyGFormer, with or without LHA ----
+
+
+class Patches(nn.Module):
+    def __init__(self, ch, P, edges, dt):
+        super().__init__()
+        self.node = nn.ParameterDict({"bias": torch.zeros(ch)})
+        if edges:
+            self.edge = nn.Linear(P * edges, ch)
+        else:
+            self.edge = nn.ParameterDict({"bias": torch.zeros(ch)})
+        self.time, self.cooc = nn.Linear(P * dt, ch), nn.Linear(P * ch, ch)
+
+
+class TransformerLayer(nn.Module):
+    def __init__(self, d, heads, drop):
+        super().__init__()
+        self.heads, self.drop = heads, drop
+        self.norm1 = nn.LayerNorm(d)
+        self.qkv, self.out = nn.Linear(d, 3 * d), nn.Linear(d, d)
+        nn.init.uniform_(self.qkv.weight, -(6 / (4 * d)) ** 0.5, (6 / (4 * d)) ** 0.5)
+        for linear in (self.qkv, self.out):
+            nn.init.zeros_(linear.bias)
+        self.norm2 = nn.LayerNorm(d)
+        self.ffn1, self.ffn2 = nn.Linear(d, 4 * d), nn.Linear(4 * d, d)
+
+    def forward(self, x, groups):
+        """x (patches, d): sequences end to end; groups (number, length) of equal ones."""
+        d = x.shape[1]
+        qkv, mixed, at = self.qkv(self.norm1(x)), [], 0
+        for part in qkv.split([n * T for n, T in groups]):
+            n, T = groups[at]
+            q, k, v = part.view(n, T, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+            c = F.scaled_dot_product_attention(q, k, v, None, self.drop.p * self.training)
+            mixed.append(c.transpose(1, 2).reshape(-1, d))
+            at += 1
+        x = x + self.drop(self.out(torch.cat(mixed)))
+        return x + self.drop(self.ffn2(self.drop(F.gelu(self.ffn1(self.norm2(x))))))
+
+
+class Side:
+    """Token sequences of nodes: their kept entries, which patch slots they fill."""
+
+    def __init__(self, w, nodes, events, L, P):
+        self.nodes = nodes
+        end, self.m = w.newest(nodes, events, L - 1)
+        self.row = np.repeat(np.arange(len(nodes)), self.m)
+        self.begin = np.cumsum(self.m) - self.m  # of a node's entries
+        entry = spans(end - self.m, self.m)
+        self.event, self.other = w.event[entry], w.other[entry]
+        self.patches = (self.m + P) // P  # ceil of entries and self, by P
+        self.patch = np.cumsum(self.patches) - self.patches  # a node's first
+        self.slot = spans(self.patch * P + 1, self.m)
+        self.delta = w.time[events[self.row]] - w.time[self.event]
+        _, which, number = np.unique(self.row * w.nodes + self.other, return_inverse=True,
+                                     return_counts=True)
+        self.count = number[which]
+
+
+class DyGFormer(Model):
+    def __init__(self, window, settings):
+        super().__init__(window, settings)
+        d, dt, self.L, self.P = (settings[k] for k in ("dim", "time_dim", "history", "patch"))
+        ch = d // 4
+        self.cooc = nn.ModuleDict({"fc1": nn.Linear(1, ch), "fc2": nn.Linear(ch, ch)})
+        self.patch = Patches(ch, self.P, self.edges, dt)
+        self.layers = nn.ModuleList(
+            TransformerLayer(d, settings["heads"], self.drop) for _ in range(settings["layers"]))
+        self.output = nn.Linear(d, d)
+        self.gamma = settings["gamma"] if settings["model"] == "dygformer-lha" else None
+        self.head = PairHead(d, 0 if self.gamma is None else d)
+        if self.gamma is not None:
+            self.pair_ids = np.unique(window.src * window.nodes + window.dst)
+            self.reset()
+
+    # the sequences
+
+    def known(self, side):
+        """(patches, 3 ch): channels that do not depend on the partner."""
+        P, n = self.P, int(side.patches.sum())
+        slot, own = tensor(side.slot), tensor(side.patch * P)
+        zero = self.time(torch.zeros(1, dtype=torch.float64)).expand(len(own), -1)
+        code = self.zeros(n * P, zero.shape[1])
+        code = code.index_copy(0, slot, self.time(tensor(side.delta))).index_copy(0, own, zero)
+        node = self.patch.node["bias"].expand(n, -1)
+        if self.edges:
+            edge = self.zeros(n * P, self.edges)
+            edge[slot] = self.features[tensor(side.event)]
+            edge = self.patch.edge(edge.view(n, -1))
+        else:
+            edge = self.patch.edge["bias"].expand(n, -1)
+        return torch.cat([node, edge, self.patch.time(code.view(n, -1))], 1)
+
+    def encode(self, most):
+        """(most + 2, ch): codes of counts 0..most, and zeros for a slot that is not there."""
+        c = torch.arange(most + 1, dtype=self.time.weight.dtype)[:, None]
+        code = self.cooc["fc2"](torch.relu(self.cooc["fc1"](c)))
+        return torch.cat([code, code.new_zeros(1, code.shape[1])])
+
+    def sequences(self, source, target, partner):
+        """Pair p joins source row partner[p] and target row p. X (patches, d), the sides' segment
+        of every patch (2p or 2p + 1), groups of sequences of equal length."""
+        P, pairs = self.P, len(partner)
+        u, v = source.nodes[partner], target.nodes
+        n_u, n_v = source.patches[partner], target.patches
+        T = n_u + n_v
+        order = np.argsort(T, kind="stable")
+        at = np.empty_like(T)  # a pair's first patch; pairs of equal length side by side
+        at[order] = np.cumsum(T[order]) - T[order]
+        patches = int(T.sum())
+        left, right = spans(at, n_u), spans(at + n_u, n_v)
+        # entries of the source, once for each of its pairs
+        m = source.m[partner]
+        entry, row = spans(source.begin[partner], m), np.repeat(np.arange(pairs), m)
+        met_u, met_v = source.other[entry] == v[row], target.other == u[target.row]
+        missing = self.L + 1
+        counts = np.full((2, patches * P), missing)
+        move = (at - source.patch[partner]) * P
+        slot = source.slot[entry] + move[row]
+        counts[0, slot], counts[1, slot] = source.count[entry], met_u
+        slot = target.slot + ((at + n_u - target.patch) * P)[target.row]
+        counts[0, slot], counts[1, slot] = met_v, target.count
+        self_u, self_v = at * P, (at + n_u) * P
+        counts[0, self_u], counts[1, self_u] = 1, np.bincount(target.row, met_v, pairs)
+        counts[0, self_v], counts[1, self_v] = np.bincount(row, met_u, pairs), 1
+        table = self.encode(self.L)
+        cooc = F.embedding(tensor(counts[0]), table) + F.embedding(tensor(counts[1]), table)
+        origin, segment = np.empty(patches, int), np.empty(patches, int)
+        origin[left] = spans(source.patch[partner], n_u)
+        origin[right] = spans(target.patch + source.patches.sum(), n_v)
+        segment[left] = np.repeat(2 * np.arange(pairs), n_u)
+        segment[right] = np.repeat(2 * np.arange(pairs) + 1, n_v)
+        known = F.embedding(tensor(origin), torch.cat([self.known(source), self.known(target)]))
+        X = torch.cat([known, self.patch.cooc(cooc.view(patches, -1))], 1)
+        length, number = np.unique(T, return_counts=True)
+        return X, tensor(segment), list(zip(number.tolist(), length.tolist()))
+
+    def forward(self, events, candidates):
+        w, (b, C) = self.w, candidates.shape
+        nodes, when = w.pairs(events, candidates)
+        source = Side(w, nodes[:b], when[:b], self.L, self.P)
+        target = Side(w, nodes[b:], when[b:], self.L, self.P)
+        x, segment, groups = self.sequences(source, target, np.repeat(np.arange(b), C))
+        for layer in self.layers:
+            x = layer(x, groups)
+        total = self.zeros(2 * b * C, x.shape[1]).index_add(0, segment, x)
+        z = self.output(total / torch.bincount(segment)[:, None]).view(b * C, -1)
+        current = torch.relu(self.head.fc1(z))
+        if self.gamma is not None:
+            self.now = events, candidates, current.detach().view(b, C, -1)
+            place = self.places(np.repeat(w.src[events], C), candidates.reshape(-1))
+            current = torch.cat([current, self.pairs[tensor(place)]], 1)
+        return self.head.fc2(current).view(b, C)
+
+    # LHA: the memory of pairs; one row more stays zero, for pairs that never occur
+
+    def reset(self):
+        if self.gamma is not None:
+            self.pairs = self.zeros(len(self.pair_ids) + 1, self.head.fc1.out_features)
+            self.stored = np.zeros(len(self.pair_ids), bool)
+
+    def double(self):
+        super().double()
+        self.reset()
+        return self
+
+    def places(self, src, dst):
+        key = src * self.w.nodes + dst
+        at = np.searchsorted(self.pair_ids, key)
+        there = self.pair_ids[np.minimum(at, len(self.pair_ids) - 1)] == key
+        return np.where(there, at, len(self.pair_ids))
+
+    @torch.no_grad()
+    def write(self, events, current):
+        """The last event of a pair wins; all have read the same old row."""
+        place, at = np.unique(self.places(self.w.src[events], self.w.dst[events])[::-1],
+                              return_index=True)
+        new, row = current[tensor(len(events) - 1 - at)], tensor(place)
+        self.pairs[row] = self.gamma * new + (1 - self.gamma) * self.pairs[row]
+        self.stored[place] = True
+
+    def learned(self, events):
+        if self.gamma is not None:
+            self.write(events, self.now[2][:, 0])
+
+    @torch.no_grad()
+    def observe(self, event):
+        if self.gamma is None:
+            return
+        events, dst = np.array([event]), self.w.dst[event]
+        if self.now is None or self.now[0][0] != event or dst not in self.now[1]:
+            self(events, np.array([[dst]]))
+        current = self.now[2][0, np.flatnonzero(self.now[1][0] == dst)]
+        self.write(events, current)
+
+    def state(self):
+        if self.gamma is None:
+            return {}
+        ids = self.pair_ids[self.stored]
+        return {"state.pair.src": ids // self.w.nodes, "state.pair.dst": ids % self.w.nodes,
+                "state.pair.value": self.pairs[:-1][tensor(self.stored)].float().numpy()}
+
+    def load_state(self, tensors):
+        self.now = None
+        if self.gamma is None:
+            return
+        place = self.places(tensors["state.pair.src"], tensors["state.pair.dst"])
+        self.pairs[tensor(place)] = tensor(tensors["state.pair.value"].copy()).to(self.pairs.dtype)
+        self.stored[place] = True
+
+
+# ---- checkpoints ----
+
+SHARED = {"window": 32768, "train_fraction": 0.85, "order": "stream", "dim": 64, "heads": 2,
+          "layers": 2, "dropout": 0.1, "lr": 0.001, "batch": 200, "epochs": 3, "loss": "bce",
+          "seed": 7, "time_dim": 32, "time_trainable": 0, "edge_dim": None}
+DYGFORMER = {**SHARED, "history": 320, "patch": 10}
+MODELS = {
+    "graphmixer": (GraphMixer, {**SHARED, "tokens": 30, "head_width": 100, "pool": "slots"}),
+    "tgn": (TGN, {**SHARED, "embedding": "attention", "neighbors": 10}),
+    "dygformer": (DyGFormer, DYGFORMER),
+    "dygformer-lha": (DyGFormer, {**DYGFORMER, "gamma": 0.9}),
+}
+TRAINING = ("dropout", "lr", "batch", "epochs", "loss", "seed")
+TYPES = {"<f4": "F32", "<f8": "F64", "<i8": "I64"}
+
+
+def read_checkpoint(path):
+    with open(path, "rb") as file:
+        header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
+        data = file.read()
+    metadata = header.pop("__metadata__", {})
+    code = {v: k for k, v in TYPES.items()}
+    return metadata, {
+        name: np.frombuffer(data[slice(*t["data_offsets"])], code[t["dtype"]]).reshape(t["shape"])
+        for name, t in header.items()}
+
+
+def save_checkpoint(path, model, window, settings, metadata):
+    tensors = {name: t.detach().float().numpy() for name, t in model.state_dict().items()}
+    tensors.update(model.state())
+    tensors["vocab.src"] = window.src_ids.astype("<i8")
+    tensors["vocab.dst"] = window.dst_ids.astype("<i8")
+    facts = {"n_src": window.sources, "n_dst": window.nodes - window.sources,
+             "n_catalog": len(window.catalog), "ntrain": window.ntrain,
+             "data_sha256": window.sha256}
+    settings = {**settings, "window": window.events, "edge_dim": window.features.shape[1]}
+    header = {"__metadata__": {k: str(v) for k, v in {**metadata, **settings, **facts}.items()}}
+    at = 0
+    for name, t in tensors.items():
+        header[name] = {"dtype": TYPES[t.dtype.str], "shape": list(t.shape),
+                        "data_offsets": [at, at + t.nbytes]}
+        at += t.nbytes
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        for t in tensors.values():
+            file.write(np.ascontiguousarray(t).tobytes())
+
+
+def parsed(text, default):
+    if text in ("no", "false", "yes", "true"):
+        return int(text in ("yes", "true"))
+    return type(0 if default is None else default)(text)
+
+
+def prepare(args):
+    """Settings, window, model and the checkpoint's metadata, from it where there is one."""
+    path = args.init if args.action == "train" else args.checkpoint
+    metadata, tensors = read_checkpoint(path) if path else ({}, {})
+    name = metadata.get("model") or args.model
+    if name not in MODELS:
+        sys.exit(f"model {name}: expected one of {', '.join(MODELS)}")
+    kind, defaults = MODELS[name]
+    settings = {"model": name, **defaults}
+    for key, _, text in (pair.partition("=") for pair in args.set):
+        if key not in defaults:
+            sys.exit(f"--set {key}: expected one of {', '.join(defaults)}")
+        settings[key] = parsed(text, defaults[key])
+    for key in defaults:
+        if key in metadata and key not in TRAINING:
+            settings[key] = parsed(metadata[key], defaults[key])
+    if args.action == "train":
+        settings["epochs"] = settings["epochs"] if args.epochs is None else args.epochs
+        settings["dropout"] = 0.0 if args.deterministic else settings["dropout"]
+    window = Window(args.data, settings)
+    torch.manual_seed(settings["seed"])
+    model = kind(window, settings)
+    if args.double:
+        model.double()
+    if tensors:
+        for name, ids in (("vocab.src", window.src_ids), ("vocab.dst", window.dst_ids)):
+            if not np.array_equal(tensors.pop(name), ids):
+                sys.exit(f"{path}: {name} is not that of the window")
+        model.load_state_dict({name: tensor(t.copy()) for name, t in tensors.items()
+                               if not name.startswith("state.")})
+        if args.action == "score":
+            model.load_state(tensors)
+    return settings, window, model, metadata
+
+
+# ---- work ----
+
+
+def negatives(window, events, epoch, draws):
+    """One catalog item per event, never its destination; from the rule if there are no draws."""
+    n = len(window.catalog)
+    if draws is None:
+        k = (7919 * events + 104729 * epoch + 17) % n
+        return window.catalog[(k + (window.catalog[k] == window.dst[events])) % n]
+    k = draws.integers(n, size=len(events))
+    while (same := window.catalog[k] == window.dst[events]).any():
+        k[same] = draws.integers(n, size=same.sum())
+    return window.catalog[k]
+
+
+def loss_of(s, kind):
+    if kind == "bpr":
+        return F.softplus(s[:, 1] - s[:, 0]).mean()
+    return (F.softplus(-s[:, 0]) + F.softplus(s[:, 1])).mean() / 2
+
+
+def chosen(text, things):
+    """first:N or every:N of an array; None if the text is neither."""
+    word, _, number = text.partition(":")
+    if text == "all":
+        return things
+    return {"first": things[:int(number)], "every": things[::int(number)]}[word] if number else None
+
+
+def train(args, settings, window, model, metadata):
+    trainable = [p for p in model.parameters() if p.requires_grad]
+    for p in trainable:  # a step moves, and counts for, also what has no gradient yet
+        p.grad = torch.zeros_like(p)
+    optimiser = torch.optim.Adam(trainable, settings["lr"], eps=1e-8, fused=True)
+    draws = None if args.deterministic else np.random.default_rng(settings["seed"])
+    model.train()
+    starts = np.arange(0, window.ntrain, settings["batch"])
+    losses, means, seconds, timed = [], [], [], chosen(args.batches, starts)
+    if timed is None or (timed is not starts and "every" in args.batches and model.state()):
+        sys.exit(f"--batches {args.batches}: expected all, first:N or, without memory, every:N")
+    for epoch in range(settings["epochs"]):
+        begin, total, count = time.perf_counter(), 0.0, 0
+        model.reset()
+        for at in timed:
+            events = np.arange(at, min(at + settings["batch"], window.ntrain))
+            pairs = np.stack([window.dst[events], negatives(window, events, epoch, draws)], 1)
+            loss = loss_of(model(events, pairs), settings["loss"])
+            optimiser.zero_grad(set_to_none=False)
+            loss.backward()
+            model.learned(events)
+            optimiser.step()
+            losses.append(loss.item())
+            total, count = total + losses[-1] * len(events), count + len(events)
+        seconds.append((time.perf_counter() - begin) / len(timed) * len(starts))
+        means.append(total / count)
+        print(f"epoch {epoch}: loss {means[-1]:.6f}, {seconds[-1]:.2f} s", file=sys.stderr)
+    model.eval()
+    model.flush()
+    if args.save:
+        save_checkpoint(args.save, model, window, settings, metadata)
+    return {"parameters": sum(p.numel() for p in trainable), "first_losses": losses[:args.losses],
+            "loss": means, "seconds_per_epoch": seconds, "batches_timed": len(timed)}
+
+
+@torch.no_grad()
+def score(args, settings, window, model, _):
+    test = np.arange(window.ntrain, window.events)
+    ranked = test[np.isin(window.dst[test], window.catalog)]
+    wanted = chosen(args.events, ranked)
+    if wanted is None:
+        wanted = np.unique([int(r) for r in args.events.split(",")]) - window.first
+        if not np.isin(wanted, ranked).all():
+            sys.exit(f"--events {args.events}: not all are ranked events")
+    model.eval()
+    place = {event: row for row, event in enumerate(wanted)}
+    scores = np.empty((len(wanted), len(window.catalog)), np.float32)
+    seconds = []
+    for event in range(window.ntrain, wanted[-1] + 1):
+        begin = time.perf_counter()
+        if event in place:
+            s = model(np.array([event]), window.catalog[None])[0]
+            scores[place[event]] = s.numpy()
+        model.observe(event)
+        if event in place:
+            seconds.append(time.perf_counter() - begin)
+    if args.out:
+        np.save(args.out, scores)
+    own = scores[np.arange(len(wanted)), np.searchsorted(window.catalog, window.dst[wanted])]
+    above = (scores > own[:, None]).sum(1)
+    ranks = 1 + above + ((scores == own[:, None]).sum(1) - 1) / 2
+    return {"events": len(wanted), "candidates": len(window.catalog),
+            "event_ms": 1000 * np.mean(seconds), "best_event_ms": 1000 * np.min(seconds),
+            "mrr": (1 / ranks).mean(), "hits@10": (ranks <= 10).mean()}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("action", choices=["train", "score"])
+    parser.add_argument("--data", required=True, help="directory made by `fullrank data import`")
+    parser.add_argument("--model", help=", ".join(MODELS))
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
+    parser.add_argument("--epochs", type=int)
+    parser.add_argument("--init", help="train: begin with the parameters of this checkpoint")
+    parser.add_argument("--deterministic", action="store_true", help="train: no random choices")
+    parser.add_argument("--batches", default="all", help="train: all, first:N or every:N")
+    parser.add_argument("--losses", type=int, default=10, help="train: how many batches to tell of")
+    parser.add_argument("--save", help="train: checkpoint to write")
+    parser.add_argument("--checkpoint", help="score: what to score with")
+    parser.add_argument("--events", default="all", help="score: all, first:N, every:N or rows 5,9")
+    parser.add_argument("-o", "--out", help="score: scores.npy to write")
+    parser.add_argument("--double", action="store_true", help="compute in float64")
+    parser.add_argument("--threads", type=int, default=1)
+    args = parser.parse_args()
+    torch.set_num_threads(args.threads)
+    prepared = prepare(args)
+    result = (train if args.action == "train" else score)(args, *prepared)
+    print(json.dumps({"model": prepared[0]["model"], "torch": torch.__version__,
+                      "threads": args.threads, **result}))
+
+
+if __name__ == "__main__":
+    main()
