@@ -22,6 +22,7 @@ Needs torch and numpy. Nodes are indexed as one space, sources first. Histories 
 model computes per entry or per patch is one product over all entries of a batch, no padding.
 """
 import argparse
+import hashlib
 import json
 import os
 import struct
@@ -515,6 +516,7 @@ class DyGFormer(Model):
         if self.gamma is not None:
             self.pairs = self.zeros(len(self.pair_ids) + 1, self.head.fc1.out_features)
             self.stored = np.zeros(len(self.pair_ids), bool)
+            self.now = None  # the last forward: events, candidates, hidden states
 
     def double(self):
         super().double()
@@ -558,7 +560,6 @@ class DyGFormer(Model):
                 "state.pair.value": self.pairs[:-1][tensor(self.stored)].float().numpy()}
 
     def load_state(self, tensors):
-        self.now = None
         if self.gamma is None:
             return
         place = self.places(tensors["state.pair.src"], tensors["state.pair.dst"])
@@ -600,7 +601,8 @@ def save_checkpoint(path, model, window, settings, metadata):
     tensors["vocab.dst"] = window.dst_ids.astype("<i8")
     facts = {"n_src": window.sources, "n_dst": window.nodes - window.sources,
              "n_catalog": len(window.catalog), "ntrain": window.ntrain,
-             "data_sha256": window.sha256}
+             "data_sha256": window.sha256, "catalog_sha256": hashlib.sha256(
+                 window.dst_ids[window.catalog].astype("<i8").tobytes()).hexdigest()}
     settings = {**settings, "window": window.events, "edge_dim": window.features.shape[1]}
     header = {"__metadata__": {k: str(v) for k, v in {**metadata, **settings, **facts}.items()}}
     at = 0
