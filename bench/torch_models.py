@@ -71,7 +71,7 @@ class Window:
             self.cut = np.searchsorted(self.time, self.time)
         self.sources, self.nodes = len(users), len(users) + len(items)
         width = settings["edge_dim"]
-        if width is None:
+        if width < 0:  # as many as there are
             there = os.path.exists(f"{folder}/features.npy")
             width = read("features").shape[1] if there else 0
         self.features = np.array(read("features")[-W:]) if width else np.zeros((W, 0), np.float32)
@@ -571,7 +571,7 @@ class DyGFormer(Model):
 
 SHARED = {"window": 32768, "train_fraction": 0.85, "order": "stream", "dim": 64, "heads": 2,
           "layers": 2, "dropout": 0.1, "lr": 0.001, "batch": 200, "epochs": 3, "loss": "bce",
-          "seed": 7, "time_dim": 32, "time_trainable": 0, "edge_dim": None}
+          "seed": 7, "time_dim": 32, "time_trainable": 0, "edge_dim": -1}
 DYGFORMER = {**SHARED, "history": 320, "patch": 10}
 MODELS = {
     "graphmixer": (GraphMixer, {**SHARED, "tokens": 30, "head_width": 100, "pool": "slots"}),
@@ -621,7 +621,7 @@ def save_checkpoint(path, model, window, settings, metadata):
 def parsed(text, default):
     if text in ("no", "false", "yes", "true"):
         return int(text in ("yes", "true"))
-    return type(0 if default is None else default)(text)
+    return type(default)(text)
 
 
 def prepare(args):

@@ -1,95 +1,120 @@
 #!/usr/bin/env python3
-"""bench/torch_models.py on its own: what must hold whatever it is compared with.
+"""bench/torch_models.py on its own, and fullrank's models against it. Run by cli/torch_models.sh.
 
-    tests/torch_models.py SCRIPT DIR SCRATCH
+    tests/torch_models.py SCRIPT FULLRANK DIR...    in an empty directory
 
-DIR is an imported stream. Prints one line per finding and "done".
+Every DIR is an imported stream. Prints "ok NAME", "skip NAME: REASON" or "no NAME: FINDING" lines.
+
+From the same initial parameters both train without random choices: the losses agree. Then each
+scores test events from the other's checkpoint, memories included: the scores agree.
 """
 import argparse
+import contextlib
 import importlib.util
+import io
+import json
+import shutil
+import subprocess
 import sys
 
 import numpy as np
 import torch
 
-spec = importlib.util.spec_from_file_location("torch_models", sys.argv[1])
+SCRIPT, FULLRANK, *FOLDERS = sys.argv[1:]
+spec = importlib.util.spec_from_file_location("torch_models", SCRIPT)
 rival = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(rival)
 torch.set_num_threads(1)
-FOLDER, SCRATCH = sys.argv[2:]
-SMALL = ["dim=16", "history=45", "tokens=12"]
+FORMS = (("graphmixer", {"tokens": 12}), ("tgn", {}), ("tgn", {"embedding": "identity"}),
+         ("dygformer", {"history": 45}), ("dygformer-lha", {"history": 45}))
+SMALL = {"dim": 16}
 
 
-def options(action, **more):
-    plain = dict(action=action, data=FOLDER, model=None, set=[], epochs=1, init=None, losses=3,
+class Found(Exception):
+    """A test has failed, with this message."""
+
+
+def expect(truth, text):
+    if not truth:
+        raise Found(text)
+
+
+def test(name, function, *arguments):
+    try:
+        with contextlib.redirect_stderr(io.StringIO()):  # epochs
+            function(*arguments)
+        print(f"ok {name}", flush=True)
+    except Found as found:
+        print(f"no {name}: {found}", flush=True)
+
+
+def options(action, folder, **more):
+    plain = dict(action=action, data=folder, model=None, set=[], epochs=1, init=None, losses=3,
                  deterministic=True, batches="all", save=None, checkpoint=None, events="every:40",
                  out=None, double=False)
     return argparse.Namespace(**{**plain, **more})
 
 
-def expect(truth, text):
-    if not truth:
-        print(text)
+def text(settings):
+    return [f"{key}={value}" for key, value in settings.items()]
 
 
-def settings_of(model, *more):
-    known = rival.MODELS[model][1]
-    return [s for s in [*SMALL, *more] if s.partition("=")[0] in known]
-
-
-def made(model, *more, double=False):
+def made(folder, model, settings, double=False):
     """Model and window with initial parameters."""
-    args = options("train", model=model, set=[*more], double=double)
+    args = options("train", folder, model=model, set=text(settings), double=double)
     _, window, m, _ = rival.prepare(args)
     return m.eval(), window
 
 
-def check_counts():
-    """MODELS 7."""
-    for model, extra in (("dygformer", []), ("dygformer-lha", []), ("tgn", []),
-                         ("tgn", ["embedding=identity"]), ("graphmixer", [])):
-        m, w = made(model, *extra)
-        f = w.features.shape[1]
-        want = {"dygformer": 120497 + 160 * f, "dygformer-lha": 120561 + 160 * f,
-                "tgn": 51713 + 192 * f if extra else 103329 + 384 * f,
-                "graphmixer": 100879 + 64 * f + 64 * w.nodes}[model]
-        found = sum(p.numel() for p in m.parameters() if p.requires_grad)
-        expect(found == want, f"{model} {extra}: {found} parameters, expected {want}")
+def scores_of(folder, checkpoint, prepared=None, events="every:15"):
+    args = options("score", folder, checkpoint=checkpoint, out="scores.npy", events=events)
+    rival.score(args, *(prepared or rival.prepare(args)))
+    return np.load("scores.npy")
 
 
-def check_saved(model, *more):
+# ---- alone ----
+
+
+def count_parameters(folder, model, settings):
+    """MODELS 7: at the default widths."""
+    m, w = made(folder, model, {"embedding": "identity"} if "embedding" in settings else {})
+    f = w.features.shape[1]
+    want = {"dygformer": 120497 + 160 * f, "dygformer-lha": 120561 + 160 * f,
+            "tgn": 51713 + 192 * f if settings else 103329 + 384 * f,
+            "graphmixer": 100879 + 64 * f + 64 * w.nodes}[model]
+    found = sum(p.numel() for p in m.parameters() if p.requires_grad)
+    expect(found == want, f"{found}, expected {want}")
+
+
+def save_and_load(folder, model, settings):
     """MODELS 11.11: trained, saved, loaded: the same bits from the first test event on."""
-    path = f"{SCRATCH}/saved.safetensors"
-    args = options("train", model=model, set=settings_of(model, *more), epochs=2, save=path)
+    args = options("train", folder, model=model, set=text({**SMALL, **settings}), epochs=2,
+                   save="saved.safetensors")
     prepared = rival.prepare(args)
     losses = rival.train(args, *prepared)["first_losses"]
-    expect(abs(losses[0] - 0.693) < 0.02, f"{model} {more}: first loss {losses[0]}")
-    scores = []
-    for checkpoint in (None, path):
-        args = options("score", checkpoint=checkpoint, out=f"{SCRATCH}/scores.npy")
-        rival.score(args, *(rival.prepare(args) if checkpoint else prepared))
-        scores.append(np.load(args.out))
-    expect((scores[0] == scores[1]).all() and scores[0].std() > 0,
-           f"{model} {more}: scores after loading differ")
+    expect(abs(losses[0] - 0.693) < 0.02, f"the first loss is {losses[0]}")
+    before = scores_of(folder, None, prepared)
+    after = scores_of(folder, "saved.safetensors")
+    expect((before == after).all() and before.std() > 0, "scores after loading differ")
 
 
 @torch.no_grad()
-def check_alone(model, *more):
+def score_alone(folder, model, settings):
     """A score does not depend on what else is scored."""
-    m, w = made(model, *settings_of(model, *more), double=True)
+    m, w = made(folder, model, {**SMALL, **settings}, double=True)
     for event in (0, 7, w.ntrain // 2, w.events - 1):
         m.observe(event)
         together = m(np.array([event]), w.catalog[None])[0]
         pairs = np.stack([w.catalog[:30], w.catalog[-30:]], 1)
         apart = m(np.repeat(event, len(pairs)), pairs)
         found = (apart - torch.stack([together[:30], together[-30:]], 1)).abs().max().item()
-        expect(found < 1e-12, f"{model} {more}: event {event}: alone or not differs by {found}")
+        expect(found < 1e-12, f"event {event}: alone or not differs by {found}")
 
 
 @torch.no_grad()
-def check_lazy(*more):
+def remember_lazily(folder):
     """MODELS 11.7: messages kept for a batch of one are the eager update."""
-    m, w = made("tgn", *settings_of("tgn", *more), double=True)
+    m, w = made(folder, "tgn", SMALL, double=True)
     for event in range(200):
         m.observe(event)
     eager, last = m.memory.clone(), m.last.copy()
@@ -98,14 +123,14 @@ def check_lazy(*more):
         m(np.array([event]), w.dst[[event]][None])
         m.learned(np.array([event]))
     m.flush()
-    expect((m.memory - eager).abs().max() < 1e-12, f"tgn {more}: lazy and eager memories differ")
-    expect((m.last == last).all(), f"tgn {more}: lazy and eager times differ")
+    expect((m.memory - eager).abs().max() < 1e-12, "memories differ")
+    expect((m.last == last).all(), "times differ")
 
 
 @torch.no_grad()
-def check_counted():
+def count_neighbours(folder):
     """MODELS 3.1: the counts of every token, against counting."""
-    m, w = made("dygformer", "history=45", "patch=4")
+    m, w = made(folder, "dygformer", {"history": 45, "patch": 4})
     event = w.events - 1
     # a count is its own code, and stays as it is
     m.encode = lambda most: torch.cat([torch.arange(most + 1.0)[:, None], torch.full((1, 1), -1.0)])
@@ -121,14 +146,59 @@ def check_counted():
             # each slot holds the sum of its two counts, -2 where it is missing
             found = X[segment == s][:, -m.P:].reshape(-1).tolist()
             want = [S_u.count(x) + S_v.count(x) for x in S]
-            expect(found == want + [-2.0] * (len(found) - len(want)), f"counts of side {s}")
+            expect(found == want + [-2.0] * (len(found) - len(want)), f"pair {p}, side {s % 2}")
 
 
-check_counts()
-check_counted()
-check_lazy()
-for name, setting in (("graphmixer", ()), ("tgn", ()), ("tgn", ("embedding=identity",)),
-                      ("dygformer", ()), ("dygformer-lha", ())):
-    check_saved(name, *setting)
-    check_alone(name, *setting)
-print("done")
+# ---- against fullrank ----
+
+
+def run(*words):
+    done = subprocess.run([FULLRANK, *map(str, words)], capture_output=True, text=True, check=False)
+    expect(done.returncode == 0, f"fullrank {words[0]}: {done.stderr.strip()}")
+
+
+def train_both(folder, model, settings):
+    """Leaves ours/ and theirs.safetensors. With a rate of 0 an epoch keeps initial parameters."""
+    for kind in ("first", "ours"):
+        shutil.rmtree(kind, ignore_errors=True)
+    given = [w for k, v in {**SMALL, **settings}.items() for w in ("--" + k, v)]
+    common = ["train", "--data", folder, "--model", model, "--deterministic", "-q", *given]
+    run(*common, "--lr", 0, "--epochs", 1, "-o", "first")
+    run(*common, "--epochs", 2, "-o", "ours")
+    args = options("train", folder, init="first/model.safetensors", epochs=2,
+                   save="theirs.safetensors")
+    theirs = rival.train(args, *rival.prepare(args))["loss"]
+    with open("ours/train.json", encoding="utf-8") as file:
+        ours = json.load(file)["loss"]
+    apart = np.abs(np.subtract(ours, theirs)).max()
+    expect(apart < 1e-4, f"epoch means {ours} and {theirs}")
+
+
+def score_both(folder, checkpoint):
+    run("rank", "--data", folder, "--scorer", checkpoint, "-o", "ranks.npy", "--force", "-q",
+        "--dump-scores", "ours.npy", "--events", "every:15")
+    ours, theirs = np.load("ours.npy"), scores_of(folder, checkpoint)
+    expect(ours.shape == theirs.shape and theirs.std() > 0, f"shapes {ours.shape}, {theirs.shape}")
+    apart = np.abs(ours - theirs).max() / np.abs(theirs).max()
+    expect(apart < 1e-4, f"apart by {apart} of the largest")
+
+
+def main():
+    known = subprocess.run([FULLRANK, "models"], capture_output=True, text=True, check=True).stdout
+    for folder in FOLDERS:
+        test(f"{folder}: TGN remembers lazily or eagerly", remember_lazily, folder)
+        test(f"{folder}: DyGFormer's counts", count_neighbours, folder)
+        for model, settings in FORMS:
+            form = " ".join([folder + ":", model, *text(settings)])
+            test(f"{form}: parameters", count_parameters, folder, model, settings)
+            test(f"{form}: saved and loaded", save_and_load, folder, model, settings)
+            test(f"{form}: scored alone", score_alone, folder, model, settings)
+            if f"{model}:" not in known:
+                print(f"skip {form}: no such model in this build")
+                continue
+            test(f"{form}: losses of both", train_both, folder, model, settings)
+            test(f"{form}: scores of ours", score_both, folder, "ours/model.safetensors")
+            test(f"{form}: scores of theirs", score_both, folder, "theirs.safetensors")
+
+
+main()
