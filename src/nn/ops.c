@@ -7,46 +7,15 @@
 
 #include "base/rng.h"
 #include "nn/gemm.h"
+#include "nn/lanes.h"
 #include "nn/vmath.h"
 
 #include <string.h>
 
 /* ---- kernels ---- */
 
-enum { LANES = 16 };
-
-static real fold(const real *lane) {
-    real half[8], quarter[4];
-    for (int j = 0; j < 8; j++) half[j] = lane[j] + lane[j + 8];
-    for (int j = 0; j < 4; j++) quarter[j] = half[j] + half[j + 4];
-    return (quarter[0] + quarter[2]) + (quarter[1] + quarter[3]);
-}
-
-real kernel_sum(int n, const real *x) {
-    real lane[LANES] = {0};
-    int k = 0;
-    for (; k + LANES <= n; k += LANES)
-        for (int j = 0; j < LANES; j++) lane[j] += x[k + j];
-    for (; k < n; k++) lane[k % LANES] += x[k];
-    return fold(lane);
-}
-
-real kernel_dot(int n, const real *x, const real *y) {
-    real lane[LANES] = {0};
-    int k = 0;
-    for (; k + LANES <= n; k += LANES)
-        for (int j = 0; j < LANES; j++) lane[j] += x[k + j] * y[k + j];
-    for (; k < n; k++) lane[k % LANES] += x[k] * y[k];
-    return fold(lane);
-}
-
-real kernel_normalise(int n, const real *x, double eps, real *hat) {
-    real mean = kernel_sum(n, x) / (real)n;
-    for (int k = 0; k < n; k++) hat[k] = x[k] - mean;
-    real rho = (real)(1 / sqrt((double)(kernel_dot(n, hat, hat) / (real)n) + eps));
-    for (int k = 0; k < n; k++) hat[k] *= rho;
-    return rho;
-}
+real kernel_sum(int n, const real *x) { return lanes_sum(n, x); }
+real kernel_dot(int n, const real *x, const real *y) { return lanes_dot(n, x, y); }
 
 void kernel_softmax(int n, real *x) {
     if (n <= 0) return;
@@ -119,54 +88,6 @@ tensor op_linear(tape *t, tensor x, int weight, int bias) {
     return y;
 }
 
-/* ---- layer norm ---- */
-
-typedef struct norm_node {
-    tape_node node;
-    tensor x, gain, bias, y;
-    real *hat, *rho; /* [rows, cols], [rows] */
-} norm_node;
-
-/* dx = rho (G - mean(G) - hat mean(G * hat)) with G = gain * dy (MODELS 10) */
-static void norm_back(tape_node *self) {
-    norm_node *n = (norm_node *)self;
-    int cols = n->x.cols;
-    real big[1024];
-    for (int i = 0; i < n->x.rows; i++) {
-        const real *dy = n->y.g + (size_t)i * (size_t)cols,
-                   *hat = n->hat + (size_t)i * (size_t)cols;
-        real *dx = n->x.g + (size_t)i * (size_t)cols;
-        for (int k = 0; k < cols; k++) {
-            n->gain.g[k] += dy[k] * hat[k];
-            n->bias.g[k] += dy[k];
-            big[k] = n->gain.v[k] * dy[k];
-        }
-        real mean = kernel_sum(cols, big) / (real)cols,
-             along = kernel_dot(cols, big, hat) / (real)cols;
-        for (int k = 0; k < cols; k++) dx[k] += n->rho[i] * (big[k] - mean - hat[k] * along);
-    }
-}
-
-tensor op_norm(tape *t, tensor x, int gain, int bias, double eps) {
-    tensor g = tape_param(t, gain), b = tape_param(t, bias);
-    if (!tape_fits(t, g.cols == x.cols && b.cols == x.cols && x.cols <= 1024, "norm"))
-        return (tensor){0};
-    tensor y = tape_tensor(t, x.rows, x.cols);
-    norm_node *node = tape_take(t, 1, sizeof *node);
-    real *hat = tape_room(t, (size_t)x.rows * (size_t)x.cols);
-    real *rho = tape_room(t, (size_t)x.rows);
-    if (!rho) return (tensor){0};
-    for (int i = 0; i < x.rows; i++) {
-        size_t at = (size_t)i * (size_t)x.cols;
-        rho[i] = kernel_normalise(x.cols, x.v + at, eps, hat + at);
-        for (int k = 0; k < x.cols; k++)
-            y.v[at + (size_t)k] = g.v[k] * hat[at + (size_t)k] + b.v[k];
-    }
-    *node = (norm_node){.x = x, .gain = g, .bias = b, .y = y, .hat = hat, .rho = rho};
-    tape_note(t, &node->node, norm_back);
-    return y;
-}
-
 /* ---- elementwise ---- */
 
 typedef struct pair_node {
@@ -235,7 +156,7 @@ static void prelu_back(tape_node *self) {
         n->a.g[k] += below ? slope * n->y.g[k] : n->y.g[k];
         lane[k % LANES] += below ? n->y.g[k] * n->a.v[k] : 0;
     }
-    n->b.g[0] += fold(lane);
+    n->b.g[0] += lanes_fold(lane);
 }
 
 tensor op_prelu(tape *t, tensor x, int slope) {
@@ -306,12 +227,15 @@ static void concat_back(tape_node *self) {
 
 tensor op_concat(tape *t, int count, const tensor *parts) {
     int cols = 0;
+    bool constant = true;
     for (int p = 0; p < count; p++) {
+        constant = constant && !parts[p].g;
         if (!tape_fits(t, count <= MOST_PARTS && parts[p].rows == parts[0].rows, "concat"))
             return (tensor){0};
         cols += parts[p].cols;
     }
-    tensor y = tape_tensor(t, parts[0].rows, cols);
+    tensor y =
+        constant ? tape_constant(t, parts[0].rows, cols) : tape_tensor(t, parts[0].rows, cols);
     concat_node *node = tape_take(t, 1, sizeof *node);
     if (!node) return (tensor){0};
     *node = (concat_node){.count = count, .y = y};
@@ -322,7 +246,7 @@ tensor op_concat(tape *t, int count, const tensor *parts) {
                    parts[p].v + (size_t)i * (size_t)parts[p].cols,
                    (size_t)parts[p].cols * sizeof *y.v);
     }
-    tape_note(t, &node->node, concat_back);
+    if (!constant) tape_note(t, &node->node, concat_back);
     return y;
 }
 

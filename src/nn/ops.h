@@ -21,6 +21,11 @@ tensor op_mean(tape *t, tensor x, int n, const int32_t *from, const real *diviso
 tensor op_time(tape *t, int rows, const double *delta, int weight, int bias);
 /* y = x W^T + b; W (out, in); bias -1 = none */
 tensor op_linear(tape *t, tensor x, int weight, int bias);
+/* Across rows: rows out[g] .. out[g+1]-1 of y are W[:outs, :ins] x + b[:outs] of the rows in[g] ..
+ * in[g+1]-1 of x, column by column, for each group g; W (most outs, most ins). `in` and `out` must
+ * live as long as the step. */
+tensor op_slots(tape *t, tensor x, int weight, int bias, int groups, const int32_t *in,
+                const int32_t *out);
 /* y = gain * (x - mean) / sqrt(var + eps) + bias over each row, biased variance */
 tensor op_norm(tape *t, tensor x, int gain, int bias, double eps);
 tensor op_add(tape *t, tensor a, tensor b);
@@ -64,9 +69,13 @@ real kernel_dot(int n, const real *x, const real *y);
 void kernel_drop_weights(const tape *t, row_key from, int site, int heads, int head, int n,
                          real *factor);
 
-/* One row: writes (x - mean) * rho to `hat` and returns rho = 1 / sqrt(var + eps). Sums run in one
- * fixed order. */
-real kernel_normalise(int n, const real *x, double eps, real *hat);
+/* y[rows, cols] = gain * hat + bias with hat = (x - mean) * rho, rho = 1 / sqrt(var + eps) of each
+ * row; hat [rows, cols] and rho [rows] may be NULL. x and y may not overlap; cols <= 1024. */
+void kernel_norm(int rows, int cols, const real *x, const real *gain, const real *bias, double eps,
+                 real *hat, real *rho, real *y);
+/* y[outs, cols] = W[:outs, :ins] x[ins, cols] + b[:outs]: a group of op_slots; ld of W. */
+void kernel_slots(int outs, int ins, int cols, const real *w, int ld, const real *b, const real *x,
+                  real *y);
 /* Softmax of one row in place. */
 void kernel_softmax(int n, real *x);
 

@@ -11,6 +11,7 @@ typedef enum simd_level { SIMD_PORTABLE, SIMD_AVX2, SIMD_AVX512 } simd_level;
 
 /* The most that gemm.c and vmath.c may use (SIMD_AVX512 = whatever the processor has). */
 extern simd_level gemm_limit, vmath_limit;
+extern simd_level norm_limit; /* norm.c */
 
 /* The best level the processor has, up to `limit`. */
 static inline simd_level simd_within(simd_level limit) {

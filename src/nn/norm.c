@@ -1,0 +1,107 @@
+/* norm.c - layer norm, forward and backward, for every instruction set.
+ *
+ * A row's sums run in fixed lanes (lanes.h) and nothing is contracted, so each set gives the same
+ * bits; the plain C below is compiled once per set.
+ */
+#include "nn/lanes.h"
+#include "nn/ops.h"
+#include "nn/simd.h"
+
+typedef struct norm_node {
+    tape_node node;
+    tensor x, gain, bias, y;
+    real *hat, *rho; /* [rows, cols], [rows] */
+} norm_node;
+
+enum { MOST = 1024 }; /* columns */
+
+LANES_INLINE void rows_forward(int rows, int cols, const real *restrict x,
+                               const real *restrict gain, const real *restrict bias, double eps,
+                               real *restrict hat, real *restrict rho, real *restrict y) {
+    real room[MOST];
+    for (int i = 0; i < rows; i++, x += cols, y += cols) {
+        real *restrict to = hat ? hat + (size_t)i * (size_t)cols : room;
+        real mean = lanes_sum(cols, x) / (real)cols;
+        for (int k = 0; k < cols; k++) to[k] = x[k] - mean;
+        real scale = (real)(1 / sqrt((double)(lanes_dot(cols, to, to) / (real)cols) + eps));
+        for (int k = 0; k < cols; k++) {
+            to[k] *= scale;
+            y[k] = gain[k] * to[k] + bias[k];
+        }
+        if (rho) rho[i] = scale;
+    }
+}
+
+/* dx = rho (G - mean(G) - hat mean(G * hat)) with G = gain * dy (MODELS 10) */
+LANES_INLINE void rows_back(const norm_node *n) {
+    int cols = n->x.cols;
+    const real *restrict gain = n->gain.v;
+    real *restrict d_gain = n->gain.g, *restrict d_bias = n->bias.g;
+    real big[MOST];
+    for (int i = 0; i < n->x.rows; i++) {
+        size_t at = (size_t)i * (size_t)cols;
+        const real *restrict dy = n->y.g + at, *restrict hat = n->hat + at;
+        real *restrict dx = n->x.g + at;
+        for (int k = 0; k < cols; k++) {
+            d_gain[k] += dy[k] * hat[k];
+            d_bias[k] += dy[k];
+            big[k] = gain[k] * dy[k];
+        }
+        real mean = lanes_sum(cols, big) / (real)cols,
+             along = lanes_dot(cols, big, hat) / (real)cols;
+        for (int k = 0; k < cols; k++) dx[k] += n->rho[i] * (big[k] - mean - hat[k] * along);
+    }
+}
+
+typedef struct norm_set {
+    void (*forward)(int rows, int cols, const real *x, const real *gain, const real *bias,
+                    double eps, real *hat, real *rho, real *y);
+    void (*back)(const norm_node *n);
+} norm_set;
+
+#define SET(name, target)                                                                          \
+    target static void forward_##name(int rows, int cols, const real *x, const real *gain,         \
+                                      const real *bias, double eps, real *hat, real *rho,          \
+                                      real *y) {                                                   \
+        rows_forward(rows, cols, x, gain, bias, eps, hat, rho, y);                                 \
+    }                                                                                              \
+    target static void back_##name(const norm_node *n) { rows_back(n); }                           \
+    static const norm_set set_##name = {forward_##name, back_##name};
+SET(portable, )
+#ifdef __x86_64__
+SET(avx2, __attribute__((target("avx2"))))
+SET(avx512, __attribute__((target("avx512f,avx512vl,avx512dq"))))
+#endif
+
+simd_level norm_limit = SIMD_AVX512;
+
+static const norm_set *set_now(void) {
+#ifdef __x86_64__
+    simd_level level = simd_within(norm_limit);
+    if (level == SIMD_AVX512) return &set_avx512;
+    if (level == SIMD_AVX2) return &set_avx2;
+#endif
+    return &set_portable;
+}
+
+void kernel_norm(int rows, int cols, const real *x, const real *gain, const real *bias, double eps,
+                 real *hat, real *rho, real *y) {
+    set_now()->forward(rows, cols, x, gain, bias, eps, hat, rho, y);
+}
+
+static void norm_back(tape_node *self) { set_now()->back((const norm_node *)self); }
+
+tensor op_norm(tape *t, tensor x, int gain, int bias, double eps) {
+    tensor g = tape_param(t, gain), b = tape_param(t, bias);
+    if (!tape_fits(t, g.cols == x.cols && b.cols == x.cols && x.cols <= MOST, "norm"))
+        return (tensor){0};
+    tensor y = tape_tensor(t, x.rows, x.cols);
+    norm_node *node = tape_take(t, 1, sizeof *node);
+    real *hat = tape_room(t, (size_t)x.rows * (size_t)x.cols);
+    real *rho = tape_room(t, (size_t)x.rows);
+    if (!rho) return (tensor){0};
+    kernel_norm(x.rows, x.cols, x.v, g.v, b.v, eps, hat, rho, y.v);
+    *node = (norm_node){.x = x, .gain = g, .bias = b, .y = y, .hat = hat, .rho = rho};
+    tape_note(t, &node->node, norm_back);
+    return y;
+}
