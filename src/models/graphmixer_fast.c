@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int graphmixer_fast_block = 128;
+int graphmixer_fast_block = 256;
 
 typedef struct worker {
     int32_t event; /* whose time and cut `code` is of; -1 = none yet */
@@ -39,7 +39,8 @@ typedef struct worker {
     /* a block */
     double *angle; /* [room, time dim] */
     real *phi;     /* [room, time dim] */
-    real *x, *y;   /* [room, dim] */
+    real *x, *y;   /* [room, dim] slots, and the same normalised */
+    real *branch;  /* [room, dim] what is to be added to x */
     real *wide;    /* [room, 4 dim] */
     real *hidden;  /* [nodes of a block, hidden, dim] */
 } worker;
@@ -72,12 +73,9 @@ static void linear(const fast *f, int rows, int in, int out, graphmixer_pair p, 
     gemm_nt(rows, out, in, x, in, AT(p.weight), in, y, out, true);
 }
 
-static void norm(const fast *f, int rows, graphmixer_pair p, const real *x, real *y) {
-    kernel_norm(rows, f->g->dim, x, AT(p.weight), AT(p.bias), GRAPHMIXER_EPS, NULL, NULL, y);
-}
-
-static void add(size_t n, const real *restrict more, real *restrict x) {
-    for (size_t k = 0; k < n; k++) x[k] += more[k];
+/* x += more (NULL = nothing), y = LN(x) */
+static void norm(const fast *f, int rows, graphmixer_pair p, const real *more, real *x, real *y) {
+    kernel_norm(rows, f->g->dim, x, more, AT(p.weight), AT(p.bias), GRAPHMIXER_EPS, NULL, NULL, y);
 }
 
 /* X = Wp [f; phi(t - t_j)] + bp of `count` nodes, slot 0 the newest; returns the slots. */
@@ -101,32 +99,30 @@ static int project(const fast *f, worker *w, double time, int count, const event
     return slots;
 }
 
-/* X_j += (A2 GELU(A1[:, :m] LN(X) + a1) + a2)_j */
-static void mix_tokens(const fast *f, worker *w, const graphmixer_layer *y, int count,
-                       const event_list *past, int slots) {
+/* branch = (A2 GELU(A1[:, :m] LN(X) + a1) + a2)_j, after the branch before is added to X */
+static void mix_tokens(const fast *f, worker *w, const graphmixer_layer *y, const real *more,
+                       int count, const event_list *past, int slots) {
     const graphmixer *g = f->g;
     int d = g->dim, size = g->hidden * d;
-    norm(f, slots, y->token_norm, w->x, w->y);
+    norm(f, slots, y->token_norm, more, w->x, w->y);
     const real *from = w->y;
     for (int n = 0; n < count; from += past[n++].count * d)
         kernel_slots(g->hidden, past[n].count, d, AT(y->token_fc1.weight), g->tokens,
                      AT(y->token_fc1.bias), from, w->hidden + n * size);
     vmath_gelu((int64_t)count * size, w->hidden, w->hidden);
-    real *to = w->y;
+    real *to = w->branch;
     for (int n = 0; n < count; to += past[n++].count * d)
         kernel_slots(past[n].count, g->hidden, d, AT(y->token_fc2.weight), g->hidden,
                      AT(y->token_fc2.bias), w->hidden + n * size, to);
-    add((size_t)slots * (size_t)d, w->y, w->x);
 }
 
-/* X_j += F2 GELU(F1 LN(X_j) + f1) + f2 */
+/* branch = F2 GELU(F1 LN(X_j) + f1) + f2, after the branch before is added to X */
 static void mix_channels(const fast *f, worker *w, const graphmixer_layer *y, int slots) {
     int d = f->g->dim;
-    norm(f, slots, y->channel_norm, w->x, w->y);
+    norm(f, slots, y->channel_norm, w->branch, w->x, w->y);
     linear(f, slots, d, 4 * d, y->channel_fc1, w->y, w->wide);
     vmath_gelu((int64_t)slots * 4 * d, w->wide, w->wide);
-    linear(f, slots, 4 * d, d, y->channel_fc2, w->wide, w->y);
-    add((size_t)slots * (size_t)d, w->y, w->x);
+    linear(f, slots, 4 * d, d, y->channel_fc2, w->wide, w->branch);
 }
 
 /* hbar of `count` nodes, each with at least one slot */
@@ -135,14 +131,15 @@ static void encode_block(const fast *f, worker *w, double time, int count, const
     const graphmixer *g = f->g;
     int d = g->dim, slots = project(f, w, time, count, past);
     for (int l = 0; l < g->layers; l++) {
-        mix_tokens(f, w, &g->layer[l], count, past, slots);
+        mix_tokens(f, w, &g->layer[l], l ? w->branch : NULL, count, past, slots);
         mix_channels(f, w, &g->layer[l], slots);
     }
-    norm(f, slots, g->norm, w->x, w->y);
+    norm(f, slots, g->norm, w->branch, w->x, w->y);
     const real *from = w->y;
     for (int n = 0; n < count; n++, pooled += d) {
         memset(pooled, 0, (size_t)d * sizeof *pooled);
-        for (int j = 0; j < past[n].count; j++, from += d) add((size_t)d, from, pooled);
+        for (int j = 0; j < past[n].count; j++, from += d)
+            for (int k = 0; k < d; k++) pooled[k] += from[k];
         real divisor = graphmixer_divisor(g, past[n].count);
         for (int k = 0; k < d; k++) pooled[k] /= divisor;
     }
@@ -270,6 +267,7 @@ static fr_status make_worker(fast *f, worker *w, fr_error *err) {
     TRY(TAKE(&f->memory, w->phi, room * (size_t)g->time_dim, err));
     TRY(TAKE(&f->memory, w->x, room * d, err));
     TRY(TAKE(&f->memory, w->y, room * d, err));
+    TRY(TAKE(&f->memory, w->branch, room * d, err));
     TRY(TAKE(&f->memory, w->wide, room * 4 * d, err));
     return TAKE(&f->memory, w->hidden, nodes * (size_t)g->hidden * d, err);
 }

@@ -15,12 +15,13 @@ typedef struct norm_node {
 
 enum { MOST = 1024 }; /* columns */
 
-LANES_INLINE void rows_forward(int rows, int cols, const real *restrict x,
+LANES_INLINE void rows_forward(int rows, int cols, real *restrict x, const real *restrict more,
                                const real *restrict gain, const real *restrict bias, double eps,
                                real *restrict hat, real *restrict rho, real *restrict y) {
     real room[MOST];
     for (int i = 0; i < rows; i++, x += cols, y += cols) {
         real *restrict to = hat ? hat + (size_t)i * (size_t)cols : room;
+        for (int k = 0; more && k < cols; k++) x[k] += more[(size_t)i * (size_t)cols + (size_t)k];
         real mean = lanes_sum(cols, x) / (real)cols;
         for (int k = 0; k < cols; k++) to[k] = x[k] - mean;
         real scale = (real)(1 / sqrt((double)(lanes_dot(cols, to, to) / (real)cols) + eps));
@@ -54,16 +55,16 @@ LANES_INLINE void rows_back(const norm_node *n) {
 }
 
 typedef struct norm_set {
-    void (*forward)(int rows, int cols, const real *x, const real *gain, const real *bias,
-                    double eps, real *hat, real *rho, real *y);
+    void (*forward)(int rows, int cols, real *x, const real *more, const real *gain,
+                    const real *bias, double eps, real *hat, real *rho, real *y);
     void (*back)(const norm_node *n);
 } norm_set;
 
 #define SET(name, target)                                                                          \
-    target static void forward_##name(int rows, int cols, const real *x, const real *gain,         \
-                                      const real *bias, double eps, real *hat, real *rho,          \
-                                      real *y) {                                                   \
-        rows_forward(rows, cols, x, gain, bias, eps, hat, rho, y);                                 \
+    target static void forward_##name(int rows, int cols, real *x, const real *more,               \
+                                      const real *gain, const real *bias, double eps, real *hat,   \
+                                      real *rho, real *y) {                                        \
+        rows_forward(rows, cols, x, more, gain, bias, eps, hat, rho, y);                           \
     }                                                                                              \
     target static void back_##name(const norm_node *n) { rows_back(n); }                           \
     static const norm_set set_##name = {forward_##name, back_##name};
@@ -84,9 +85,9 @@ static const norm_set *set_now(void) {
     return &set_portable;
 }
 
-void kernel_norm(int rows, int cols, const real *x, const real *gain, const real *bias, double eps,
-                 real *hat, real *rho, real *y) {
-    set_now()->forward(rows, cols, x, gain, bias, eps, hat, rho, y);
+void kernel_norm(int rows, int cols, real *x, const real *more, const real *gain, const real *bias,
+                 double eps, real *hat, real *rho, real *y) {
+    set_now()->forward(rows, cols, x, more, gain, bias, eps, hat, rho, y);
 }
 
 static void norm_back(tape_node *self) { set_now()->back((const norm_node *)self); }
@@ -100,7 +101,7 @@ tensor op_norm(tape *t, tensor x, int gain, int bias, double eps) {
     real *hat = tape_room(t, (size_t)x.rows * (size_t)x.cols);
     real *rho = tape_room(t, (size_t)x.rows);
     if (!rho) return (tensor){0};
-    kernel_norm(x.rows, x.cols, x.v, g.v, b.v, eps, hat, rho, y.v);
+    kernel_norm(x.rows, x.cols, x.v, NULL, g.v, b.v, eps, hat, rho, y.v);
     *node = (norm_node){.x = x, .gain = g, .bias = b, .y = y, .hat = hat, .rho = rho};
     tape_note(t, &node->node, norm_back);
     return y;

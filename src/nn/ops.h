@@ -70,9 +70,10 @@ void kernel_drop_weights(const tape *t, row_key from, int site, int heads, int h
                          real *factor);
 
 /* y[rows, cols] = gain * hat + bias with hat = (x - mean) * rho, rho = 1 / sqrt(var + eps) of each
- * row; hat [rows, cols] and rho [rows] may be NULL. x and y may not overlap; cols <= 1024. */
-void kernel_norm(int rows, int cols, const real *x, const real *gain, const real *bias, double eps,
-                 real *hat, real *rho, real *y);
+ * row, after x += more, a residual. more [rows, cols], hat [rows, cols] and rho [rows] may be NULL;
+ * they do not overlap; cols <= 1024. */
+void kernel_norm(int rows, int cols, real *x, const real *more, const real *gain, const real *bias,
+                 double eps, real *hat, real *rho, real *y);
 /* y[outs, cols] = W[:outs, :ins] x[ins, cols] + b[:outs]: a group of op_slots; ld of W. */
 void kernel_slots(int outs, int ins, int cols, const real *w, int ld, const real *b, const real *x,
                   real *y);
