@@ -175,8 +175,9 @@ static tensor encode(const graphmixer *g, tape *t, const inputs *in) {
         u = DROP(op_gelu(t, u), site, in->hidden_key);
         tensor mixed = op_slots(t, u, y->token_fc2.weight, y->token_fc2.bias, n, hidden, from);
         x = op_add(t, x, DROP(mixed, site + 1, in->key));
-        tensor f = op_gelu(t, LINEAR(NORM(x, y->channel_norm), y->channel_fc1));
-        f = LINEAR(DROP(f, site + 2, in->key), y->channel_fc2);
+        const int fc1[] = {y->channel_fc1.weight, y->channel_fc1.bias},
+                  fc2[] = {y->channel_fc2.weight, y->channel_fc2.bias};
+        tensor f = op_mlp(t, NORM(x, y->channel_norm), fc1, fc2, site + 2, in->key);
         x = op_add(t, x, DROP(f, site + 3, in->key));
     }
     return LINEAR(op_mean(t, NORM(x, g->norm), n, from, in->divisor), g->output);

@@ -283,6 +283,19 @@ void kernel_drop_weights(const tape *t, row_key from, int site, int heads, int h
     drop_factors(t, from.event, site, (from.part * (int64_t)heads + head) * width, n, factor);
 }
 
+void kernel_dropout(const tape *t, int rows, int cols, int site, const row_key *keys,
+                    real *factor) {
+    int width = (cols + 7) / 8 * 8; /* a row begins with a fresh block of numbers */
+    for (int i = 0, run; i < rows;
+         i += run) { /* rows of one event that follow each other come at once */
+        for (run = 1; width == cols && i + run < rows; run++)
+            if (keys[i + run].event != keys[i].event || keys[i + run].part != keys[i].part + run)
+                break;
+        drop_factors(t, keys[i].event, site, (int64_t)keys[i].part * width, run * cols,
+                     factor + (size_t)i * (size_t)cols);
+    }
+}
+
 typedef struct dropout_node {
     tape_node node;
     tensor x, y;
@@ -300,15 +313,7 @@ tensor op_dropout(tape *t, tensor x, int site, const row_key *keys) {
     dropout_node *node = tape_take(t, 1, sizeof *node);
     real *factor = tape_room(t, size_of(x));
     if (!factor) return (tensor){0};
-    int width = (x.cols + 7) / 8 * 8; /* a row begins with a fresh block of numbers */
-    for (int i = 0, run; i < x.rows;
-         i += run) { /* rows of one event that follow each other come at once */
-        for (run = 1; width == x.cols && i + run < x.rows; run++)
-            if (keys[i + run].event != keys[i].event || keys[i + run].part != keys[i].part + run)
-                break;
-        drop_factors(t, keys[i].event, site, (int64_t)keys[i].part * width, run * x.cols,
-                     factor + (size_t)i * (size_t)x.cols);
-    }
+    kernel_dropout(t, x.rows, x.cols, site, keys, factor);
     for (size_t k = 0; k < size_of(x); k++) y.v[k] = x.v[k] * factor[k];
     *node = (dropout_node){.x = x, .y = y, .factor = factor};
     tape_note(t, &node->node, dropout_back);

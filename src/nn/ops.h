@@ -35,6 +35,10 @@ tensor op_relu(tape *t, tensor x);
 tensor op_prelu(tape *t, tensor x, int slope);
 /* y[i] = x[i] * weight + bias for scalars x; weight (cols, 1), bias (cols) */
 tensor op_code(tape *t, int n, const real *x, int weight, int bias);
+/* y = W2 Drop(GELU(W1 x + b1)) + b2 in one: the same as four ops, faster. {weight, bias} of both
+ * layers; dropout as op_dropout. */
+tensor op_mlp(tape *t, tensor x, const int first[2], const int second[2], int site,
+              const row_key *keys);
 /* [a ; b ; ...] by columns */
 tensor op_concat(tape *t, int count, const tensor *parts);
 /* Inverted dropout at the tape's rate; `site` (0..31) and the keys[rows] choose the bits. The same
@@ -68,6 +72,9 @@ real kernel_dot(int n, const real *x, const real *y);
 /* Dropout factors (0 or 1 / keep) of the n weights of one head of one query. */
 void kernel_drop_weights(const tape *t, row_key from, int site, int heads, int head, int n,
                          real *factor);
+
+/* Dropout factors (0 or 1 / keep) of rows, as op_dropout uses them. */
+void kernel_dropout(const tape *t, int rows, int cols, int site, const row_key *keys, real *factor);
 
 /* y[rows, cols] = gain * hat + bias with hat = (x - mean) * rho, rho = 1 / sqrt(var + eps) of each
  * row, after x += more, a residual. more [rows, cols], hat [rows, cols] and rho [rows] may be NULL;

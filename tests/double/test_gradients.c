@@ -63,6 +63,15 @@ static tensor graph_slots(tape *t) {
     static const int32_t in[] = {0, 2, 2, 5, 7}, out[] = {0, 3, 4, 4, 10};
     return op_slots(t, graph_gelu(t), SQUARE, SQUARE_BIAS, 4, in, out);
 }
+static tensor graph_mlp(tape *t) {
+    static const int first[] = {SQUARE, SQUARE_BIAS}, second[] = {WEIGHT, BIAS};
+    return op_mlp(t, graph_gelu(t), first, second, 5, keys);
+}
+/* the same in four */
+static tensor graph_mlp_apart(tape *t) {
+    tensor middle = op_gelu(t, op_linear(t, graph_gelu(t), SQUARE, SQUARE_BIAS));
+    return op_linear(t, op_dropout(t, middle, 5, keys), WEIGHT, BIAS);
+}
 static tensor graph_constants(tape *t) {
     static const real x[] = {1, -2, 0.5, 3}, y[] = {7, -1, 0, 2, 4, 1, 1, 1};
     tensor parts[] = {op_input(t, 2, 2, x), op_input(t, 2, 4, y)};
@@ -113,6 +122,7 @@ static const struct {
               {"mean", graph_mean},
               {"time", graph_time},
               {"slots", graph_slots},
+              {"mlp", graph_mlp},
               {"concat of constants", graph_constants},
               {"input", graph_input},
               {"prelu", graph_prelu},
@@ -179,6 +189,7 @@ static void test_ops(void **state) {
         double folded = readout(&t, graph_folded, false),
                projected = readout(&t, graph_projected, false);
         assert_true(fabs(folded - projected) < 1e-12);
+        assert_true(readout(&t, graph_mlp, false) == readout(&t, graph_mlp_apart, false));
         tape_free(&t);
     }
     free(gradient);
