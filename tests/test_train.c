@@ -9,6 +9,13 @@
 
 #include <math.h>
 
+static const char *const models[] = {
+    "craft",
+    "craft-r",
+    "graphmixer",
+};
+enum { MODELS = sizeof models / sizeof *models };
+
 static fr_model_settings small; /* made once: the defaults, but narrow */
 
 static int make_small(void **state) {
@@ -71,6 +78,11 @@ static void test_parameter_counts(void **state) {
     OK(model_open(&m, "craft", &standard, f.w, 1, &err));
     assert_int_equal(m.params.count, 64 * f.w->destinations + 137474 - 16642 + 129);
     model_close(&m);
+    OK(model_open(&m, "graphmixer", &standard, f.w, 1, &err));
+    assert_int_equal(params_trained(&m.params),
+                     100879 + 64 * (f.w->sources + f.w->destinations)); /* no features */
+    assert_int_equal(m.params.count, params_trained(&m.params) + 64);
+    model_close(&m);
     close_fixture(&f);
 }
 
@@ -79,14 +91,13 @@ static void test_first_loss(void **state) {
     fixture f = open_fixture(*state, 400);
     fr_model_settings standard;
     OK(fr_options_defaults(fr_model_options, &standard, &err));
-    static const char *const names[] = {"craft", "craft-r"};
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < 2 * MODELS; k++) {
         model m;
         trainer t;
         fr_training run = training(1);
         double loss;
-        run.objective = k / 2;
-        OK(model_open(&m, names[k % 2], &standard, f.w, 7, &err));
+        run.objective = k / MODELS;
+        OK(model_open(&m, models[k % MODELS], &standard, f.w, 7, &err));
         OK(trainer_open(&t, &m, &run, NULL, &err));
         trainer_begin(&t, 0);
         OK(trainer_gradient(&t, t.order, 60, &loss, &err));
@@ -100,15 +111,14 @@ static void test_first_loss(void **state) {
 static void test_overfits(void **state) {
     fr_error err;
     fixture f = open_fixture(*state, 400);
-    static const char *const names[] = {"craft", "craft-r"};
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < MODELS; k++) {
         fr_model_settings still = small;
         still.dropout = 0;
         model m;
         trainer t;
         fr_training run = training(1);
         run.rate = 0.005;
-        OK(model_open(&m, names[k], &still, f.w, 7, &err));
+        OK(model_open(&m, models[k], &still, f.w, 7, &err));
         OK(trainer_open(&t, &m, &run, NULL, &err));
         trainer_begin(&t, 0);
         double loss = 1;
@@ -126,7 +136,7 @@ static void test_threads(void **state) {
     fr_error err;
     fixture f = open_fixture(*state, 600);
     static const int threads[] = {1, 2, 5};
-    for (int objective = 0; objective < 2; objective++) {
+    for (int turn = 0; turn < 2 * MODELS; turn++) {
         real *first = NULL;
         for (int k = 0; k < 3; k++) {
             fr_context context = {.threads = threads[k]};
@@ -134,8 +144,8 @@ static void test_threads(void **state) {
             model m;
             trainer t;
             double loss;
-            run.objective = objective;
-            OK(model_open(&m, "craft-r", &small, f.w, 7, &err));
+            run.objective = turn / MODELS;
+            OK(model_open(&m, models[turn % MODELS], &small, f.w, 7, &err));
             OK(trainer_open(&t, &m, &run, &context, &err));
             for (int64_t epoch = 0; epoch < 2; epoch++)
                 OK(trainer_epoch(&t, epoch, &context, &loss, &err));
@@ -154,11 +164,11 @@ static void test_threads(void **state) {
 }
 
 /* A score does not depend on the other rows of the batch, and equal candidates get equal bits. */
-static void test_rows_are_stable(void **state) {
+static void check_rows_are_stable(const char *directory, const char *name) {
     fr_error err;
-    fixture f = open_fixture(*state, 400);
+    fixture f = open_fixture(directory, 400);
     model m;
-    OK(model_open(&m, "craft-r", &small, f.w, 7, &err));
+    OK(model_open(&m, name, &small, f.w, 7, &err));
     enum { EVENTS = 40, EACH = 9 };
     static const float drops[] = {0, 0.3f};
     for (int d = 0; d < 2; d++) {
@@ -192,6 +202,10 @@ static void test_rows_are_stable(void **state) {
     }
     model_close(&m);
     close_fixture(&f);
+}
+
+static void test_rows_are_stable(void **state) {
+    for (int k = 0; k < MODELS; k++) check_rows_are_stable(*state, models[k]);
 }
 
 /* ---- runs on disk ---- */
@@ -254,6 +268,28 @@ static void test_resume(void **state) {
     FAILS(fr_train_run(f.w, "craft", &small, &run, early, &context, &err), FR_ECANCEL,
           "interrupted");
     assert_int_equal(access(early, F_OK), -1);
+    close_fixture(&f);
+}
+
+static void test_resume_models(void **state) {
+    fr_error err;
+    fixture f = open_fixture(*state, 300);
+    fr_model_settings narrow; /* nothing but the width, which every model has */
+    OK(fr_options_defaults(fr_model_options, &narrow, &err));
+    narrow.dim = 16;
+    for (int k = 0; k < MODELS; k++) {
+        char name[2][40];
+        for (int part = 0; part < 2; part++)
+            (void)snprintf(name[part], sizeof name[part], "%s-%d", models[k], part);
+        char *straight = in_directory(*state, name[0]), *parts = in_directory(*state, name[1]);
+        fr_training run = training(2), first = training(1);
+        OK(fr_train_run(f.w, models[k], &narrow, &run, straight, NULL, &err));
+        OK(fr_train_run(f.w, models[k], &narrow, &first, parts, NULL, &err));
+        run.resume = true;
+        OK(fr_train_run(f.w, models[k], &narrow, &run, parts, NULL, &err));
+        assert_same_file(in_directory(straight, "model.safetensors"),
+                         in_directory(parts, "model.safetensors"));
+    }
     close_fixture(&f);
 }
 
@@ -357,6 +393,7 @@ int main(void) {
         WITH_DIRECTORY(test_parameter_counts), WITH_DIRECTORY(test_first_loss),
         WITH_DIRECTORY(test_overfits),         WITH_DIRECTORY(test_threads),
         WITH_DIRECTORY(test_rows_are_stable),  WITH_DIRECTORY(test_resume),
-        WITH_DIRECTORY(test_refused),          WITH_DIRECTORY(test_checkpoints)};
+        WITH_DIRECTORY(test_resume_models),    WITH_DIRECTORY(test_refused),
+        WITH_DIRECTORY(test_checkpoints)};
     return cmocka_run_group_tests(tests, make_small, NULL);
 }

@@ -7,6 +7,7 @@
 
 #include "base/rng.h"
 #include "nn/gemm.h"
+#include "nn/lanes.h"
 #include "nn/simd.h"
 #include "nn/vmath.h"
 
@@ -14,51 +15,9 @@
 
 /* ---- kernels ---- */
 
-enum { LANES = 16 };
+SIMD_LOOPS real kernel_sum(int n, const real *x) { return lanes_sum(n, x); }
 
-/* Inlined into loops of every instruction set. */
-#define CORE static inline __attribute__((always_inline))
-
-CORE real fold(const real *lane) {
-    real half[8], quarter[4];
-    for (int j = 0; j < 8; j++) half[j] = lane[j] + lane[j + 8];
-    for (int j = 0; j < 4; j++) quarter[j] = half[j] + half[j + 4];
-    return (quarter[0] + quarter[2]) + (quarter[1] + quarter[3]);
-}
-
-CORE real sum_of(int n, const real *x) {
-    real lane[LANES] = {0};
-    int k = 0;
-    for (; k + LANES <= n; k += LANES)
-        for (int j = 0; j < LANES; j++) lane[j] += x[k + j];
-    for (; k < n; k++) lane[k % LANES] += x[k];
-    return fold(lane);
-}
-
-CORE real dot_of(int n, const real *x, const real *y) {
-    real lane[LANES] = {0};
-    int k = 0;
-    for (; k + LANES <= n; k += LANES)
-        for (int j = 0; j < LANES; j++) lane[j] += x[k + j] * y[k + j];
-    for (; k < n; k++) lane[k % LANES] += x[k] * y[k];
-    return fold(lane);
-}
-
-CORE real normalise(int n, const real *restrict x, double eps, real *restrict hat) {
-    real mean = sum_of(n, x) / (real)n;
-    for (int k = 0; k < n; k++) hat[k] = x[k] - mean;
-    real rho = (real)(1 / sqrt((double)(dot_of(n, hat, hat) / (real)n) + eps));
-    for (int k = 0; k < n; k++) hat[k] *= rho;
-    return rho;
-}
-
-SIMD_LOOPS real kernel_sum(int n, const real *x) { return sum_of(n, x); }
-
-SIMD_LOOPS real kernel_dot(int n, const real *x, const real *y) { return dot_of(n, x, y); }
-
-SIMD_LOOPS real kernel_normalise(int n, const real *x, double eps, real *hat) {
-    return normalise(n, x, eps, hat);
-}
+SIMD_LOOPS real kernel_dot(int n, const real *x, const real *y) { return lanes_dot(n, x, y); }
 
 SIMD_LOOPS void kernel_softmax(int n, real *x) {
     if (n <= 0) return;
@@ -66,7 +25,7 @@ SIMD_LOOPS void kernel_softmax(int n, real *x) {
     for (int k = 1; k < n; k++) most = x[k] > most ? x[k] : most;
     for (int k = 0; k < n; k++) x[k] -= most;
     vmath_exp(n, x, x);
-    real scale = 1 / sum_of(n, x);
+    real scale = 1 / lanes_sum(n, x);
     for (int k = 0; k < n; k++) x[k] *= scale;
 }
 
@@ -126,53 +85,6 @@ tensor op_linear(tape *t, tensor x, int weight, int bias) {
     gemm_linear(x.rows, y.cols, x.cols, x.v, w.v, b.v, y.v);
     *node = (linear_node){.x = x, .w = w, .b = b, .y = y};
     tape_note(t, &node->node, linear_back);
-    return y;
-}
-
-/* ---- layer norm ---- */
-
-typedef struct norm_node {
-    tape_node node;
-    tensor x, gain, bias, y;
-    real *hat, *rho; /* [rows, cols], [rows] */
-} norm_node;
-
-/* dx = rho (G - mean(G) - hat mean(G * hat)) with G = gain * dy (MODELS 10) */
-SIMD_LOOPS static void norm_back(tape_node *self) {
-    norm_node *n = (norm_node *)self;
-    int cols = n->x.cols;
-    real big[1024];
-    for (int i = 0; i < n->x.rows; i++) {
-        const real *dy = n->y.g + (size_t)i * (size_t)cols,
-                   *hat = n->hat + (size_t)i * (size_t)cols;
-        real *dx = n->x.g + (size_t)i * (size_t)cols;
-        for (int k = 0; k < cols; k++) {
-            n->gain.g[k] += dy[k] * hat[k];
-            n->bias.g[k] += dy[k];
-            big[k] = n->gain.v[k] * dy[k];
-        }
-        real mean = sum_of(cols, big) / (real)cols, along = dot_of(cols, big, hat) / (real)cols;
-        for (int k = 0; k < cols; k++) dx[k] += n->rho[i] * (big[k] - mean - hat[k] * along);
-    }
-}
-
-SIMD_LOOPS tensor op_norm(tape *t, tensor x, int gain, int bias, double eps) {
-    tensor g = tape_param(t, gain), b = tape_param(t, bias);
-    if (!tape_fits(t, g.cols == x.cols && b.cols == x.cols && x.cols <= 1024, "norm"))
-        return (tensor){0};
-    tensor y = tape_tensor(t, x.rows, x.cols);
-    norm_node *node = tape_take(t, 1, sizeof *node);
-    real *hat = tape_room(t, (size_t)x.rows * (size_t)x.cols);
-    real *rho = tape_room(t, (size_t)x.rows);
-    if (!rho) return (tensor){0};
-    for (int i = 0; i < x.rows; i++) {
-        size_t at = (size_t)i * (size_t)x.cols;
-        rho[i] = normalise(x.cols, x.v + at, eps, hat + at);
-        for (int k = 0; k < x.cols; k++)
-            y.v[at + (size_t)k] = g.v[k] * hat[at + (size_t)k] + b.v[k];
-    }
-    *node = (norm_node){.x = x, .gain = g, .bias = b, .y = y, .hat = hat, .rho = rho};
-    tape_note(t, &node->node, norm_back);
     return y;
 }
 
@@ -244,7 +156,7 @@ SIMD_LOOPS static void prelu_back(tape_node *self) {
         n->a.g[k] += below ? slope * n->y.g[k] : n->y.g[k];
         lane[k % LANES] += below ? n->y.g[k] * n->a.v[k] : 0;
     }
-    n->b.g[0] += fold(lane);
+    n->b.g[0] += lanes_fold(lane);
 }
 
 SIMD_LOOPS tensor op_prelu(tape *t, tensor x, int slope) {
@@ -315,12 +227,15 @@ SIMD_LOOPS static void concat_back(tape_node *self) {
 
 tensor op_concat(tape *t, int count, const tensor *parts) {
     int cols = 0;
+    bool constant = true;
     for (int p = 0; p < count; p++) {
+        constant = constant && !parts[p].g;
         if (!tape_fits(t, count <= MOST_PARTS && parts[p].rows == parts[0].rows, "concat"))
             return (tensor){0};
         cols += parts[p].cols;
     }
-    tensor y = tape_tensor(t, parts[0].rows, cols);
+    tensor y =
+        constant ? tape_constant(t, parts[0].rows, cols) : tape_tensor(t, parts[0].rows, cols);
     concat_node *node = tape_take(t, 1, sizeof *node);
     if (!node) return (tensor){0};
     *node = (concat_node){.count = count, .y = y};
@@ -331,7 +246,7 @@ tensor op_concat(tape *t, int count, const tensor *parts) {
                    parts[p].v + (size_t)i * (size_t)parts[p].cols,
                    (size_t)parts[p].cols * sizeof *y.v);
     }
-    tape_note(t, &node->node, concat_back);
+    if (!constant) tape_note(t, &node->node, concat_back);
     return y;
 }
 
@@ -368,6 +283,19 @@ void kernel_drop_weights(const tape *t, row_key from, int site, int heads, int h
     drop_factors(t, from.event, site, (from.part * (int64_t)heads + head) * width, n, factor);
 }
 
+void kernel_dropout(const tape *t, int rows, int cols, int site, const row_key *keys,
+                    real *factor) {
+    int width = (cols + 7) / 8 * 8; /* a row begins with a fresh block of numbers */
+    for (int i = 0, run; i < rows;
+         i += run) { /* rows of one event that follow each other come at once */
+        for (run = 1; width == cols && i + run < rows; run++)
+            if (keys[i + run].event != keys[i].event || keys[i + run].part != keys[i].part + run)
+                break;
+        drop_factors(t, keys[i].event, site, (int64_t)keys[i].part * width, run * cols,
+                     factor + (size_t)i * (size_t)cols);
+    }
+}
+
 typedef struct dropout_node {
     tape_node node;
     tensor x, y;
@@ -385,15 +313,7 @@ SIMD_LOOPS tensor op_dropout(tape *t, tensor x, int site, const row_key *keys) {
     dropout_node *node = tape_take(t, 1, sizeof *node);
     real *factor = tape_room(t, size_of(x));
     if (!factor) return (tensor){0};
-    int width = (x.cols + 7) / 8 * 8; /* a row begins with a fresh block of numbers */
-    for (int i = 0, run; i < x.rows;
-         i += run) { /* rows of one event that follow each other come at once */
-        for (run = 1; width == x.cols && i + run < x.rows; run++)
-            if (keys[i + run].event != keys[i].event || keys[i + run].part != keys[i].part + run)
-                break;
-        drop_factors(t, keys[i].event, site, (int64_t)keys[i].part * width, run * x.cols,
-                     factor + (size_t)i * (size_t)x.cols);
-    }
+    kernel_dropout(t, x.rows, x.cols, site, keys, factor);
     for (size_t k = 0; k < size_of(x); k++) y.v[k] = x.v[k] * factor[k];
     *node = (dropout_node){.x = x, .y = y, .factor = factor};
     tape_note(t, &node->node, dropout_back);

@@ -21,6 +21,11 @@ tensor op_mean(tape *t, tensor x, int n, const int32_t *from, const real *diviso
 tensor op_time(tape *t, int rows, const double *delta, int weight, int bias);
 /* y = x W^T + b; W (out, in); bias -1 = none */
 tensor op_linear(tape *t, tensor x, int weight, int bias);
+/* Across rows: rows out[g] .. out[g+1]-1 of y are W[:outs, :ins] x + b[:outs] of the rows in[g] ..
+ * in[g+1]-1 of x, column by column, for each group g; W (most outs, most ins). `in` and `out` must
+ * live as long as the step. */
+tensor op_slots(tape *t, tensor x, int weight, int bias, int groups, const int32_t *in,
+                const int32_t *out);
 /* y = gain * (x - mean) / sqrt(var + eps) + bias over each row, biased variance */
 tensor op_norm(tape *t, tensor x, int gain, int bias, double eps);
 tensor op_add(tape *t, tensor a, tensor b);
@@ -30,6 +35,10 @@ tensor op_relu(tape *t, tensor x);
 tensor op_prelu(tape *t, tensor x, int slope);
 /* y[i] = x[i] * weight + bias for scalars x; weight (cols, 1), bias (cols) */
 tensor op_code(tape *t, int n, const real *x, int weight, int bias);
+/* y = W2 Drop(GELU(W1 x + b1)) + b2 in one: the same as four ops, faster. {weight, bias} of both
+ * layers; dropout as op_dropout. */
+tensor op_mlp(tape *t, tensor x, const int first[2], const int second[2], int site,
+              const row_key *keys);
 /* [a ; b ; ...] by columns */
 tensor op_concat(tape *t, int count, const tensor *parts);
 /* Inverted dropout at the tape's rate; `site` (0..31) and the keys[rows] choose the bits. The same
@@ -64,9 +73,17 @@ real kernel_dot(int n, const real *x, const real *y);
 void kernel_drop_weights(const tape *t, row_key from, int site, int heads, int head, int n,
                          real *factor);
 
-/* One row: writes (x - mean) * rho to `hat` and returns rho = 1 / sqrt(var + eps). Sums run in one
- * fixed order. */
-real kernel_normalise(int n, const real *x, double eps, real *hat);
+/* Dropout factors (0 or 1 / keep) of rows, as op_dropout uses them. */
+void kernel_dropout(const tape *t, int rows, int cols, int site, const row_key *keys, real *factor);
+
+/* y[rows, cols] = gain * hat + bias with hat = (x - mean) * rho, rho = 1 / sqrt(var + eps) of each
+ * row, after x += more, a residual. more [rows, cols], hat [rows, cols] and rho [rows] may be NULL;
+ * they do not overlap; cols <= 1024. */
+void kernel_norm(int rows, int cols, real *x, const real *more, const real *gain, const real *bias,
+                 double eps, real *hat, real *rho, real *y);
+/* y[outs, cols] = W[:outs, :ins] x[ins, cols] + b[:outs]: a group of op_slots; ld of W. */
+void kernel_slots(int outs, int ins, int cols, const real *w, int ld, const real *b, const real *x,
+                  real *y);
 /* Softmax of one row in place. */
 void kernel_softmax(int n, real *x);
 

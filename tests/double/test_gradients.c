@@ -58,6 +58,25 @@ static tensor graph_time(tape *t) {
     static const double delta[] = {0, 0.5, 3, 17};
     return op_time(t, 4, delta, GAIN, SQUARE_BIAS);
 }
+/* a group of 2 rows to 3, none to 1 (the bias), 3 to none, 2 to 6 */
+static tensor graph_slots(tape *t) {
+    static const int32_t in[] = {0, 2, 2, 5, 7}, out[] = {0, 3, 4, 4, 10};
+    return op_slots(t, graph_gelu(t), SQUARE, SQUARE_BIAS, 4, in, out);
+}
+static tensor graph_mlp(tape *t) {
+    static const int first[] = {SQUARE, SQUARE_BIAS}, second[] = {WEIGHT, BIAS};
+    return op_mlp(t, graph_gelu(t), first, second, 5, keys);
+}
+/* the same in four */
+static tensor graph_mlp_apart(tape *t) {
+    tensor middle = op_gelu(t, op_linear(t, graph_gelu(t), SQUARE, SQUARE_BIAS));
+    return op_linear(t, op_dropout(t, middle, 5, keys), WEIGHT, BIAS);
+}
+static tensor graph_constants(tape *t) {
+    static const real x[] = {1, -2, 0.5, 3}, y[] = {7, -1, 0, 2, 4, 1, 1, 1};
+    tensor parts[] = {op_input(t, 2, 2, x), op_input(t, 2, 4, y)};
+    return op_linear(t, op_concat(t, 2, parts), WEIGHT, BIAS);
+}
 static tensor graph_input(tape *t) {
     static const real x[] = {1, -2, 0.5, 3, 7, -1, 0, 2, 4, 1, 1, 1};
     return op_linear(t, op_input(t, 2, COLS, x), WEIGHT, BIAS);
@@ -102,6 +121,9 @@ static const struct {
               {"take", graph_take},
               {"mean", graph_mean},
               {"time", graph_time},
+              {"slots", graph_slots},
+              {"mlp", graph_mlp},
+              {"concat of constants", graph_constants},
               {"input", graph_input},
               {"prelu", graph_prelu},
               {"code", graph_code},
@@ -167,6 +189,7 @@ static void test_ops(void **state) {
         double folded = readout(&t, graph_folded, false),
                projected = readout(&t, graph_projected, false);
         assert_true(fabs(folded - projected) < 1e-12);
+        assert_true(readout(&t, graph_mlp, false) == readout(&t, graph_mlp_apart, false));
         tape_free(&t);
     }
     free(gradient);
@@ -191,15 +214,19 @@ static void test_recording_changes_nothing(void **state) {
 
 /* ---- whole models ---- */
 
-static fr_stream *make_stream(const char *directory) {
+static fr_stream *make_stream(const char *directory, int width) {
     fr_error err;
     char *path = in_directory(directory, "stream.csv");
     FILE *file = fopen(path, "w");
-    (void)fprintf(file, "u,v,t\n");
+    (void)fprintf(file, "u,v,t");
+    for (int k = 0; k < width; k++) (void)fprintf(file, ",f%d", k);
+    (void)fprintf(file, "\n");
     for (int i = 0; i < 60; i++) { /* source 0 has a long past with repeats, source 9 hardly any */
         uint32_t u = i % 3 ? 0 : rng_below(key, (uint64_t)i, 0, 4);
-        (void)fprintf(file, "%u,%u,%d\n", i == 30 ? 9 : u, rng_below(key, (uint64_t)i, 1, 7),
-                      10 * i);
+        (void)fprintf(file, "%u,%u,%d", i == 30 ? 9 : u, rng_below(key, (uint64_t)i, 1, 7), 10 * i);
+        for (int k = 0; k < width; k++)
+            (void)fprintf(file, ",%.3f", rng_uniform(key, (uint64_t)i, 20 + (uint32_t)k) - 0.5);
+        (void)fprintf(file, "\n");
     }
     assert_int_equal(fclose(file), 0);
     fr_stream *stream;
@@ -229,6 +256,10 @@ static void check_model(const fr_window *w, const char *name, fr_model_settings 
     memcpy(gradient, t.gradients[0], m.params.count * sizeof *gradient);
     for (size_t k = 0; k < m.params.count; k++) {
         double h = 1e-5, keep = m.params.value[k], up, down;
+        if (params_of(&m.params, k)->frozen) {
+            assert_true(gradient[k] == 0);
+            continue;
+        }
         m.params.value[k] = keep + h;
         OK(trainer_gradient(&t, events, 28, &up, &err));
         m.params.value[k] = keep - h;
@@ -245,7 +276,7 @@ static void check_model(const fr_window *w, const char *name, fr_model_settings 
 
 static void test_craft(void **state) {
     fr_error err;
-    fr_stream *stream = make_stream(*state);
+    fr_stream *stream = make_stream(*state, 0);
     for (int order = 0; order < 2; order++) {
         fr_protocol p = {.train_share = 0.9, .order = order};
         fr_window *w;
@@ -271,9 +302,31 @@ static void test_craft(void **state) {
     fr_stream_close(stream);
 }
 
+static void test_graphmixer(void **state) {
+    fr_error err;
+    for (int width = 0; width <= 4; width += 4) {
+        fr_stream *stream = make_stream(*state, width);
+        fr_protocol p = {.train_share = 0.9, .order = width ? FR_ORDER_STRICT : FR_ORDER_STREAM};
+        fr_window *w;
+        OK(fr_window_open(stream, &p, NULL, &w, &err));
+        fr_model_settings small = {
+            .dim = 4, .layers = 2, .tokens = 5, .time_dim = 3, .edge_dim = -1, .head_width = 3};
+        fr_model_settings drop = small, real_slots = small;
+        drop.dropout = 0.3;
+        real_slots.pool = FR_POOL_REAL;
+        check_model(w, "graphmixer", small, FR_OBJECTIVE_BCE, "bce");
+        check_model(w, "graphmixer", small, FR_OBJECTIVE_BPR, "bpr");
+        check_model(w, "graphmixer", drop, FR_OBJECTIVE_BCE, "dropout, bce");
+        check_model(w, "graphmixer", drop, FR_OBJECTIVE_BPR, "dropout, bpr");
+        check_model(w, "graphmixer", real_slots, FR_OBJECTIVE_BCE, "pool real");
+        fr_window_close(w);
+        fr_stream_close(stream);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_ops),
                                        cmocka_unit_test(test_recording_changes_nothing),
-                                       WITH_DIRECTORY(test_craft)};
+                                       WITH_DIRECTORY(test_craft), WITH_DIRECTORY(test_graphmixer)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

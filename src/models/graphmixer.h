@@ -1,0 +1,37 @@
+/* graphmixer.h - the parameters of GraphMixer by number, shared by its forward and its fast path.
+ */
+#ifndef FR_MODELS_GRAPHMIXER_H
+#define FR_MODELS_GRAPHMIXER_H
+
+#include "models/model.h"
+
+enum { GRAPHMIXER_MOST_LAYERS = 8 };
+
+static const double GRAPHMIXER_EPS = 1e-5;
+
+typedef struct graphmixer_pair {
+    int weight, bias; /* numbers of parameters */
+} graphmixer_pair;
+
+typedef struct graphmixer_layer {
+    graphmixer_pair token_norm, token_fc1, token_fc2, channel_norm, channel_fc1, channel_fc2;
+} graphmixer_layer;
+
+typedef struct graphmixer {
+    int dim, layers, tokens, time_dim, edge_dim, head_width;
+    int hidden;      /* rows between the two token products: tokens / 2 */
+    bool pool_slots; /* divide by `tokens`, else by the slots that are there */
+    graphmixer_pair time, proj, norm, output, head_src, head_dst, head_out;
+    int src, dst; /* identities */
+    graphmixer_layer layer[GRAPHMIXER_MOST_LAYERS];
+} graphmixer;
+
+/* What a node with `slots` real slots is divided by when it is pooled. */
+static inline real graphmixer_divisor(const graphmixer *g, int slots) {
+    return (real)(g->pool_slots ? g->tokens : slots > 1 ? slots : 1);
+}
+
+/* A scorer that encodes every destination once per event (MODELS 6.3), with the bits of forward. */
+fr_status graphmixer_fast(const model *m, int threads, fr_scorer *out, fr_error *err);
+
+#endif

@@ -1,0 +1,290 @@
+/* graphmixer_fast.c - GraphMixer for every destination of an event at once (MODELS 6.3).
+ *
+ * A destination's half of the head depends on its history and the time, not on the source, so it is
+ * made once per event. Destinations go through the layers in blocks of about as many slots as stay
+ * in the cache: norms and channel products see one tall matrix of all slots of the block, token
+ * products one node at a time. The part of the projection that comes from an event's features is
+ * made once per checkpoint.
+ *
+ * Nothing outlives a change of time, because every time code moves with it. Between events of one
+ * time a worker keeps what it has and makes anew only destinations that occurred between the two
+ * cuts.
+ *
+ * Bits: those of forward. Every number is the same chain of operations (products row-stable, norms
+ * in fixed lanes, sums in the order of slots), so neither block, worker nor order of events matter.
+ * Composing Wd and Wo (MODELS 6.3) would save less than a hundredth and cost that equality.
+ */
+#include "models/graphmixer_fast.h"
+
+#include "models/graphmixer.h"
+#include "nn/gemm.h"
+#include "nn/ops.h"
+#include "nn/vmath.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int graphmixer_fast_block = 256;
+
+typedef struct worker {
+    int32_t event; /* whose time and cut `code` is of; -1 = none yet */
+    real *code;    /* [destinations, head width] Wd [h; e] + bd */
+    /* nodes under way */
+    int32_t *node;    /* [destinations] those to make */
+    bool *waiting;    /* [destinations] is it in `node`? false between events */
+    event_list *past; /* [destinations] */
+    real *pooled;     /* [destinations, dim] hbar */
+    real *z;          /* [destinations, 2 dim] [h; e] */
+    real *head;       /* [destinations, head width] */
+    /* a block */
+    double *angle; /* [room, time dim] */
+    real *phi;     /* [room, time dim] */
+    real *x, *y;   /* [room, dim] slots, and the same normalised */
+    real *branch;  /* [room, dim] what is to be added to x */
+    real *wide;    /* [room, 4 dim] */
+    real *hidden;  /* [nodes of a block, hidden, dim] */
+} worker;
+
+typedef struct fast {
+    const model *m;
+    const graphmixer *g;
+    arena memory; /* run */
+    real *edge;   /* [events, dim] bp + Wp[:, :edge dim] f of every event; NULL without features */
+    int block;    /* slots */
+    worker *workers;
+} fast;
+
+static const real *value(const fast *f, int parameter) {
+    return f->m->params.value + f->m->params.list.at[parameter].offset;
+}
+#define AT(parameter) value(f, parameter)
+
+/* ---- a block of nodes ---- */
+
+static void fill(int rows, int cols, const real *bias, real *y, int ld) {
+    for (int i = 0; i < rows; i++)
+        memcpy(y + (size_t)i * (size_t)ld, bias, (size_t)cols * sizeof *y);
+}
+
+/* y[rows, out] = x[rows, in] W^T + b */
+static void linear(const fast *f, int rows, int in, int out, graphmixer_pair p, const real *x,
+                   real *y) {
+    fill(rows, out, AT(p.bias), y, out);
+    gemm_nt(rows, out, in, x, in, AT(p.weight), in, y, out, true);
+}
+
+/* x += more (NULL = nothing), y = LN(x) */
+static void norm(const fast *f, int rows, graphmixer_pair p, const real *more, real *x, real *y) {
+    kernel_norm(rows, f->g->dim, x, more, AT(p.weight), AT(p.bias), GRAPHMIXER_EPS, NULL, NULL, y);
+}
+
+/* X = Wp [f; phi(t - t_j)] + bp of `count` nodes, slot 0 the newest; returns the slots. */
+static int project(const fast *f, worker *w, double time, int count, const event_list *past) {
+    const graphmixer *g = f->g;
+    const fr_window *window = f->m->w;
+    const real *frequency = AT(g->time.weight), *phase = AT(g->time.bias);
+    int d = g->dim, dt = g->time_dim, slots = 0;
+    for (int n = 0; n < count; n++)
+        for (int j = past[n].count - 1; j >= 0; j--, slots++) {
+            int32_t event = past[n].event[j];
+            double delta = time - window->time[event], *angle = w->angle + slots * dt;
+            for (int k = 0; k < dt; k++) angle[k] = (double)frequency[k] * delta + (double)phase[k];
+            memcpy(w->x + slots * d,
+                   f->edge ? f->edge + (size_t)event * (size_t)d : AT(g->proj.bias),
+                   (size_t)d * sizeof *w->x);
+        }
+    vmath_cos((int64_t)slots * dt, w->angle, w->phi);
+    gemm_nt(slots, d, dt, w->phi, dt, AT(g->proj.weight) + g->edge_dim, g->edge_dim + dt, w->x, d,
+            true);
+    return slots;
+}
+
+/* branch = (A2 GELU(A1[:, :m] LN(X) + a1) + a2)_j, after the branch before is added to X */
+static void mix_tokens(const fast *f, worker *w, const graphmixer_layer *y, const real *more,
+                       int count, const event_list *past, int slots) {
+    const graphmixer *g = f->g;
+    int d = g->dim, size = g->hidden * d;
+    norm(f, slots, y->token_norm, more, w->x, w->y);
+    const real *from = w->y;
+    for (int n = 0; n < count; from += past[n++].count * d)
+        kernel_slots(g->hidden, past[n].count, d, AT(y->token_fc1.weight), g->tokens,
+                     AT(y->token_fc1.bias), from, w->hidden + n * size);
+    vmath_gelu((int64_t)count * size, w->hidden, w->hidden);
+    real *to = w->branch;
+    for (int n = 0; n < count; to += past[n++].count * d)
+        kernel_slots(past[n].count, g->hidden, d, AT(y->token_fc2.weight), g->hidden,
+                     AT(y->token_fc2.bias), w->hidden + n * size, to);
+}
+
+/* branch = F2 GELU(F1 LN(X_j) + f1) + f2, after the branch before is added to X */
+static void mix_channels(const fast *f, worker *w, const graphmixer_layer *y, int slots) {
+    int d = f->g->dim;
+    norm(f, slots, y->channel_norm, w->branch, w->x, w->y);
+    linear(f, slots, d, 4 * d, y->channel_fc1, w->y, w->wide);
+    vmath_gelu((int64_t)slots * 4 * d, w->wide, w->wide);
+    linear(f, slots, 4 * d, d, y->channel_fc2, w->wide, w->branch);
+}
+
+/* hbar of `count` nodes, each with at least one slot */
+static void encode_block(const fast *f, worker *w, double time, int count, const event_list *past,
+                         real *pooled) {
+    const graphmixer *g = f->g;
+    int d = g->dim, slots = project(f, w, time, count, past);
+    for (int l = 0; l < g->layers; l++) {
+        mix_tokens(f, w, &g->layer[l], l ? w->branch : NULL, count, past, slots);
+        mix_channels(f, w, &g->layer[l], slots);
+    }
+    norm(f, slots, g->norm, w->branch, w->x, w->y);
+    const real *from = w->y;
+    for (int n = 0; n < count; n++, pooled += d) {
+        memset(pooled, 0, (size_t)d * sizeof *pooled);
+        for (int j = 0; j < past[n].count; j++, from += d)
+            for (int k = 0; k < d; k++) pooled[k] += from[k];
+        real divisor = graphmixer_divisor(g, past[n].count);
+        for (int k = 0; k < d; k++) pooled[k] /= divisor;
+    }
+}
+
+/* ---- an event ---- */
+
+/* head[count, head width] = W [h; e] + b of nodes with the histories w->past, h at `time`; `index`
+ * are their rows in the table of identities. Histories come without gaps: a block is a stretch of
+ * nodes that have one. */
+static void encode(const fast *f, worker *w, double time, int count, const int32_t *index,
+                   int identities, graphmixer_pair head) {
+    const graphmixer *g = f->g;
+    int d = g->dim;
+    for (int n = 0, end; n < count; n = end) {
+        int slots = w->past[n].count;
+        for (end = n + 1; slots && end < count && w->past[end].count && slots < f->block; end++)
+            slots += w->past[end].count;
+        if (slots)
+            encode_block(f, w, time, end - n, w->past + n, w->pooled + (size_t)n * (size_t)d);
+        else
+            memset(w->pooled + (size_t)n * (size_t)d, 0, (size_t)d * sizeof *w->pooled);
+    }
+    fill(count, d, AT(g->output.bias), w->z, 2 * d);
+    gemm_nt(count, d, d, w->pooled, d, AT(g->output.weight), d, w->z, 2 * d, true);
+    for (int n = 0; n < count; n++)
+        memcpy(w->z + ((size_t)n * 2 + 1) * (size_t)d,
+               AT(identities) + (size_t)index[n] * (size_t)d, (size_t)d * sizeof *w->z);
+    linear(f, count, 2 * d, g->head_width, head, w->z, w->head);
+}
+
+/* Lists the destinations whose code is not that of the event. */
+static int list_stale(const fast *f, worker *w, int32_t event) {
+    const fr_window *window = f->m->w;
+    int32_t cut = window_cut(window, event);
+    int count = 0;
+    bool same = w->event >= 0 && window->time[w->event] == window->time[event];
+    int32_t before = same ? window_cut(window, w->event) : 0;
+    if (!same) {
+        for (int32_t v = 0; v < window->destinations; v++) w->node[count++] = v;
+    } else { /* what lies between the cuts, whichever is the later */
+        for (int32_t e = before < cut ? before : cut; e < (before < cut ? cut : before); e++) {
+            int32_t v = window->destination[e];
+            if (!w->waiting[v]) w->node[count++] = v;
+            w->waiting[v] = true;
+        }
+        for (int k = 0; k < count; k++) w->waiting[w->node[k]] = false;
+    }
+    for (int k = 0; k < count; k++)
+        w->past[k] = window_destination_history(window, w->node[k], cut, f->g->tokens);
+    w->event = event;
+    return count;
+}
+
+static fr_status score(void *state, const fr_query *query, int number, float *scores,
+                       fr_error *err) {
+    (void)err;
+    const fast *f = state;
+    const graphmixer *g = f->g;
+    const fr_window *window = f->m->w;
+    worker *w = &f->workers[number];
+    int wide = g->head_width, all = window->destinations;
+    double time = window->time[query->event];
+    int stale = list_stale(f, w, query->event);
+    encode(f, w, time, stale, w->node, g->dst, g->head_dst);
+    for (int k = 0; k < stale; k++)
+        memcpy(w->code + (size_t)w->node[k] * (size_t)wide, w->head + (size_t)k * (size_t)wide,
+               (size_t)wide * sizeof *w->code);
+    w->past[0] =
+        window_source_history(window, query->source, window_cut(window, query->event), g->tokens);
+    encode(f, w, time, 1, &query->source, g->src, g->head_src);
+    real *from_source = w->z; /* free again; room for 2 dim and for the head's width */
+    memcpy(from_source, w->head, (size_t)wide * sizeof *from_source);
+    for (int v = 0; v < all; v++) {
+        const real *restrict code = w->code + (size_t)v * (size_t)wide;
+        real *restrict to = w->head + (size_t)v * (size_t)wide;
+        for (int k = 0; k < wide; k++) {
+            real sum = from_source[k] + code[k];
+            to[k] = sum > 0 ? sum : 0;
+        }
+    }
+    real *logit = w->pooled; /* [destinations] */
+    for (int v = 0; v < all; v++) logit[v] = *AT(g->head_out.bias);
+    gemm_nt(all, 1, wide, w->head, wide, AT(g->head_out.weight), wide, logit, 1, true);
+    for (int v = 0; v < all; v++) scores[v] = (float)logit[v];
+    return FR_OK;
+}
+
+/* ---- opening ---- */
+
+static fr_status make_edges(fast *f, fr_error *err) {
+    const graphmixer *g = f->g;
+    const fr_window *w = f->m->w;
+    int d = g->dim, n = g->edge_dim, all = n + g->time_dim;
+    real *feature;
+    if (!n) return FR_OK;
+    TRY(TAKE(&f->memory, f->edge, (size_t)w->events * (size_t)d, err));
+    TRY(ALLOCATE(feature, n, err));
+    fill(w->events, d, AT(g->proj.bias), f->edge, d);
+    for (int32_t e = 0; e < w->events; e++) {
+        const float *from = w->stream->feature + (size_t)(w->first + e) * (size_t)n;
+        for (int k = 0; k < n; k++) feature[k] = (real)from[k];
+        gemm_nt(1, d, n, feature, n, AT(g->proj.weight), all, f->edge + (size_t)e * (size_t)d, d,
+                true);
+    }
+    free(feature);
+    return FR_OK;
+}
+
+static fr_status make_worker(fast *f, worker *w, fr_error *err) {
+    const graphmixer *g = f->g;
+    size_t n = (size_t)f->m->w->destinations, d = (size_t)g->dim, head = (size_t)g->head_width;
+    /* the last node of a block may bring all its slots; every node brings one at least */
+    size_t room = (size_t)f->block - 1 + (size_t)g->tokens;
+    size_t nodes = n < (size_t)f->block ? n : (size_t)f->block;
+    w->event = -1;
+    TRY(TAKE(&f->memory, w->code, n * head, err));
+    TRY(TAKE(&f->memory, w->node, n, err));
+    TRY(TAKE(&f->memory, w->waiting, n, err));
+    TRY(TAKE(&f->memory, w->past, n, err));
+    TRY(TAKE(&f->memory, w->pooled, n * d, err));
+    TRY(TAKE(&f->memory, w->z, n * 2 * d + head, err));
+    TRY(TAKE(&f->memory, w->head, n * head, err));
+    TRY(TAKE(&f->memory, w->angle, room * (size_t)g->time_dim, err));
+    TRY(TAKE(&f->memory, w->phi, room * (size_t)g->time_dim, err));
+    TRY(TAKE(&f->memory, w->x, room * d, err));
+    TRY(TAKE(&f->memory, w->y, room * d, err));
+    TRY(TAKE(&f->memory, w->branch, room * d, err));
+    TRY(TAKE(&f->memory, w->wide, room * 4 * d, err));
+    return TAKE(&f->memory, w->hidden, nodes * (size_t)g->hidden * d, err);
+}
+
+static void close_fast(void *state) {
+    fast *f = state;
+    arena_free(&f->memory);
+    free(f);
+}
+
+fr_status graphmixer_fast(const model *m, int threads, fr_scorer *out, fr_error *err) {
+    fast *f;
+    TRY(ALLOCATE(f, 1, err));
+    *f = (fast){.m = m, .g = m->own, .block = graphmixer_fast_block};
+    *out = (fr_scorer){.state = f, .score = score, .close = close_fast};
+    TRY(make_edges(f, err));
+    TRY(TAKE(&f->memory, f->workers, threads, err));
+    for (int i = 0; i < threads; i++) TRY(make_worker(f, &f->workers[i], err));
+    return FR_OK;
+}
