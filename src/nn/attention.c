@@ -20,10 +20,10 @@
 typedef struct folded_node {
     tape_node node;
     tape *t;
-    tensor q, x, wk, wv, bv, y; /* [rows, d], [keys, d], [d, d], [d, d], [d], [rows, d] */
+    tensor q, x, wk, wv, bv, y; /* [rows, d], [keys, e], [d, e], [d, e], [d] or none, [rows, d] */
     int heads, count;
     const span *spans;
-    real *u, *mix; /* [heads, rows, d] */
+    real *u, *mix; /* [heads, rows, e] */
     real *sums;    /* [heads, rows] s: sum of the weights after dropout */
     real **weight; /* [count] of [heads, queries, keys]: softmax before dropout */
     real **factor; /* [count] dropout factors of the same shape; NULL = none */
@@ -40,9 +40,10 @@ static const real *dropped(const real *a, const real *factor, size_t size, real 
 static void span_back(folded_node *n, int c, int h, const real *d_mix, const real *d_sum,
                       real *du) {
     span s = n->spans[c];
-    int d = n->x.cols, dh = d / n->heads, nq = span_queries(s), nk = span_keys(s), rows = n->q.rows;
+    int e = n->x.cols, dh = n->q.cols / n->heads, rows = n->q.rows;
+    int nq = span_queries(s), nk = span_keys(s);
     if (!nq || !nk) return;
-    size_t size = (size_t)nq * (size_t)nk, part = (size_t)h * size, ld = (size_t)d;
+    size_t size = (size_t)nq * (size_t)nk, part = (size_t)h * size, ld = (size_t)e;
     real *da = tape_room(n->t, size), *room = tape_room(n->t, size);
     if (!room) return;
     const real *a = n->weight[c] + part, *factor = n->factor ? n->factor[c] + part : NULL;
@@ -50,8 +51,8 @@ static void span_back(folded_node *n, int c, int h, const real *d_mix, const rea
     const real *u = n->u + ((size_t)h * (size_t)rows + (size_t)s.query_from) * ld;
     real *dx = n->x.g + (size_t)s.key_from * ld;
     real scale = (real)(1 / sqrt((double)dh));
-    gemm_tn(nk, d, nq, dropped(a, factor, size, room), nk, dm, d, dx, d, true);
-    gemm_nt(nq, nk, d, dm, d, x, d, da, nk, false);
+    gemm_tn(nk, e, nq, dropped(a, factor, size, room), nk, dm, e, dx, e, true);
+    gemm_nt(nq, nk, e, dm, e, x, e, da, nk, false);
     for (int i = 0; i < nq; i++) { /* dl = a * (da - a.da) * scale (MODELS 10) */
         real *row = da + (size_t)i * (size_t)nk;
         const real *w = a + (size_t)i * (size_t)nk;
@@ -62,31 +63,31 @@ static void span_back(folded_node *n, int c, int h, const real *d_mix, const rea
         real along = kernel_dot(nk, w, row);
         for (int j = 0; j < nk; j++) row[j] = scale * w[j] * (row[j] - along);
     }
-    gemm_nn(nq, d, nk, da, nk, x, d, du + (size_t)s.query_from * ld, d, false);
-    gemm_tn(nk, d, nq, da, nk, u, d, dx, d, true);
+    gemm_nn(nq, e, nk, da, nk, x, e, du + (size_t)s.query_from * ld, e, false);
+    gemm_tn(nk, e, nq, da, nk, u, e, dx, e, true);
 }
 
 static void folded_back(tape_node *self) {
     folded_node *n = (folded_node *)self;
-    int d = n->x.cols, dh = d / n->heads, rows = n->q.rows;
-    size_t all = (size_t)rows * (size_t)d;
-    real *d_mix = tape_room(n->t, all), *d_sum = tape_room(n->t, (size_t)rows);
+    int d = n->q.cols, e = n->x.cols, dh = d / n->heads, rows = n->q.rows;
+    size_t all = (size_t)rows * (size_t)e;
+    real *d_mix = tape_room(n->t, all), *d_sum = tape_take(n->t, (size_t)rows, sizeof *d_sum);
     real *du = tape_take(n->t, all, sizeof *du);
     if (!du) return;
     for (int h = 0; h < n->heads; h++) {
-        size_t at = (size_t)h * (size_t)dh, slice = at * (size_t)d;
+        size_t at = (size_t)h * (size_t)dh, slice = at * (size_t)e;
         const real *mix = n->mix + (size_t)h * all, *sums = n->sums + (size_t)h * (size_t)rows;
-        gemm_nn(rows, d, dh, n->y.g + at, d, n->wv.v + slice, d, d_mix, d, false);
-        gemm_tn(dh, d, rows, n->y.g + at, d, mix, d, n->wv.g + slice, d, true);
-        for (int i = 0; i < rows; i++) {
+        gemm_nn(rows, e, dh, n->y.g + at, d, n->wv.v + slice, e, d_mix, e, false);
+        gemm_tn(dh, e, rows, n->y.g + at, d, mix, e, n->wv.g + slice, e, true);
+        for (int i = 0; n->bv.v && i < rows; i++) {
             const real *dy = n->y.g + (size_t)i * (size_t)d + at;
             d_sum[i] = kernel_dot(dh, dy, n->bv.v + at);
             for (int k = 0; k < dh; k++) n->bv.g[at + (size_t)k] += sums[i] * dy[k];
         }
         memset(du, 0, all * sizeof *du); /* queries without keys stay zero */
         for (int c = 0; c < n->count; c++) span_back(n, c, h, d_mix, d_sum, du);
-        gemm_nt(rows, dh, d, du, d, n->wk.v + slice, d, n->q.g + at, d, true);
-        gemm_tn(dh, d, rows, n->q.v + at, d, du, d, n->wk.g + slice, d, true);
+        gemm_nt(rows, dh, e, du, e, n->wk.v + slice, e, n->q.g + at, d, true);
+        gemm_tn(dh, e, rows, n->q.v + at, d, du, e, n->wk.g + slice, e, true);
     }
 }
 
@@ -94,9 +95,10 @@ static void folded_back(tape_node *self) {
 static void span_forward(folded_node *n, int c, int site, const row_key *keys) {
     tape *t = n->t;
     span s = n->spans[c];
-    int d = n->x.cols, dh = d / n->heads, nq = span_queries(s), nk = span_keys(s), rows = n->q.rows;
+    int e = n->x.cols, dh = n->q.cols / n->heads, rows = n->q.rows;
+    int nq = span_queries(s), nk = span_keys(s);
     if (!nq || !nk) return;
-    size_t size = (size_t)nq * (size_t)nk, ld = (size_t)d;
+    size_t size = (size_t)nq * (size_t)nk, ld = (size_t)e;
     n->weight[c] = tape_room(t, size * (size_t)n->heads);
     if (n->factor) n->factor[c] = tape_room(t, size * (size_t)n->heads);
     real *room = tape_room(t, size);
@@ -107,7 +109,7 @@ static void span_forward(folded_node *n, int c, int site, const row_key *keys) {
         real *a = n->weight[c] + (size_t)h * size,
              *factor = n->factor ? n->factor[c] + (size_t)h * size : NULL;
         size_t row = (size_t)h * (size_t)rows + (size_t)s.query_from;
-        gemm_nt(nq, nk, d, n->u + row * ld, d, x, d, a, nk, false);
+        gemm_nt(nq, nk, e, n->u + row * ld, e, x, e, a, nk, false);
         for (int i = 0; i < nq; i++) {
             real *line = a + (size_t)i * (size_t)nk;
             for (int j = 0; j < nk; j++) line[j] *= scale;
@@ -119,20 +121,20 @@ static void span_forward(folded_node *n, int c, int site, const row_key *keys) {
         const real *used = dropped(a, factor, size, room);
         for (int i = 0; i < nq; i++)
             n->sums[row + (size_t)i] = kernel_sum(nk, used + (size_t)i * (size_t)nk);
-        gemm_nn(nq, d, nk, used, nk, x, d, n->mix + row * ld, d, false);
+        gemm_nn(nq, e, nk, used, nk, x, e, n->mix + row * ld, e, false);
     }
 }
 
 tensor op_attention_folded(tape *t, tensor query, tensor x, int key, int value, int value_bias,
                            int heads, const span *spans, int count, int site, const row_key *keys) {
-    int d = query.cols, dh = d / heads, rows = query.rows;
-    tensor wk = tape_param(t, key), wv = tape_param(t, value), bv = tape_param(t, value_bias);
+    int d = query.cols, e = x.cols, dh = d / heads, rows = query.rows;
+    tensor wk = tape_param(t, key), wv = tape_param(t, value), bv = {0};
+    if (value_bias >= 0) bv = tape_param(t, value_bias);
     if (!tape_fits(t,
-                   x.cols == d && wk.rows == d && wk.cols == d && wv.rows == d && wv.cols == d &&
-                       dh * heads == d,
+                   wk.rows == d && wk.cols == e && wv.rows == d && wv.cols == e && dh * heads == d,
                    "attention"))
         return (tensor){0};
-    size_t all = (size_t)rows * (size_t)d;
+    size_t all = (size_t)rows * (size_t)e;
     tensor y = tape_tensor(t, rows, d);
     folded_node *n = tape_take(t, 1, sizeof *n);
     if (!n) return (tensor){0};
@@ -154,19 +156,19 @@ tensor op_attention_folded(tape *t, tensor query, tensor x, int key, int value, 
     if (t->status) return (tensor){0};
     for (int h = 0; h < heads; h++) {
         size_t at = (size_t)h * (size_t)dh;
-        gemm_nn(rows, d, dh, query.v + at, d, wk.v + at * (size_t)d, d, n->u + (size_t)h * all, d,
+        gemm_nn(rows, e, dh, query.v + at, d, wk.v + at * (size_t)e, e, n->u + (size_t)h * all, e,
                 false);
     }
     for (int c = 0; c < count; c++) span_forward(n, c, site, keys);
     if (t->status) return (tensor){0};
     for (int h = 0; h < heads; h++) {
         size_t at = (size_t)h * (size_t)dh;
-        for (int i = 0; i < rows; i++)
+        for (int i = 0; bv.v && i < rows; i++)
             for (int k = 0; k < dh; k++)
                 y.v[(size_t)i * (size_t)d + at + (size_t)k] =
                     n->sums[(size_t)h * (size_t)rows + (size_t)i] * bv.v[at + (size_t)k];
-        gemm_nt(rows, dh, d, n->mix + (size_t)h * all, d, wv.v + at * (size_t)d, d, y.v + at, d,
-                true);
+        gemm_nt(rows, dh, e, n->mix + (size_t)h * all, e, wv.v + at * (size_t)e, e, y.v + at, d,
+                bv.v != NULL);
     }
     tape_note(t, &n->node, folded_back);
     return y;

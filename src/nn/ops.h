@@ -19,6 +19,12 @@ tensor op_take(tape *t, tensor x, int n, const int32_t *index);
 tensor op_mean(tape *t, tensor x, int n, const int32_t *from, const real *divisor);
 /* y[i,k] = cos(w_k delta_i + b_k), the angle in double; a constant if the weights are frozen */
 tensor op_time(tape *t, int rows, const double *delta, int weight, int bias);
+/* The weights of a GRU by number: (3 d, in), (3 d, d), (3 d), (3 d), row blocks r, z, n. */
+typedef struct gru_params {
+    int input, hidden, input_bias, hidden_bias;
+} gru_params;
+/* y[i] = GRU(x[i], s[i]) for the rows of x, s[i] for those that follow; x and s are constants */
+tensor op_gru(tape *t, tensor x, tensor s, const gru_params *w);
 /* y = x W^T + b; W (out, in); bias -1 = none */
 tensor op_linear(tape *t, tensor x, int weight, int bias);
 /* Across rows: rows out[g] .. out[g+1]-1 of y are W[:outs, :ins] x + b[:outs] of the rows in[g] ..
@@ -59,8 +65,8 @@ tensor op_attention(tape *t, tensor query, tensor key, tensor value, int heads, 
                     int count, int site, const row_key *keys);
 
 /* The same result for few queries over many keys, without projecting the keys (attention.c): key
- * and value are the numbers of their weights (d, d) and the value's bias; the key's bias does not
- * matter. */
+ * and value are the numbers of their weights (d, width of x) and of the value's bias, -1 = none;
+ * the key's bias does not matter. */
 tensor op_attention_folded(tape *t, tensor query, tensor x, int key, int value, int value_bias,
                            int heads, const span *spans, int count, int site, const row_key *keys);
 
@@ -86,5 +92,15 @@ void kernel_slots(int outs, int ins, int cols, const real *w, int ld, const real
                   real *y);
 /* Softmax of one row in place. */
 void kernel_softmax(int n, real *x);
+
+/* One row of op_time. n at most 1024. */
+void kernel_time(int n, const real *weight, const real *bias, double delta, real *y);
+
+typedef struct gru_weights {
+    const real *input, *hidden, *input_bias, *hidden_bias;
+} gru_weights;
+/* y[i] = GRU(x[i], s[i]); x [rows, in], s and y [rows, dim]; gates is room for [2, rows, 3 dim]. */
+void kernel_gru(int rows, int in, int dim, const real *x, const real *s, const gru_weights *w,
+                real *gates, real *y);
 
 #endif

@@ -15,9 +15,14 @@ typedef struct time_node {
 
 enum { MOST = 1024 }; /* width of a code */
 
-static void angles(const time_node *n, int row, double *angle) {
-    for (int k = 0; k < n->y.cols; k++)
-        angle[k] = (double)n->w.v[k] * n->delta[row] + (double)n->b.v[k];
+static void angles(int n, const real *w, const real *b, double delta, double *angle) {
+    for (int k = 0; k < n; k++) angle[k] = (double)w[k] * delta + (double)b[k];
+}
+
+void kernel_time(int n, const real *weight, const real *bias, double delta, real *y) {
+    double angle[MOST];
+    angles(n, weight, bias, delta, angle);
+    vmath_cos(n, angle, y);
 }
 
 /* dw_k += -sin(angle) D dphi_k, db_k += -sin(angle) dphi_k, sums in double (MODELS 10) */
@@ -28,7 +33,7 @@ static void time_back(tape_node *self) {
     real sine[MOST];
     for (int i = 0; i < n->y.rows; i++) {
         const real *dy = n->y.g + (size_t)i * (size_t)cols;
-        angles(n, i, angle);
+        angles(cols, n->w.v, n->b.v, n->delta[i], angle);
         vmath_sin(cols, angle, sine);
         for (int k = 0; k < cols; k++) {
             double slope = -(double)sine[k] * (double)dy[k];
@@ -49,11 +54,8 @@ tensor op_time(tape *t, int rows, const double *delta, int weight, int bias) {
     time_node *node = tape_take(t, 1, sizeof *node);
     if (!node || !tape_fits(t, w.cols == b.cols && w.cols <= MOST, "time")) return (tensor){0};
     *node = (time_node){.w = w, .b = b, .y = y, .delta = delta};
-    double angle[MOST];
-    for (int i = 0; i < rows; i++) {
-        angles(node, i, angle);
-        vmath_cos(y.cols, angle, y.v + (size_t)i * (size_t)y.cols);
-    }
+    for (int i = 0; i < rows; i++)
+        kernel_time(y.cols, w.v, b.v, delta[i], y.v + (size_t)i * (size_t)y.cols);
     if (!frozen) tape_note(t, &node->node, time_back);
     return y;
 }

@@ -20,6 +20,11 @@ static fr_status score(void *state, const fr_query *query, int worker, float *sc
     return l->fast.score(l->fast.state, query, worker, scores, err);
 }
 
+static uint64_t fingerprint(const void *state) {
+    const learned *l = state;
+    return l->fast.fingerprint ? l->fast.fingerprint(l->fast.state) : 0;
+}
+
 static void close_learned(void *state) {
     learned *l = state;
     if (l->fast.close && l->fast.state) l->fast.close(l->fast.state);
@@ -45,7 +50,8 @@ fr_status learned_open(const char *path, const fr_window *w, const fr_context *c
                        fr_scorer *out, fr_error *err) {
     learned *l;
     TRY(ALLOCATE(l, 1, err));
-    *out = (fr_scorer){.state = l, .score = score, .close = close_learned};
+    *out =
+        (fr_scorer){.state = l, .score = score, .fingerprint = fingerprint, .close = close_learned};
     TRY(checkpoint_load(&l->m, path, w, err));
     TRY(read_training(path, out, err));
     if (l->m.kind->memory) TRY(l->m.kind->memory->replay(&l->m, w->train, context, err));

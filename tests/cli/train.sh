@@ -50,6 +50,12 @@ has "with its losses" "$stdout" '"loss": ['
 has "and the checkpoint" "$stdout" '"checkpoint": "bpr/model.safetensors"'
 runs "deterministic" 0 train --model craft -o det --deterministic
 
+for embedding in attention identity; do
+    runs "tgn, $embedding" 0 "$fullrank" train --data tiny --model tgn --embedding $embedding --dim 16 --epochs 1 -o "tgn-$embedding"
+    runs "rank by it" 0 rank --scorer "tgn-$embedding/model.safetensors" -o "tgn-$embedding.npy" --verify 20
+    has "verified" "$(cat "tgn-$embedding.json")" '"ranks_differ": 0'
+done
+
 refused() { # NAME CODE MESSAGE COMMAND...
     name=$1 want=$2 message=$3
     shift 3
@@ -67,6 +73,7 @@ refused "no such model" 2 "did you mean craft?" train --model kraft -o x
 refused "a bad width" 2 "not a multiple of heads" train --model craft --dim 15 -o x
 refused "an unknown option" 2 "did you mean --dropout?" train --model craft --dropuot 0.2 -o x
 refused "a value out of range" 2 "expected a number from 0 to 0.9" train --model craft --dropout 1 -o x
+refused "an option without effect" 2 "tgn has no option layers" "$fullrank" train --data tiny --model tgn --layers 3 -o x
 refused "nothing to resume" 1 "no such run to resume" train --model craft -o none --resume
 refused "another window" 1 "trained with window 6000" rank --window 3000 --scorer run/model.safetensors -o x.npy
 refused "no checkpoint" 1 "cannot be read" rank --scorer none.safetensors -o x.npy

@@ -32,7 +32,20 @@ static void compare(const char *what, size_t element, double found, double expec
 
 /* ---- ops ---- */
 
-enum { TABLE, WEIGHT, BIAS, GAIN, COLUMN, SLOPE, SQUARE, SQUARE_BIAS, KEY };
+enum {
+    TABLE,
+    WEIGHT,
+    BIAS,
+    GAIN,
+    COLUMN,
+    SLOPE,
+    SQUARE,
+    SQUARE_BIAS,
+    KEY,
+    NARROW,
+    NARROW_KEY,
+    STATE
+};
 enum { ROWS = 7, COLS = 6 };
 
 static const int32_t every[] = {0, 1, 2, 3, 4, 5, 6}, some[] = {3, 1, 1, 6, 0};
@@ -108,6 +121,24 @@ static tensor graph_projected(tape *t) {
                         op_linear(t, x, KEY, SQUARE_BIAS), 2, spans, 4, 7, keys);
 }
 
+/* keys of another width than queries, values without bias */
+static tensor graph_narrow(tape *t) {
+    tensor q = op_gelu(t, op_linear(t, input(t), SQUARE, SQUARE_BIAS));
+    return op_attention_folded(t, q, graph_linear(t), NARROW, NARROW_KEY, -1, 2, spans, 4, 7, keys);
+}
+static tensor graph_narrow_projected(tape *t) {
+    tensor q = op_gelu(t, op_linear(t, input(t), SQUARE, SQUARE_BIAS)), x = graph_linear(t);
+    return op_attention(t, q, op_linear(t, x, NARROW, -1), op_linear(t, x, NARROW_KEY, -1), 2,
+                        spans, 4, 7, keys);
+}
+/* three states of two numbers; the last one has no input */
+static tensor graph_gru(tape *t) {
+    static const real x[] = {1, -2, 0.5, 3, 0.2, -1, 0, 2, -1, 1, 1, 0.3};
+    static const real s[] = {0.4, -0.9, 0, 0, 0.7, 0.1};
+    static const gru_params weights = {SQUARE, STATE, SQUARE_BIAS, GAIN};
+    return op_gru(t, op_input(t, 2, COLS, x), op_input(t, 3, 2, s), &weights);
+}
+
 static const struct {
     const char *name;
     tensor (*build)(tape *t);
@@ -130,7 +161,9 @@ static const struct {
               {"concat", graph_concat},
               {"dropout", graph_dropout},
               {"attention", graph_attention},
-              {"folded attention", graph_folded}};
+              {"folded attention", graph_folded},
+              {"folded attention, narrow keys", graph_narrow},
+              {"gru", graph_gru}};
 
 /* A fixed linear function of the output: its gradient is the output's random weights. */
 static double readout(tape *t, tensor (*build)(tape *t), bool backward) {
@@ -161,6 +194,9 @@ static void test_ops(void **state) {
     (void)params_add(&p, COLS, COLS, INIT_ZERO, 0, "square");
     (void)params_add(&p, 0, COLS, INIT_ZERO, 0, "square_bias");
     (void)params_add(&p, COLS, COLS, INIT_ZERO, 0, "key");
+    (void)params_add(&p, COLS, 5, INIT_ZERO, 0, "narrow");
+    (void)params_add(&p, COLS, 5, INIT_ZERO, 0, "narrow_key");
+    (void)params_add(&p, COLS, 2, INIT_ZERO, 0, "state");
     OK(params_ready(&p, 1, &err));
     scatter(&p, 0.8);
     real *gradient;
@@ -190,6 +226,9 @@ static void test_ops(void **state) {
                projected = readout(&t, graph_projected, false);
         assert_true(fabs(folded - projected) < 1e-12);
         assert_true(readout(&t, graph_mlp, false) == readout(&t, graph_mlp_apart, false));
+        folded = readout(&t, graph_narrow, false);
+        projected = readout(&t, graph_narrow_projected, false);
+        assert_true(fabs(folded - projected) < 1e-12);
         tape_free(&t);
     }
     free(gradient);
@@ -214,7 +253,8 @@ static void test_recording_changes_nothing(void **state) {
 
 /* ---- whole models ---- */
 
-static fr_stream *make_stream(const char *directory, int width) {
+/* An event every `step` seconds with `width` features. */
+static fr_stream *make_stream(const char *directory, double step, int width) {
     fr_error err;
     char *path = in_directory(directory, "stream.csv");
     FILE *file = fopen(path, "w");
@@ -223,7 +263,8 @@ static fr_stream *make_stream(const char *directory, int width) {
     (void)fprintf(file, "\n");
     for (int i = 0; i < 60; i++) { /* source 0 has a long past with repeats, source 9 hardly any */
         uint32_t u = i % 3 ? 0 : rng_below(key, (uint64_t)i, 0, 4);
-        (void)fprintf(file, "%u,%u,%d", i == 30 ? 9 : u, rng_below(key, (uint64_t)i, 1, 7), 10 * i);
+        (void)fprintf(file, "%u,%u,%g", i == 30 ? 9 : u, rng_below(key, (uint64_t)i, 1, 7),
+                      step * i);
         for (int k = 0; k < width; k++)
             (void)fprintf(file, ",%.3f", rng_uniform(key, (uint64_t)i, 20 + (uint32_t)k) - 0.5);
         (void)fprintf(file, "\n");
@@ -247,6 +288,8 @@ static void check_model(const fr_window *w, const char *name, fr_model_settings 
     scatter(&m.params, 0.3);
     OK(trainer_open(&t, &m, &training, &one, &err));
     trainer_begin(&t, 1);
+    for (int i = 0; m.kind->memory && i < 20; i += 10) /* something to remember */
+        OK(trainer_step(&t, t.order + i, 10, &loss, &err));
     /* no past, one entry, a few, many more than are kept; two shards */
     int32_t events[28];
     for (int i = 0; i < 28; i++) events[i] = i < 6 ? i : 20 + i;
@@ -276,7 +319,7 @@ static void check_model(const fr_window *w, const char *name, fr_model_settings 
 
 static void test_craft(void **state) {
     fr_error err;
-    fr_stream *stream = make_stream(*state, 0);
+    fr_stream *stream = make_stream(*state, 10, 0);
     for (int order = 0; order < 2; order++) {
         fr_protocol p = {.train_share = 0.9, .order = order};
         fr_window *w;
@@ -305,7 +348,7 @@ static void test_craft(void **state) {
 static void test_graphmixer(void **state) {
     fr_error err;
     for (int width = 0; width <= 4; width += 4) {
-        fr_stream *stream = make_stream(*state, width);
+        fr_stream *stream = make_stream(*state, 10, width);
         fr_protocol p = {.train_share = 0.9, .order = width ? FR_ORDER_STRICT : FR_ORDER_STREAM};
         fr_window *w;
         OK(fr_window_open(stream, &p, NULL, &w, &err));
@@ -324,9 +367,33 @@ static void test_graphmixer(void **state) {
     }
 }
 
+static void test_tgn(void **state) {
+    fr_error err;
+    for (int features = 0; features < 2; features++) {
+        fr_stream *stream = make_stream(*state, 0.1, 4 * features);
+        fr_protocol p = {.train_share = 0.9};
+        fr_window *w;
+        OK(fr_window_open(stream, &p, NULL, &w, &err));
+        fr_model_settings small = {
+            .dim = 4, .heads = 2, .time_dim = 4, .edge_dim = -1, .neighbors = 3};
+        fr_model_settings identity = small, drop = small, trained = small;
+        identity.embedding = FR_EMBEDDING_IDENTITY;
+        drop.dropout = 0.3;
+        trained.time_trainable = true;
+        check_model(w, "tgn", small, features ? FR_OBJECTIVE_BPR : FR_OBJECTIVE_BCE, "plain");
+        check_model(w, "tgn", trained, features ? FR_OBJECTIVE_BCE : FR_OBJECTIVE_BPR, "time");
+        check_model(w, "tgn", drop, FR_OBJECTIVE_BCE, "dropout");
+        identity.time_trainable = features;
+        check_model(w, "tgn", identity, FR_OBJECTIVE_BCE, "identity, bce");
+        check_model(w, "tgn", identity, FR_OBJECTIVE_BPR, "identity, bpr");
+        fr_window_close(w);
+        fr_stream_close(stream);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ops),
-                                       cmocka_unit_test(test_recording_changes_nothing),
-                                       WITH_DIRECTORY(test_craft), WITH_DIRECTORY(test_graphmixer)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ops), cmocka_unit_test(test_recording_changes_nothing),
+        WITH_DIRECTORY(test_craft), WITH_DIRECTORY(test_graphmixer), WITH_DIRECTORY(test_tgn)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,85 @@
+/* tgn.h - the parameters of TGN by number and its memory, shared by forward, updates and fast path.
+ *
+ * Nodes are numbered sources first: source u is u, destination v is S + v.
+ *
+ * A state of a node is named by its place: places 0 .. nodes-1 are the memory itself; place
+ * nodes + 2 (e - from) is what replayed event e made of its source, the next one of its
+ * destination. So the state of a node before a cut is that of its last event in [from, cut), which
+ * the window's index finds, and nothing needs to be carried along from event to event.
+ */
+#ifndef FR_MODELS_TGN_H
+#define FR_MODELS_TGN_H
+
+#include "models/model.h"
+#include "nn/ops.h"
+
+typedef struct tgn_pair {
+    int weight, bias; /* numbers of parameters */
+} tgn_pair;
+
+typedef struct tgn {
+    int dim, time_dim, edges, heads, neighbors;
+    bool identity; /* embedding is the memory: no attention, no merge */
+    int wide;      /* dim + time_dim: queries */
+    int key_width; /* dim + edges + time_dim: what a neighbour is */
+    int message_width;
+
+    tgn_pair time;
+    gru_params gru;
+    int query, key, value;
+    tgn_pair out, norm, fc1, fc2, head1, head2;
+
+    /* memory (MODELS 5.1); lifetime: run */
+    int32_t sources, nodes;
+    real *memory;    /* [nodes, dim] s */
+    double *updated; /* [nodes] l: time of the last update */
+    real *message;   /* [nodes, message_width] pending ones */
+    double *due;     /* [nodes] their times */
+    bool *pending;   /* [nodes] */
+
+    /* replayed events; none while training */
+    int32_t from;  /* the first; the window's end = none */
+    real *version; /* [events - from, 2, dim] */
+} tgn;
+
+fr_status tgn_memory_open(model *m, fr_error *err);
+void tgn_memory_close(tgn *c);
+extern const model_memory tgn_memory;
+/* A hash of memory and replayed states. */
+uint64_t tgn_fingerprint(const model *m);
+
+/* Where the state of a node stands that is made by events below `cut`. O(log degree). */
+int64_t tgn_place(const tgn *c, const fr_window *w, int32_t node, int32_t cut);
+
+static inline const real *tgn_state(const tgn *c, int64_t place) {
+    const real *from = place < c->nodes ? c->memory : c->version;
+    return from + (size_t)(place < c->nodes ? place : place - c->nodes) * (size_t)c->dim;
+}
+
+/* The node at the other end of an event that `node` took part in. */
+static inline int32_t tgn_other(const tgn *c, const fr_window *w, int32_t node, int32_t event) {
+    return node < c->sources ? c->sources + w->destination[event] : w->source[event];
+}
+
+/* The last events of a node below `cut`, at most c->neighbors. */
+static inline event_list tgn_neighbors(const tgn *c, const fr_window *w, int32_t node,
+                                       int32_t cut) {
+    return node < c->sources ? window_source_history(w, node, cut, c->neighbors)
+                             : window_destination_history(w, node - c->sources, cut, c->neighbors);
+}
+
+/* to[edges] = the features of an event */
+static inline void tgn_features(const tgn *c, const fr_window *w, int32_t event, real *to) {
+    if (!c->edges) return;
+    const float *from = w->stream->feature + (size_t)(w->first + event) * (size_t)c->edges;
+    for (int k = 0; k < c->edges; k++) to[k] = (real)from[k];
+}
+
+static inline const real *tgn_value(const model *m, int parameter) {
+    return m->params.value + m->params.list.at[parameter].offset;
+}
+
+/* A scorer through composed matrices and states turned into keys beforehand (MODELS 5.6). */
+fr_status tgn_fast(const model *m, int threads, fr_scorer *out, fr_error *err);
+
+#endif

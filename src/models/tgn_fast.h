@@ -1,0 +1,14 @@
+/* tgn_fast.h - knobs of TGN's fast path, for tests and benchmarks alone. */
+#ifndef FR_MODELS_TGN_FAST_H
+#define FR_MODELS_TGN_FAST_H
+
+#include "nn/simd.h"
+
+/* Candidates that go through the products together, read when a scorer is opened. No score depends
+ * on it. */
+extern int tgn_fast_block;
+
+/* The most its own loops may use, as gemm_limit; read when a scorer is opened. Nor on this. */
+extern simd_level tgn_fast_limit;
+
+#endif

@@ -1,0 +1,254 @@
+/* tgn_memory.c - how TGN remembers: lazily while training (MODELS 5.4), eagerly afterwards (5.5).
+ *
+ * In training a node's last event waits as a message until the node occurs again; forward applies
+ * it on the fly, and the memory takes over what forward made of it. After training each event is
+ * taken in at once, which is the same with steps of one event. What an event does to the memory
+ * depends on no score, so a stretch of the stream is replayed beforehand and every state it makes
+ * is kept: 2 dim numbers per event.
+ */
+#include "models/tgn.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHUNK = 128 }; /* rows of a product */
+
+fr_status tgn_memory_open(model *m, fr_error *err) {
+    tgn *c = m->own;
+    c->sources = m->w->sources;
+    c->nodes = m->w->sources + m->w->destinations;
+    c->from = m->w->events;
+    TRY(ALLOCATE(c->memory, (size_t)c->nodes * (size_t)c->dim, err));
+    TRY(ALLOCATE(c->updated, c->nodes, err));
+    TRY(ALLOCATE(c->message, (size_t)c->nodes * (size_t)c->message_width, err));
+    TRY(ALLOCATE(c->due, c->nodes, err));
+    return ALLOCATE(c->pending, c->nodes, err);
+}
+
+void tgn_memory_close(tgn *c) {
+    free(c->memory);
+    free(c->updated);
+    free(c->message);
+    free(c->due);
+    free(c->pending);
+    free(c->version);
+}
+
+int64_t tgn_place(const tgn *c, const fr_window *w, int32_t node, int32_t cut) {
+    if (cut <= c->from) return node;
+    bool source = node < c->sources;
+    event_list last = source ? window_source_history(w, node, cut, 1)
+                             : window_destination_history(w, node - c->sources, cut, 1);
+    if (!last.count || last.event[0] < c->from) return node;
+    return c->nodes + 2 * (int64_t)(last.event[0] - c->from) + !source;
+}
+
+uint64_t tgn_fingerprint(const model *m) {
+    const tgn *c = m->own;
+    size_t nodes = (size_t)c->nodes, states = nodes * (size_t)c->dim;
+    const struct {
+        const void *at;
+        size_t bytes;
+    } part[] = {{c->memory, states * sizeof(real)},
+                {c->updated, nodes * sizeof(double)},
+                {c->message, nodes * (size_t)c->message_width * sizeof(real)},
+                {c->due, nodes * sizeof(double)},
+                {c->pending, nodes * sizeof(bool)},
+                {c->version, 2 * (size_t)(m->w->events - c->from) * (size_t)c->dim * sizeof(real)}};
+    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a, eight bytes at a time */
+    for (size_t p = 0; p < sizeof part / sizeof *part; p++)
+        for (size_t k = 0; part[p].at && k < part[p].bytes; k += 8) {
+            uint64_t word = 0;
+            size_t left = part[p].bytes - k;
+            memcpy(&word, (const char *)part[p].at + k, left < 8 ? left : 8);
+            hash = (hash ^ word) * 0x100000001b3u;
+            hash ^= hash >> 29;
+        }
+    return hash;
+}
+
+/* to = [ s ; s of the other ; phi(t - l) ; f ] (MODELS 5.2) */
+static void write_message(const model *m, int32_t event, const real *s, const real *other,
+                          double updated, real *to) {
+    const tgn *c = m->own;
+    size_t row = (size_t)c->dim * sizeof *to;
+    memcpy(to, s, row);
+    memcpy(to + c->dim, other, row);
+    kernel_time(c->time_dim, tgn_value(m, c->time.weight), tgn_value(m, c->time.bias),
+                window_time(m->w, event) - updated, to + 2 * c->dim);
+    tgn_features(c, m->w, event, to + 2 * c->dim + c->time_dim);
+}
+
+static gru_weights weights_of(const model *m) {
+    const tgn *c = m->own;
+    return (gru_weights){tgn_value(m, c->gru.input), tgn_value(m, c->gru.hidden),
+                         tgn_value(m, c->gru.input_bias), tgn_value(m, c->gru.hidden_bias)};
+}
+
+/* ---- training ---- */
+
+static void reset(model *m) {
+    tgn *c = m->own;
+    memset(c->memory, 0, (size_t)c->nodes * (size_t)c->dim * sizeof *c->memory);
+    memset(c->updated, 0, (size_t)c->nodes * sizeof *c->updated);
+    memset(c->message, 0, (size_t)c->nodes * (size_t)c->message_width * sizeof *c->message);
+    memset(c->due, 0, (size_t)c->nodes * sizeof *c->due);
+    memset(c->pending, 0, (size_t)c->nodes * sizeof *c->pending);
+    free(c->version);
+    c->version = NULL;
+    c->from = m->w->events;
+}
+
+/* The node's new state; its message, if any, is in it. */
+static void write_state(tgn *c, int32_t node, const real *state) {
+    size_t d = (size_t)c->dim;
+    memcpy(c->memory + (size_t)node * d, state, d * sizeof *state);
+    if (c->pending[node]) c->updated[node] = c->due[node];
+    c->pending[node] = false;
+}
+
+/* MODELS 5.4, steps 4 and 5. All rows of one node are equal, so any may be written. */
+static fr_status learn(model *m, const int32_t *event, int count, const real *keep, fr_error *err) {
+    (void)err;
+    tgn *c = m->own;
+    size_t d = (size_t)c->dim;
+    for (int i = 0; i < count; i++) {
+        const real *row = keep + 2 * (size_t)i * d;
+        write_state(c, m->w->source[event[i]], row);
+        write_state(c, c->sources + m->w->destination[event[i]], row + d);
+    }
+    for (int i = 0; i < count; i++) { /* a later event of a node replaces its message */
+        int32_t node[2] = {m->w->source[event[i]], c->sources + m->w->destination[event[i]]};
+        for (int k = 0; k < 2; k++) {
+            int32_t x = node[k];
+            write_message(m, event[i], tgn_state(c, x), tgn_state(c, node[1 - k]), c->updated[x],
+                          c->message + (size_t)x * (size_t)c->message_width);
+            c->due[x] = window_time(m->w, event[i]);
+            c->pending[x] = true;
+        }
+    }
+    return FR_OK;
+}
+
+/* Applies all pending messages, some rows at a time. */
+static fr_status settle(model *m, fr_error *err) {
+    tgn *c = m->own;
+    size_t d = (size_t)c->dim, width = (size_t)c->message_width;
+    gru_weights weights = weights_of(m);
+    arena step = {0};
+    real *x, *s, *gates, *y;
+    int32_t node[CHUNK];
+    fr_status status = TAKE(&step, x, CHUNK * width, err);
+    if (!status) status = TAKE(&step, s, CHUNK * d, err);
+    if (!status) status = TAKE(&step, gates, 6 * CHUNK * d, err);
+    if (!status) status = TAKE(&step, y, CHUNK * d, err);
+    for (int32_t at = 0; !status && at < c->nodes;) {
+        size_t rows = 0;
+        for (; at < c->nodes && rows < CHUNK; at++) {
+            if (!c->pending[at]) continue;
+            memcpy(x + rows * width, c->message + (size_t)at * width, width * sizeof *x);
+            memcpy(s + rows * d, tgn_state(c, at), d * sizeof *s);
+            node[rows++] = at;
+        }
+        kernel_gru((int)rows, c->message_width, c->dim, x, s, &weights, gates, y);
+        for (size_t i = 0; i < rows; i++) write_state(c, node[i], y + i * d);
+    }
+    arena_free(&step);
+    return status;
+}
+
+/* ---- evaluation ---- */
+
+/* What replay carries along. Memory: of one call. */
+typedef struct replayed {
+    int64_t *place;  /* [nodes] of the newest state */
+    double *updated; /* [nodes] */
+    real *x, *s;     /* [2, message_width], [2, dim] */
+    real *gates;     /* [2, 2, 3 dim] */
+} replayed;
+
+static fr_status replay_events(model *m, int32_t from, replayed *r, const fr_context *context,
+                               fr_error *err) {
+    tgn *c = m->own;
+    const fr_window *w = m->w;
+    size_t d = (size_t)c->dim;
+    gru_weights weights = weights_of(m);
+    for (int32_t x = 0; x < c->nodes; x++) r->place[x] = x;
+    memcpy(r->updated, c->updated, (size_t)c->nodes * sizeof *r->updated);
+    for (int32_t e = from; e < w->events; e++) {
+        if (!((e - from) & 1023)) {
+            TRY(context_check(context, err));
+            context_progress(context, "replay", (uint64_t)(e - from), (uint64_t)(w->events - from),
+                             "events");
+        }
+        int32_t node[2] = {w->source[e], c->sources + w->destination[e]};
+        for (int k = 0; k < 2; k++) { /* both from the old states */
+            const real *s = tgn_state(c, r->place[node[k]]);
+            write_message(m, e, s, tgn_state(c, r->place[node[1 - k]]), r->updated[node[k]],
+                          r->x + k * c->message_width);
+            memcpy(r->s + (size_t)k * d, s, d * sizeof *s);
+        }
+        kernel_gru(2, c->message_width, c->dim, r->x, r->s, &weights, r->gates,
+                   c->version + 2 * (size_t)(e - from) * d);
+        for (int k = 0; k < 2; k++) {
+            r->place[node[k]] = c->nodes + 2 * (int64_t)(e - from) + k;
+            r->updated[node[k]] = window_time(w, e);
+        }
+    }
+    return FR_OK;
+}
+
+static fr_status replay(model *m, int32_t from, const fr_context *context, fr_error *err) {
+    tgn *c = m->own;
+    size_t d = (size_t)c->dim;
+    arena step = {0};
+    replayed r;
+    free(c->version);
+    c->from = m->w->events;
+    fr_status status = ALLOCATE(c->version, 2 * (size_t)(m->w->events - from) * d, err);
+    if (!status) status = TAKE(&step, r.place, c->nodes, err);
+    if (!status) status = TAKE(&step, r.updated, c->nodes, err);
+    if (!status) status = TAKE(&step, r.x, 2 * c->message_width, err);
+    if (!status) status = TAKE(&step, r.s, 2 * d, err);
+    if (!status) status = TAKE(&step, r.gates, 12 * d, err);
+    if (!status) status = replay_events(m, from, &r, context, err);
+    if (!status) c->from = from;
+    arena_free(&step);
+    return status;
+}
+
+/* ---- checkpoints ---- */
+
+static const st_dtype REAL_TYPE = sizeof(real) == 8 ? ST_F64 : ST_F32;
+static const char MEMORY[] = "state.memory", UPDATED[] = "state.last_update"; /* MODELS 5.3 */
+
+/* Nothing is pending: an epoch has been settled. */
+static fr_status save(const model *m, safetensors_writer *w, fr_error *err) {
+    const tgn *c = m->own;
+    int64_t shape[] = {c->nodes, c->dim};
+    TRY(safetensors_writer_add(w, MEMORY, REAL_TYPE, 2, shape, c->memory, err));
+    return safetensors_writer_add(w, UPDATED, ST_F64, 1, shape, c->updated, err);
+}
+
+static fr_status load(model *m, const safetensors *file, fr_error *err) {
+    tgn *c = m->own;
+    int64_t shape[] = {c->nodes, c->dim};
+    size_t states = (size_t)c->nodes * (size_t)c->dim, nodes = (size_t)c->nodes;
+    const void *memory, *updated;
+    TRY(safetensors_require(file, MEMORY, REAL_TYPE, 2, shape, &memory, err));
+    TRY(safetensors_require(file, UPDATED, ST_F64, 1, shape, &updated, err));
+    reset(m);
+    memcpy(c->memory, memory, states * sizeof *c->memory);
+    memcpy(c->updated, updated, nodes * sizeof *c->updated);
+    for (size_t k = 0; k < states + nodes; k++) {
+        double value = k < states ? (double)c->memory[k] : c->updated[k - states];
+        if (!isfinite(value))
+            return fail(err, FR_EINPUT, "%s: %s has the value %g, expected finite numbers",
+                        file->path, k < states ? MEMORY : UPDATED, value);
+    }
+    return FR_OK;
+}
+
+const model_memory tgn_memory = {
+    .reset = reset, .learn = learn, .settle = settle, .replay = replay, .save = save, .load = load};

@@ -1,0 +1,93 @@
+/* gru.c - one step of a gated recurrent unit (MODELS 5.2), rows taken in by memories.
+ *
+ *     r = sig(Wir x + bir + Whr s + bhr)      z = sig(Wiz x + biz + Whz s + bhz)
+ *     n = tanh(Win x + bin + r * (Whn s + bhn))      y = (1 - z) * n + z * s
+ *
+ * Input x and state s are constants: memory carries no gradient from step to step, so only the
+ * weights learn. Weights have row blocks r, z, n.
+ */
+#include "nn/gemm.h"
+#include "nn/ops.h"
+#include "nn/vmath.h"
+
+#include <string.h>
+
+void kernel_gru(int rows, int in, int dim, const real *x, const real *s, const gru_weights *w,
+                real *gates, real *y) {
+    size_t wide = 3 * (size_t)dim, d = (size_t)dim;
+    real *hidden = gates + (size_t)rows * wide;
+    gemm_linear(rows, 3 * dim, in, x, w->input, w->input_bias, gates);
+    gemm_linear(rows, 3 * dim, dim, s, w->hidden, w->hidden_bias, hidden);
+    for (int i = 0; i < rows; i++) {
+        real *r = gates + (size_t)i * wide, *z = r + d, *n = z + d;
+        const real *h = hidden + (size_t)i * wide, *from = s + (size_t)i * d;
+        real *to = y + (size_t)i * d;
+        for (int k = 0; k < 2 * dim; k++) r[k] += h[k];
+        vmath_sigmoid(2 * dim, r, r);
+        for (int k = 0; k < dim; k++) n[k] += r[k] * h[2 * dim + k];
+        vmath_tanh(dim, n, n);
+        for (int k = 0; k < dim; k++) to[k] = (1 - z[k]) * n[k] + z[k] * from[k];
+    }
+}
+
+typedef struct gru_node {
+    tape_node node;
+    tape *t;
+    tensor x, s, y;        /* [updated, in], [rows, dim], [rows, dim] */
+    tensor wi, wh, bi, bh; /* [3 dim, in], [3 dim, dim], [3 dim], [3 dim] */
+    real *gates;           /* [2, updated, 3 dim] r, z, n; hidden side before them */
+} gru_node;
+
+/* Gradients of the two sides of the gates (MODELS 10), then of the weights. */
+static void gru_back(tape_node *self) {
+    gru_node *n = (gru_node *)self;
+    int rows = n->x.rows, in = n->x.cols, dim = n->s.cols, wide = 3 * dim;
+    size_t all = (size_t)rows * (size_t)wide;
+    real *input = tape_room(n->t, all), *hidden = tape_room(n->t, all);
+    if (!hidden) return;
+    for (int i = 0; i < rows; i++) {
+        size_t at = (size_t)i * (size_t)wide;
+        const real *r = n->gates + at, *z = r + dim, *new = z + dim,
+                   *h = n->gates + all + at + 2 * dim;
+        const real *s = n->s.v + (size_t)i * (size_t)dim, *dy = n->y.g + (size_t)i * (size_t)dim;
+        real *di = input + at, *dh = hidden + at;
+        for (int k = 0; k < dim; k++) {
+            real d_new = (1 - z[k]) * dy[k] * (1 - new[k] * new[k]);
+            di[k] = d_new * h[k] * r[k] * (1 - r[k]);
+            di[dim + k] = (s[k] - new[k]) * dy[k] * z[k] * (1 - z[k]);
+            di[2 * dim + k] = d_new;
+            dh[2 * dim + k] = d_new * r[k];
+        }
+        memcpy(dh, di, 2 * (size_t)dim * sizeof *dh);
+        for (int k = 0; k < wide; k++) {
+            n->bi.g[k] += di[k];
+            n->bh.g[k] += dh[k];
+        }
+    }
+    gemm_tn(wide, in, rows, input, wide, n->x.v, in, n->wi.g, in, true);
+    gemm_tn(wide, dim, rows, hidden, wide, n->s.v, dim, n->wh.g, dim, true);
+}
+
+tensor op_gru(tape *t, tensor x, tensor s, const gru_params *w) {
+    tensor wi = tape_param(t, w->input), wh = tape_param(t, w->hidden);
+    tensor bi = tape_param(t, w->input_bias), bh = tape_param(t, w->hidden_bias);
+    int dim = s.cols;
+    if (!tape_fits(t,
+                   !x.g && !s.g && x.rows <= s.rows && wi.rows == 3 * dim && wi.cols == x.cols &&
+                       wh.rows == 3 * dim && wh.cols == dim && bi.cols == 3 * dim &&
+                       bh.cols == 3 * dim,
+                   "gru"))
+        return (tensor){0};
+    tensor y = tape_tensor(t, s.rows, dim);
+    gru_node *n = tape_take(t, 1, sizeof *n);
+    real *gates = tape_room(t, 6 * (size_t)x.rows * (size_t)dim);
+    if (!gates) return (tensor){0};
+    gru_weights weights = {wi.v, wh.v, bi.v, bh.v};
+    kernel_gru(x.rows, x.cols, dim, x.v, s.v, &weights, gates, y.v);
+    size_t done = (size_t)x.rows * (size_t)dim, all = (size_t)s.rows * (size_t)dim;
+    memcpy(y.v + done, s.v + done, (all - done) * sizeof *y.v);
+    *n = (gru_node){
+        .t = t, .x = x, .s = s, .y = y, .wi = wi, .wh = wh, .bi = bi, .bh = bh, .gates = gates};
+    tape_note(t, &n->node, gru_back);
+    return y;
+}

@@ -1,0 +1,261 @@
+/* test_tgn_fast.c - TGN's fast path against its plain forward, and its promises on bits.
+ *
+ * Accuracy on random streams with every parameter away from its initial value: neighbours from none
+ * to more than the model reads, candidates never met, with and without features, all shapes of the
+ * model, both orders, replayed from the start and after training. Bits: the same for any block,
+ * worker, thread, order of events and instruction set.
+ */
+#include "base/rng.h"
+#include "models/tgn.h"
+#include "models/tgn_fast.h"
+#include "testing.h"
+#include "train/trainer.h"
+
+#include <math.h>
+
+enum { EVENTS = 220, MOST_DESTINATIONS = 64 };
+
+typedef struct fixture {
+    fr_stream *stream;
+    fr_window *w;
+    model m;
+} fixture;
+
+/* Some destinations have most events; sources and destinations come late now and then; up to three
+ * events share a time. */
+static void make_window(fixture *f, const char *directory, int order, bool features) {
+    fr_error err;
+    rng_key key = {.seed = 5, .purpose = RNG_TEST};
+    char *path = in_directory(directory, "stream.csv");
+    FILE *file = fopen(path, "w");
+    (void)fprintf(file, "u,v,t%s\n", features ? ",f1,f2,f3,f4" : "");
+    for (int i = 0; i < EVENTS; i++) {
+        uint64_t e = (uint64_t)i;
+        uint32_t reach = 5 + 40 * (uint32_t)i / EVENTS, sources = 2 + 12 * (uint32_t)i / EVENTS;
+        uint32_t source = rng_below(key, e, 0, 2) ? 0 : rng_below(key, e, 1, sources);
+        (void)fprintf(file, "%u,%u,%d", source, 3 * rng_below(key, e, 2, reach), 700 * (i / 3));
+        for (uint32_t k = 0; features && k < 4; k++)
+            (void)fprintf(file, ",%g", 2 * rng_uniform(key, e, 3 + k) - 1);
+        (void)fprintf(file, "\n");
+    }
+    assert_int_equal(fclose(file), 0);
+    fr_protocol protocol = {.train_share = 0.7, .order = order};
+    OK(fr_stream_open(path, NULL, NULL, &f->stream, &err));
+    OK(fr_window_open(f->stream, &protocol, NULL, &f->w, &err));
+    assert_true(f->w->destinations <= MOST_DESTINATIONS);
+}
+
+/* As far from the start as training goes, and further. */
+static void move_parameters(model *m) {
+    rng_key key = {.seed = 9, .purpose = RNG_TEST};
+    for (size_t k = 0; k < m->params.count; k++)
+        m->params.value[k] += (real)(0.3 * (rng_bits(key, k, 0).word[0] * 0x1p-32 +
+                                            rng_bits(key, k, 1).word[0] * 0x1p-32 - 1));
+}
+
+static const fr_model_settings usual = {
+    .dim = 16, .heads = 2, .time_dim = 8, .edge_dim = -1, .neighbors = 10};
+
+/* An empty memory at the start, or that of an epoch's end. */
+static void make(fixture *f, const char *directory, int order, bool features,
+                 fr_model_settings settings, bool trained) {
+    fr_error err;
+    make_window(f, directory, order, features);
+    OK(model_open(&f->m, "tgn", &settings, f->w, 7, &err));
+    move_parameters(&f->m);
+    if (trained) {
+        trainer t;
+        double loss;
+        fr_training run = {.epochs = 1, .batch_size = 20, .seed = 7, .rate = 0.001};
+        OK(trainer_open(&t, &f->m, &run, NULL, &err));
+        OK(trainer_epoch(&t, 0, NULL, &loss, &err));
+        trainer_close(&t);
+    }
+    OK(f->m.kind->memory->replay(&f->m, trained ? f->w->train : 0, NULL, &err));
+}
+
+static void drop(fixture *f) {
+    model_close(&f->m);
+    fr_window_close(f->w);
+    fr_stream_close(f->stream);
+}
+
+static int32_t first_event(const fixture *f) { return ((const tgn *)f->m.own)->from; }
+
+static void score(const fixture *f, fr_scorer *scorer, int32_t event, int worker, float *scores) {
+    fr_error err;
+    fr_query query = {event, f->w->source[event], window_time(f->w, event)};
+    OK(scorer->score(scorer->state, &query, worker, scores, &err));
+}
+
+/* ---- accuracy ---- */
+
+static int rank_of(const float *scores, int n, int32_t v) {
+    int above = 0;
+    for (int i = 0; i < n; i++) above += scores[i] > scores[v];
+    return above;
+}
+
+/* Largest difference from plain forward relative to the event's largest score, over all events. */
+static double difference(const fixture *f, int32_t most_read, int counts_seen[5]) {
+    fr_error err;
+    fr_scorer plain, fast;
+    float expected[MOST_DESTINATIONS], got[MOST_DESTINATIONS];
+    double most = 0;
+    OK(model_plain(&f->m, 1, &plain, &err));
+    OK(tgn_fast(&f->m, 1, &fast, &err));
+    assert_null(fast.observe);
+    for (int32_t e = first_event(f); e < f->w->events; e++) {
+        const int32_t marks[] = {0, 1, most_read - 1, most_read};
+        score(f, &plain, e, 0, expected);
+        score(f, &fast, e, 0, got);
+        double size = 0, off = 0;
+        for (int v = 0; v < f->w->destinations; v++) {
+            int32_t count =
+                window_destination_history(f->w, v, window_cut(f->w, e), INT32_MAX).count;
+            for (int k = 0; k < 4; k++) counts_seen[k] += count == marks[k];
+            counts_seen[4] += count > most_read;
+            size = fmax(size, fabs((double)expected[v]));
+            off = fmax(off, fabs((double)got[v] - (double)expected[v]));
+        }
+        most = fmax(most, off / size);
+        int32_t v = f->w->destination[e];
+        assert_int_equal(rank_of(got, f->w->destinations, v),
+                         rank_of(expected, f->w->destinations, v));
+    }
+    fr_scorer_close(&plain);
+    fr_scorer_close(&fast);
+    return most;
+}
+
+static void check_accuracy(const char *directory, int order, bool features,
+                           fr_model_settings settings, bool trained) {
+    fixture f;
+    int seen[5] = {0};
+    make(&f, directory, order, features, settings, trained);
+    double off = difference(&f, (int32_t)settings.neighbors, seen);
+    double most = sizeof(real) == sizeof(double) ? 1.2e-7 : 1e-5; /* scores are floats */
+    if (off > most)
+        print_error("# dim %lld heads %lld embedding %d features %d order %d trained %d: %g\n",
+                    (long long)settings.dim, (long long)settings.heads, settings.embedding,
+                    features, order, trained, off);
+    assert_true(off <= most);
+    for (int k = 0; k < 5 && !trained; k++) assert_true(seen[k] > 0);
+    drop(&f);
+}
+
+static void test_accuracy(void **state) {
+    for (int k = 0; k < 16; k++) { /* features, order, embedding, trained */
+        fr_model_settings s = usual;
+        s.embedding = k / 4 % 2;
+        check_accuracy(*state, k / 2 % 2, k % 2, s, k / 8);
+    }
+    for (int features = 0; features < 2; features++) {
+        for (int heads = 1; heads <= 4; heads *= 4) {
+            fr_model_settings s = usual;
+            s.heads = heads;
+            check_accuracy(*state, FR_ORDER_STREAM, features, s, false);
+        }
+        fr_model_settings odd = usual, wide = usual, few = usual;
+        odd.dim = 13, odd.time_dim = 5, odd.heads = 3;
+        wide.dim = 64, wide.time_dim = 32;
+        few.neighbors = 1;
+        check_accuracy(*state, FR_ORDER_STREAM, features, odd, false);
+        check_accuracy(*state, FR_ORDER_STREAM, features, wide, true);
+        check_accuracy(*state, FR_ORDER_STRICT, features, few, true);
+    }
+}
+
+/* ---- bits ---- */
+
+/* All scores of all events, [events, destinations], through one worker in a given direction. */
+static float *all_scores(const fixture *f, int worker, bool backwards) {
+    fr_error err;
+    fr_scorer fast;
+    size_t n = (size_t)f->w->destinations;
+    float *scores = calloc((size_t)f->w->events * n, sizeof *scores);
+    assert_non_null(scores);
+    OK(tgn_fast(&f->m, worker + 1, &fast, &err));
+    uint64_t before = fast.fingerprint(fast.state);
+    for (int32_t i = first_event(f), end = f->w->events; i < end; i++) {
+        int32_t e = backwards ? first_event(f) + end - 1 - i : i;
+        score(f, &fast, e, worker, scores + (size_t)e * n);
+    }
+    assert_true(fast.fingerprint(fast.state) == before);
+    fr_scorer_close(&fast);
+    return scores;
+}
+
+static void assert_same(const fixture *f, const float *expected, float *got) {
+    assert_memory_equal(expected, got,
+                        (size_t)f->w->events * (size_t)f->w->destinations * sizeof *got);
+    free(got);
+}
+
+static void test_bits(void **state) {
+    const int usual_block = tgn_fast_block, blocks[] = {1, 7, 64, 100000};
+    for (int k = 0; k < 4; k++) {
+        fixture f;
+        fr_model_settings s = usual;
+        s.embedding = k % 2;
+        make(&f, *state, FR_ORDER_STREAM, k / 2, s, k / 2);
+        float *expected = all_scores(&f, 0, false);
+        for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
+            tgn_fast_block = blocks[i];
+            assert_same(&f, expected, all_scores(&f, 0, false));
+        }
+        tgn_fast_block = usual_block;
+        assert_same(&f, expected, all_scores(&f, 2, true));
+        for (simd_level level = SIMD_PORTABLE; level <= SIMD_AVX512; level++) {
+            tgn_fast_limit = level;
+#ifndef FR_DOUBLE
+            gemm_limit = vmath_limit = level;
+#endif
+            assert_same(&f, expected, all_scores(&f, 0, false));
+        }
+        free(expected);
+        drop(&f);
+    }
+}
+
+static void test_threads(void **state) {
+    fr_error err;
+    fixture f;
+    fr_rank_settings settings = {.shard = 3, .popularity_power = 1};
+    fr_ranking *ranking[2];
+    make(&f, *state, FR_ORDER_STREAM, true, usual, true);
+    for (int k = 0; k < 2; k++) {
+        fr_context context = {.threads = k ? 3 : 1};
+        fr_scorer fast;
+        OK(tgn_fast(&f.m, context.threads, &fast, &err));
+        OK(fr_rank_run(f.w, &fast, &settings, &context, &ranking[k], &err));
+        fr_scorer_close(&fast);
+    }
+    fr_ranking_facts one = fr_ranking_get(ranking[0]), three = fr_ranking_get(ranking[1]);
+    assert_true(one.count > 0);
+    assert_memory_equal(one.records, three.records, (size_t)one.count * sizeof *one.records);
+    fr_ranking_close(ranking[0]);
+    fr_ranking_close(ranking[1]);
+    drop(&f);
+}
+
+/* What has not been replayed cannot be scored. */
+static void test_not_replayed(void **state) {
+    fr_error err;
+    fixture f;
+    fr_scorer fast;
+    float scores[MOST_DESTINATIONS];
+    make(&f, *state, FR_ORDER_STREAM, false, usual, true);
+    OK(tgn_fast(&f.m, 1, &fast, &err));
+    fr_query query = {f.w->train - 1, f.w->source[f.w->train - 1], 0};
+    FAILS(fast.score(fast.state, &query, 0, scores, &err), FR_EUSAGE, "has not been replayed");
+    fr_scorer_close(&fast);
+    drop(&f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {WITH_DIRECTORY(test_accuracy), WITH_DIRECTORY(test_bits),
+                                       WITH_DIRECTORY(test_threads),
+                                       WITH_DIRECTORY(test_not_replayed)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
