@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const model_kind *const model_kinds[] = {&model_craft, &model_craft_r, NULL};
+const model_kind *const model_kinds[] = {&model_craft, &model_craft_r, &model_dygformer,
+                                         &model_dygformer_lha, NULL};
 
 const fr_model *fr_model_at(int index) {
     for (int i = 0; model_kinds[i]; i++)
