@@ -20,6 +20,9 @@ static int make_small(void **state) {
     return 0;
 }
 
+static const char *const names[] = {"craft", "craft-r", "dygformer", "dygformer-lha"};
+enum { NAMES = sizeof names / sizeof *names };
+
 typedef struct fixture {
     fr_stream *stream;
     fr_window *w;
@@ -67,6 +70,12 @@ static void test_parameter_counts(void **state) {
     OK(model_open(&m, "craft-r", &standard, f.w, 1, &err));
     assert_int_equal(m.params.count, 64 * f.w->destinations + 158338);
     model_close(&m);
+    for (int lha = 0; lha < 2; lha++) {
+        OK(model_open(&m, lha ? "dygformer-lha" : "dygformer", &standard, f.w, 1, &err));
+        assert_int_equal(params_trained(&m.params), lha ? 120561 : 120497); /* F = 0 */
+        assert_int_equal(m.params.count, params_trained(&m.params) + 64);
+        model_close(&m);
+    }
     standard.head_layers = 1;
     OK(model_open(&m, "craft", &standard, f.w, 1, &err));
     assert_int_equal(m.params.count, 64 * f.w->destinations + 137474 - 16642 + 129);
@@ -79,14 +88,13 @@ static void test_first_loss(void **state) {
     fixture f = open_fixture(*state, 400);
     fr_model_settings standard;
     OK(fr_options_defaults(fr_model_options, &standard, &err));
-    static const char *const names[] = {"craft", "craft-r"};
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < 2 * NAMES; k++) {
         model m;
         trainer t;
         fr_training run = training(1);
         double loss;
-        run.objective = k / 2;
-        OK(model_open(&m, names[k % 2], &standard, f.w, 7, &err));
+        run.objective = k / NAMES;
+        OK(model_open(&m, names[k % NAMES], &standard, f.w, 7, &err));
         OK(trainer_open(&t, &m, &run, NULL, &err));
         trainer_begin(&t, 0);
         OK(trainer_gradient(&t, t.order, 60, &loss, &err));
@@ -100,8 +108,7 @@ static void test_first_loss(void **state) {
 static void test_overfits(void **state) {
     fr_error err;
     fixture f = open_fixture(*state, 400);
-    static const char *const names[] = {"craft", "craft-r"};
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < NAMES; k++) {
         fr_model_settings still = small;
         still.dropout = 0;
         model m;
@@ -114,7 +121,7 @@ static void test_overfits(void **state) {
         double loss = 1;
         int steps = 0;
         for (; steps < 1500 && loss >= 0.01; steps++)
-            OK(trainer_step(&t, t.order, 32, &loss, &err));
+            OK(trainer_step(&t, t.order + 200, 32, &loss, &err)); /* where there is a past */
         assert_true(loss < 0.01);
         trainer_close(&t);
         model_close(&m);
@@ -135,7 +142,7 @@ static void test_threads(void **state) {
             trainer t;
             double loss;
             run.objective = objective;
-            OK(model_open(&m, "craft-r", &small, f.w, 7, &err));
+            OK(model_open(&m, objective ? "dygformer-lha" : "craft-r", &small, f.w, 7, &err));
             OK(trainer_open(&t, &m, &run, &context, &err));
             for (int64_t epoch = 0; epoch < 2; epoch++)
                 OK(trainer_epoch(&t, epoch, &context, &loss, &err));
@@ -154,11 +161,10 @@ static void test_threads(void **state) {
 }
 
 /* A score does not depend on the other rows of the batch, and equal candidates get equal bits. */
-static void test_rows_are_stable(void **state) {
+static void check_rows(fixture f, const char *name) {
     fr_error err;
-    fixture f = open_fixture(*state, 400);
     model m;
-    OK(model_open(&m, "craft-r", &small, f.w, 7, &err));
+    OK(model_open(&m, name, &small, f.w, 7, &err));
     enum { EVENTS = 40, EACH = 9 };
     static const float drops[] = {0, 0.3f};
     for (int d = 0; d < 2; d++) {
@@ -191,6 +197,11 @@ static void test_rows_are_stable(void **state) {
         tape_free(&t);
     }
     model_close(&m);
+}
+
+static void test_rows_are_stable(void **state) {
+    fixture f = open_fixture(*state, 400);
+    for (int k = 0; k < NAMES; k++) check_rows(f, names[k]);
     close_fixture(&f);
 }
 
@@ -212,49 +223,50 @@ static bool stop(void *user) {
     return ++s->calls > s->stop_at;
 }
 
-static void test_resume(void **state) {
+/* Bytes of the model, its memory included, after interruptions. */
+static void check_resume(const char *directory, const char *name, const char *other_name) {
     fr_error err;
-    fixture f = open_fixture(*state, 500);
-    char *straight = in_directory(*state, "straight"), *parts = in_directory(*state, "parts");
+    fixture f = open_fixture(directory, 500);
+    char *straight = in_directory(directory, "straight"), *parts = in_directory(directory, "parts");
     char *model_a = in_directory(straight, "model.safetensors"),
          *model_b = in_directory(parts, "model.safetensors");
     fr_training run = training(3);
-    OK(fr_train_run(f.w, "craft", &small, &run, straight, NULL, &err));
+    OK(fr_train_run(f.w, name, &small, &run, straight, NULL, &err));
 
     stopper s = {.stop_at = 10}; /* epochs have 7 steps: in the middle of the second */
     fr_context context = {.user = &s, .cancel = stop};
-    FAILS(fr_train_run(f.w, "craft", &small, &run, parts, &context, &err), FR_ECANCEL,
-          "interrupted");
+    FAILS(fr_train_run(f.w, name, &small, &run, parts, &context, &err), FR_ECANCEL, "interrupted");
     model m; /* what the first epoch left can be used */
     OK(checkpoint_load(&m, model_b, f.w, &err));
     model_close(&m);
-    FAILS(fr_train_run(f.w, "craft", &small, &run, parts, NULL, &err), FR_EFILE,
-          "--resume goes on");
+    FAILS(fr_train_run(f.w, name, &small, &run, parts, NULL, &err), FR_EFILE, "--resume goes on");
     run.resume = true;
     s = (stopper){.stop_at = 9}; /* and once more, in the third */
-    FAILS(fr_train_run(f.w, "craft", &small, &run, parts, &context, &err), FR_ECANCEL,
-          "interrupted");
-    OK(fr_train_run(f.w, "craft", &small, &run, parts, NULL, &err));
+    FAILS(fr_train_run(f.w, name, &small, &run, parts, &context, &err), FR_ECANCEL, "interrupted");
+    OK(fr_train_run(f.w, name, &small, &run, parts, NULL, &err));
     assert_same_file(model_a, model_b);
-    OK(fr_train_run(f.w, "craft", &small, &run, parts, NULL, &err)); /* nothing left to do */
+    OK(fr_train_run(f.w, name, &small, &run, parts, NULL, &err)); /* nothing left to do */
     assert_same_file(model_a, model_b);
 
     fr_training other = run;
     other.seed = 8;
-    FAILS(fr_train_run(f.w, "craft", &small, &other, parts, NULL, &err), FR_EUSAGE,
+    FAILS(fr_train_run(f.w, name, &small, &other, parts, NULL, &err), FR_EUSAGE,
           "a run with seed 7");
-    FAILS(fr_train_run(f.w, "craft-r", &small, &run, parts, NULL, &err), FR_EUSAGE,
-          "a run with model craft, cannot go on with craft-r");
-    FAILS(fr_train_run(f.w, "craft", &small, &run, in_directory(*state, "none"), NULL, &err),
+    FAILS(fr_train_run(f.w, other_name, &small, &run, parts, NULL, &err), FR_EUSAGE, other_name);
+    FAILS(fr_train_run(f.w, name, &small, &run, in_directory(directory, "none"), NULL, &err),
           FR_EFILE, "no such run to resume");
     /* stopped before the first epoch is complete: nothing is left */
     run.resume = false;
     s = (stopper){.stop_at = 2};
-    char *early = in_directory(*state, "early");
-    FAILS(fr_train_run(f.w, "craft", &small, &run, early, &context, &err), FR_ECANCEL,
-          "interrupted");
+    char *early = in_directory(directory, "early");
+    FAILS(fr_train_run(f.w, name, &small, &run, early, &context, &err), FR_ECANCEL, "interrupted");
     assert_int_equal(access(early, F_OK), -1);
     close_fixture(&f);
+}
+
+static void test_resume(void **state) { check_resume(*state, "craft", "craft-r"); }
+static void test_resume_with_memory(void **state) {
+    check_resume(*state, "dygformer-lha", "dygformer");
 }
 
 static void test_refused(void **state) {
@@ -354,9 +366,10 @@ static void test_checkpoints(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        WITH_DIRECTORY(test_parameter_counts), WITH_DIRECTORY(test_first_loss),
-        WITH_DIRECTORY(test_overfits),         WITH_DIRECTORY(test_threads),
-        WITH_DIRECTORY(test_rows_are_stable),  WITH_DIRECTORY(test_resume),
-        WITH_DIRECTORY(test_refused),          WITH_DIRECTORY(test_checkpoints)};
+        WITH_DIRECTORY(test_parameter_counts),   WITH_DIRECTORY(test_first_loss),
+        WITH_DIRECTORY(test_overfits),           WITH_DIRECTORY(test_threads),
+        WITH_DIRECTORY(test_rows_are_stable),    WITH_DIRECTORY(test_resume),
+        WITH_DIRECTORY(test_resume_with_memory), WITH_DIRECTORY(test_refused),
+        WITH_DIRECTORY(test_checkpoints)};
     return cmocka_run_group_tests(tests, make_small, NULL);
 }
