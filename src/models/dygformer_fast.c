@@ -35,7 +35,7 @@ enum { LANES = 16 };
 /* One candidate of a block. Rows of the block: first .. first + source + own - 1. */
 typedef struct sequence {
     int32_t candidate;
-    event_list past;
+    dygformer_past past;
     int32_t met, met_by; /* occurrences of the candidate in the source's side, and the reverse */
     int first, source, own;
 } sequence;
@@ -43,7 +43,7 @@ typedef struct sequence {
 /* An event under way. Lifetime: worker scratch. */
 typedef struct worker {
     int32_t event, source, cut;
-    event_list past;
+    dygformer_past past;
     int source_patches;
     int32_t *times;   /* [destinations] occurrences in the source's past; 0 between events */
     int32_t *by;      /* [sources] the same in a candidate's past; 0 between candidates */
@@ -86,27 +86,37 @@ typedef struct fast {
 
 typedef real lanes
     __attribute__((vector_size(LANES * sizeof(real)), aligned(sizeof(real)), may_alias));
-typedef __typeof__((lanes){0} > (lanes){0}) lanes_mask;
 
-#define LANES_AT(x)        (*(lanes *)(x))
-#define CHOOSE(mask, a, b) ((lanes)(((mask) & (lanes_mask)(a)) | (~(mask) & (lanes_mask)(b))))
+#define LANES_AT(x) (*(lanes *)(x))
+/* The larger of each two numbers. */
+#define LARGER(a, b)                                                                               \
+    ((__typeof__(a))((((a) > (b)) & (__typeof__((a) > (b)))(a)) |                                  \
+                     (~((a) > (b)) & (__typeof__((a) > (b)))(b))))
+#define PLUS(a, b) ((a) + (b))
+/* Sixteen numbers to one, halves upon halves. */
+#define FOLD(op, v, out)                                                                           \
+    do {                                                                                           \
+        __typeof__(__builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7)) eight_ =                 \
+            op(__builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7),                              \
+               __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15));                       \
+        __typeof__(__builtin_shufflevector(v, v, 0, 1, 2, 3)) four_ =                              \
+            op(__builtin_shufflevector(eight_, eight_, 0, 1, 2, 3),                                \
+               __builtin_shufflevector(eight_, eight_, 4, 5, 6, 7));                               \
+        four_ = op(four_, __builtin_shufflevector(four_, four_, 2, 3, 0, 1));                      \
+        four_ = op(four_, __builtin_shufflevector(four_, four_, 1, 0, 3, 2));                      \
+        (out) = four_[0];                                                                          \
+    } while (0)
 
 KERNEL int round_up(int n) { return (n + LANES - 1) / LANES * LANES; }
-
-KERNEL real fold(const lanes *v) {
-    real lane[LANES];
-    memcpy(lane, v, sizeof lane);
-    for (int half = LANES / 2; half; half /= 2)
-        for (int j = 0; j < half; j++) lane[j] += lane[j + half];
-    return lane[0];
-}
 
 KERNEL real sum_of(int n, const real *x) {
     lanes sum = {0};
     int k = 0;
     for (; k + LANES <= n; k += LANES) sum += LANES_AT(x + k);
     for (int j = 0; k + j < n; j++) sum[j] += x[k + j];
-    return fold(&sum);
+    real total;
+    FOLD(PLUS, sum, total);
+    return total;
 }
 
 KERNEL real dot_of(int n, const real *x, const real *y) {
@@ -114,7 +124,9 @@ KERNEL real dot_of(int n, const real *x, const real *y) {
     int k = 0;
     for (; k + LANES <= n; k += LANES) sum += LANES_AT(x + k) * LANES_AT(y + k);
     for (int j = 0; k + j < n; j++) sum[j] += x[k + j] * y[k + j];
-    return fold(&sum);
+    real total;
+    FOLD(PLUS, sum, total);
+    return total;
 }
 
 KERNEL void add_to(int n, const real *restrict from, real *restrict to) {
@@ -135,12 +147,10 @@ KERNEL void softmax_rows(int rows, int n, int ld, real *w) {
         real *row = w + (size_t)i * (size_t)ld;
         for (int j = n; j < ld; j++) row[j] = -1e30f; /* nothing */
         lanes most = LANES_AT(row);
-        for (int j = LANES; j < ld; j += LANES)
-            most = CHOOSE(LANES_AT(row + j) > most, LANES_AT(row + j), most);
-        for (int half = LANES / 2; half; half /= 2)
-            for (int j = 0; j < half; j++)
-                most[j] = most[j + half] > most[j] ? most[j + half] : most[j];
-        for (int j = 0; j < ld; j += LANES) LANES_AT(row + j) -= most[0];
+        for (int j = LANES; j < ld; j += LANES) most = LARGER(LANES_AT(row + j), most);
+        real top;
+        FOLD(LARGER, most, top);
+        for (int j = 0; j < ld; j += LANES) LANES_AT(row + j) -= top;
     }
     vmath_exp((int64_t)rows * ld, w, w);
     for (int i = 0; i < rows; i++) {
@@ -166,8 +176,8 @@ static inline int patches_of(const dygformer *d, int tokens) {
 
 /* The channel of counts of a side's patches. `count` by node is how often a token's node stands on
  * this side; `self` how often the side itself stands on the other, where `partner` stands. */
-KERNEL void add_counts(const fast *f, event_list past, const int32_t *node, const int32_t *count,
-                       int32_t self, int32_t partner, real *x) {
+KERNEL void add_counts(const fast *f, dygformer_past past, const int32_t *count, int32_t self,
+                       int32_t partner, real *x) {
     const dygformer *d = f->t.f;
     int ch = d->channel, slot = 1, rows = f->t.most + 1;
     const real *table = f->t.cooc; /* of the slot */
@@ -182,14 +192,14 @@ KERNEL void add_counts(const fast *f, event_list past, const int32_t *node, cons
             memcpy(to, f->t.start + 3 * ch, (size_t)ch * sizeof *to);
         }
         table = f->t.cooc + (size_t)slot * (size_t)(rows * ch);
-        int32_t one = node[past.event[j]];
+        int32_t one = past.node[j];
         add_to(ch, table + count[one] * ch, to);
         add_to(ch, table + (one == partner) * ch, to);
     }
 }
 
 /* The channels of nodes and edge features of a side's patches. */
-KERNEL void add_edges(const fast *f, worker *w, event_list past, real *x) {
+KERNEL void add_edges(const fast *f, worker *w, dygformer_past past, real *x) {
     const dygformer *d = f->t.f;
     int ch = d->channel, count = patches_of(d, past.count + 1);
     for (int i = 0; i < count; i++)
@@ -207,15 +217,15 @@ KERNEL void add_edges(const fast *f, worker *w, event_list past, real *x) {
 }
 
 /* Time codes of a side's tokens, a patch to a row. */
-KERNEL void time_codes(const fast *f, worker *w, event_list past, real *phi) {
+KERNEL void time_codes(const fast *f, worker *w, dygformer_past past, real *phi) {
     const dygformer *d = f->t.f;
     const real *weight = AT(d->time.weight), *bias = AT(d->time.bias);
+    double now = f->t.m->w->time[w->event];
     int dt = d->time_dim, tokens = past.count + 1, room = patches_of(d, tokens) * d->patch;
     for (int j = 0; j < tokens; j += d->patch) {
         int some = tokens - j < d->patch ? tokens - j : d->patch;
         for (int i = 0; i < some; i++) {
-            double delta =
-                j + i ? f->t.m->w->time[w->event] - f->t.m->w->time[past.event[j + i - 1]] : 0;
+            double delta = j + i ? now - past.time[j + i - 1] : 0;
             for (int k = 0; k < dt; k++)
                 w->angle[i * dt + k] = (double)weight[k] * delta + (double)bias[k];
         }
@@ -334,9 +344,9 @@ static void read_source(const fast *f, worker *w, const fr_query *query) {
     w->event = query->event;
     w->source = query->source;
     w->cut = window_cut(s, query->event);
-    w->past = window_source_history(s, w->source, w->cut, d->history - 1);
+    w->past = dygformer_source_past(&f->t, w->source, w->cut);
     w->source_patches = patches_of(d, w->past.count + 1);
-    for (int j = 0; j < w->past.count; j++) w->times[s->destination[w->past.event[j]]]++;
+    for (int j = 0; j < w->past.count; j++) w->times[w->past.node[j]]++;
     event_list firsts = window_met(s, w->source, w->cut);
     for (int j = 0; j < firsts.count; j++) w->met[s->destination[firsts.event[j]]] = true;
     if (!f->remembers) return;
@@ -349,7 +359,7 @@ static void read_source(const fast *f, worker *w, const fr_query *query) {
 
 static void forget_source(const fast *f, worker *w) {
     const fr_window *s = f->t.m->w;
-    for (int j = 0; j < w->past.count; j++) w->times[s->destination[w->past.event[j]]] = 0;
+    for (int j = 0; j < w->past.count; j++) w->times[w->past.node[j]] = 0;
     for (int32_t k = s->source_pair_at[w->source]; k < s->source_pair_at[w->source + 1]; k++) {
         w->met[s->pair_destination[k]] = false;
         w->recalled[s->pair_destination[k]] = 0;
@@ -365,7 +375,7 @@ KERNEL void make_source(const fast *f, worker *w) {
     time_channel(f, w, n);
     for (int i = 0; i < n; i++)
         memcpy(w->source_x + i * d + 2 * ch, w->time + i * ch, (size_t)ch * sizeof *w->time);
-    add_counts(f, w->past, f->t.m->w->destination, w->times, 0, -1, w->source_x);
+    add_counts(f, w->past, w->times, 0, -1, w->source_x);
     for (int i = 0; i < n; i++) norm_row(d, w->source_x + i * d, w->hat + i * f->ld);
     dygformer_product(&y->qkv, n, w->hat, f->ld, w->source_qkv, 3 * d, false);
 }
@@ -387,7 +397,7 @@ static int read_block(const fast *f, worker *w, int32_t v, int *rows) {
     *rows = 0;
     for (; v < f->t.m->w->destinations; v++) {
         sequence *s = &w->list[count];
-        event_list past = window_destination_history(f->t.m->w, v, w->cut, d->history - 1);
+        dygformer_past past = dygformer_own_past(&f->t, v, w->cut);
         int own = patches_of(d, past.count + 1);
         if (count && *rows + w->source_patches + own > f->rows) break;
         *s = (sequence){
@@ -401,22 +411,21 @@ static int read_block(const fast *f, worker *w, int32_t v, int *rows) {
 
 /* The block's rows before the first layer, but those that are the source's; returns how many. */
 KERNEL int make_rows(const fast *f, worker *w, int count) {
-    const fr_window *window = f->t.m->w;
     int d = f->t.f->dim, ch = f->t.f->channel, fresh = 0, own = 0;
     for (int k = 0; k < count; k++) {
         const sequence *s = &w->list[k];
         real *x = w->x + s->first * d;
         if (s->met + s->met_by) {
             memcpy(x, w->source_x, (size_t)(s->source * d) * sizeof *x);
-            add_counts(f, w->past, window->destination, w->times, s->met_by, s->candidate, x);
+            add_counts(f, w->past, w->times, s->met_by, s->candidate, x);
             for (int i = 0; i < s->source; i++) w->fresh[fresh++] = s->first + i;
         }
         x += s->source * d;
         add_edges(f, w, s->past, x);
         time_codes(f, w, s->past, w->phi + (size_t)own * (size_t)f->t.time.in);
-        for (int j = 0; j < s->past.count; j++) w->by[window->source[s->past.event[j]]]++;
-        add_counts(f, s->past, window->source, w->by, s->met, w->source, x);
-        for (int j = 0; j < s->past.count; j++) w->by[window->source[s->past.event[j]]] = 0;
+        for (int j = 0; j < s->past.count; j++) w->by[s->past.node[j]]++;
+        add_counts(f, s->past, w->by, s->met, w->source, x);
+        for (int j = 0; j < s->past.count; j++) w->by[s->past.node[j]] = 0;
         for (int i = 0; i < s->own; i++) w->fresh[fresh++] = s->first + s->source + i;
         own += s->own;
     }

@@ -157,6 +157,35 @@ static fr_status make_edges(dygformer_tables *t, size_t edge_bytes, fr_error *er
     return FR_OK;
 }
 
+static fr_status make_pasts(dygformer_tables *t, fr_error *err) {
+    const fr_window *w = t->m->w;
+    for (int side = 0; side < 2; side++) {
+        const int32_t *list = side ? w->destination_events : w->source_events;
+        const int32_t *other = side ? w->source : w->destination;
+        TRY(TAKE(&t->memory, t->node[side], w->events, err));
+        TRY(TAKE(&t->memory, t->clock[side], w->events, err));
+        for (int32_t k = 0; k < w->events; k++) {
+            t->node[side][k] = other[list[k]];
+            t->clock[side][k] = w->time[list[k]];
+        }
+    }
+    return FR_OK;
+}
+
+static dygformer_past slice(const dygformer_tables *t, int side, event_list list) {
+    const fr_window *w = t->m->w;
+    ptrdiff_t at = list.event - (side ? w->destination_events : w->source_events);
+    return (dygformer_past){list.count, list.event, t->node[side] + at, t->clock[side] + at};
+}
+
+dygformer_past dygformer_source_past(const dygformer_tables *t, int32_t source, int32_t cut) {
+    return slice(t, 0, window_source_history(t->m->w, source, cut, t->f->history - 1));
+}
+
+dygformer_past dygformer_own_past(const dygformer_tables *t, int32_t candidate, int32_t cut) {
+    return slice(t, 1, window_destination_history(t->m->w, candidate, cut, t->f->history - 1));
+}
+
 fr_status dygformer_tables_open(dygformer_tables *t, const model *m, size_t edge_bytes,
                                 fr_error *err) {
     const dygformer *f = m->own;
@@ -167,6 +196,7 @@ fr_status dygformer_tables_open(dygformer_tables *t, const model *m, size_t edge
     for (int part = 0; part < 4; part++)
         memcpy(t->start + part * ch, AT(biases[part]), (size_t)ch * sizeof *t->start);
     TRY(turn(&t->memory, f->patch * f->time_dim, ch, AT(f->patch_time.weight), &t->time, err));
+    TRY(make_pasts(t, err));
     TRY(make_counts(t, err));
     TRY(make_edges(t, edge_bytes, err));
     for (int l = 0; l < f->layers; l++) TRY(make_layer(t, l, err));

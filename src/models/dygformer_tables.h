@@ -22,6 +22,14 @@ typedef struct dygformer_matrix {
 void dygformer_product(const dygformer_matrix *w, int rows, const real *x, int ldx, real *y,
                        int ldy, bool accumulate);
 
+/* The kept past of a side: slices of arrays in the order of the node's events, so that reading
+ * thousands of pasts per event runs through memory instead of jumping in it. */
+typedef struct dygformer_past {
+    int32_t count;
+    const int32_t *event, *node; /* [count] events, and who was met */
+    const double *time;          /* [count] */
+} dygformer_past;
+
 typedef struct dygformer_tables {
     const model *m;
     const dygformer *f;
@@ -30,6 +38,8 @@ typedef struct dygformer_tables {
     int most;              /* largest count there can be */
     real *cooc;            /* [slots, most + 1, channel] Wc_s enc(c) */
     real *edge;            /* [events, slots, channel] We_s f_e; NULL = too large, or none */
+    int32_t *node[2];      /* [events] in the order of the window's source and destination lists */
+    double *clock[2];      /* [events] the same of times */
     real *start;           /* [dim] a patch without tokens: the channels' biases */
     struct dygformer_table_layer {
         dygformer_matrix qkv, ffn1; /* (dim + 1, 3 dim), (dim + 1, 4 dim) */
@@ -44,6 +54,10 @@ typedef struct dygformer_tables {
 fr_status dygformer_tables_open(dygformer_tables *t, const model *m, size_t edge_bytes,
                                 fr_error *err);
 void dygformer_tables_free(dygformer_tables *t);
+
+/* What a source and a candidate show of their pasts below `cut`. */
+dygformer_past dygformer_source_past(const dygformer_tables *t, int32_t source, int32_t cut);
+dygformer_past dygformer_own_past(const dygformer_tables *t, int32_t candidate, int32_t cut);
 
 /* to[channel] = We_s f_e for slots from .. from + count - 1, `channel` apart. */
 void dygformer_edge(const dygformer_tables *t, int32_t event, int from, int count, real *features,
