@@ -9,11 +9,8 @@
 
 #include <math.h>
 
-static const char *const models[] = {
-    "craft",
-    "craft-r",
-    "graphmixer",
-};
+static const char *const models[] = {"craft",         "craft-r", "dygformer",
+                                     "dygformer-lha", "tgn",     "graphmixer"};
 enum { MODELS = sizeof models / sizeof *models };
 
 static fr_model_settings small; /* made once: the defaults, but narrow */
@@ -74,6 +71,12 @@ static void test_parameter_counts(void **state) {
     OK(model_open(&m, "craft-r", &standard, f.w, 1, &err));
     assert_int_equal(m.params.count, 64 * f.w->destinations + 158338);
     model_close(&m);
+    for (int lha = 0; lha < 2; lha++) {
+        OK(model_open(&m, lha ? "dygformer-lha" : "dygformer", &standard, f.w, 1, &err));
+        assert_int_equal(params_trained(&m.params), lha ? 120561 : 120497); /* F = 0 */
+        assert_int_equal(m.params.count, params_trained(&m.params) + 64);
+        model_close(&m);
+    }
     standard.head_layers = 1;
     OK(model_open(&m, "craft", &standard, f.w, 1, &err));
     assert_int_equal(m.params.count, 64 * f.w->destinations + 137474 - 16642 + 129);
@@ -124,7 +127,7 @@ static void test_overfits(void **state) {
         double loss = 1;
         int steps = 0;
         for (; steps < 1500 && loss >= 0.01; steps++)
-            OK(trainer_step(&t, t.order, 32, &loss, &err));
+            OK(trainer_step(&t, t.order + 200, 32, &loss, &err)); /* where there is a past */
         assert_true(loss < 0.01);
         trainer_close(&t);
         model_close(&m);
@@ -226,49 +229,50 @@ static bool stop(void *user) {
     return ++s->calls > s->stop_at;
 }
 
-static void test_resume(void **state) {
+/* Bytes of the model, its memory included, after interruptions. */
+static void check_resume(const char *directory, const char *name, const char *other_name) {
     fr_error err;
-    fixture f = open_fixture(*state, 500);
-    char *straight = in_directory(*state, "straight"), *parts = in_directory(*state, "parts");
+    fixture f = open_fixture(directory, 500);
+    char *straight = in_directory(directory, "straight"), *parts = in_directory(directory, "parts");
     char *model_a = in_directory(straight, "model.safetensors"),
          *model_b = in_directory(parts, "model.safetensors");
     fr_training run = training(3);
-    OK(fr_train_run(f.w, "craft", &small, &run, straight, NULL, &err));
+    OK(fr_train_run(f.w, name, &small, &run, straight, NULL, &err));
 
     stopper s = {.stop_at = 10}; /* epochs have 7 steps: in the middle of the second */
     fr_context context = {.user = &s, .cancel = stop};
-    FAILS(fr_train_run(f.w, "craft", &small, &run, parts, &context, &err), FR_ECANCEL,
-          "interrupted");
+    FAILS(fr_train_run(f.w, name, &small, &run, parts, &context, &err), FR_ECANCEL, "interrupted");
     model m; /* what the first epoch left can be used */
     OK(checkpoint_load(&m, model_b, f.w, &err));
     model_close(&m);
-    FAILS(fr_train_run(f.w, "craft", &small, &run, parts, NULL, &err), FR_EFILE,
-          "--resume goes on");
+    FAILS(fr_train_run(f.w, name, &small, &run, parts, NULL, &err), FR_EFILE, "--resume goes on");
     run.resume = true;
     s = (stopper){.stop_at = 9}; /* and once more, in the third */
-    FAILS(fr_train_run(f.w, "craft", &small, &run, parts, &context, &err), FR_ECANCEL,
-          "interrupted");
-    OK(fr_train_run(f.w, "craft", &small, &run, parts, NULL, &err));
+    FAILS(fr_train_run(f.w, name, &small, &run, parts, &context, &err), FR_ECANCEL, "interrupted");
+    OK(fr_train_run(f.w, name, &small, &run, parts, NULL, &err));
     assert_same_file(model_a, model_b);
-    OK(fr_train_run(f.w, "craft", &small, &run, parts, NULL, &err)); /* nothing left to do */
+    OK(fr_train_run(f.w, name, &small, &run, parts, NULL, &err)); /* nothing left to do */
     assert_same_file(model_a, model_b);
 
     fr_training other = run;
     other.seed = 8;
-    FAILS(fr_train_run(f.w, "craft", &small, &other, parts, NULL, &err), FR_EUSAGE,
+    FAILS(fr_train_run(f.w, name, &small, &other, parts, NULL, &err), FR_EUSAGE,
           "a run with seed 7");
-    FAILS(fr_train_run(f.w, "craft-r", &small, &run, parts, NULL, &err), FR_EUSAGE,
-          "a run with model craft, cannot go on with craft-r");
-    FAILS(fr_train_run(f.w, "craft", &small, &run, in_directory(*state, "none"), NULL, &err),
+    FAILS(fr_train_run(f.w, other_name, &small, &run, parts, NULL, &err), FR_EUSAGE, other_name);
+    FAILS(fr_train_run(f.w, name, &small, &run, in_directory(directory, "none"), NULL, &err),
           FR_EFILE, "no such run to resume");
     /* stopped before the first epoch is complete: nothing is left */
     run.resume = false;
     s = (stopper){.stop_at = 2};
-    char *early = in_directory(*state, "early");
-    FAILS(fr_train_run(f.w, "craft", &small, &run, early, &context, &err), FR_ECANCEL,
-          "interrupted");
+    char *early = in_directory(directory, "early");
+    FAILS(fr_train_run(f.w, name, &small, &run, early, &context, &err), FR_ECANCEL, "interrupted");
     assert_int_equal(access(early, F_OK), -1);
     close_fixture(&f);
+}
+
+static void test_resume(void **state) { check_resume(*state, "craft", "craft-r"); }
+static void test_resume_with_memory(void **state) {
+    check_resume(*state, "dygformer-lha", "dygformer");
 }
 
 static void test_resume_models(void **state) {
@@ -389,11 +393,15 @@ static void test_checkpoints(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        WITH_DIRECTORY(test_parameter_counts), WITH_DIRECTORY(test_first_loss),
-        WITH_DIRECTORY(test_overfits),         WITH_DIRECTORY(test_threads),
-        WITH_DIRECTORY(test_rows_are_stable),  WITH_DIRECTORY(test_resume),
-        WITH_DIRECTORY(test_resume_models),    WITH_DIRECTORY(test_refused),
-        WITH_DIRECTORY(test_checkpoints)};
+    const struct CMUnitTest tests[] = {WITH_DIRECTORY(test_parameter_counts),
+                                       WITH_DIRECTORY(test_first_loss),
+                                       WITH_DIRECTORY(test_overfits),
+                                       WITH_DIRECTORY(test_threads),
+                                       WITH_DIRECTORY(test_rows_are_stable),
+                                       WITH_DIRECTORY(test_resume),
+                                       WITH_DIRECTORY(test_resume_with_memory),
+                                       WITH_DIRECTORY(test_resume_models),
+                                       WITH_DIRECTORY(test_refused),
+                                       WITH_DIRECTORY(test_checkpoints)};
     return cmocka_run_group_tests(tests, make_small, NULL);
 }

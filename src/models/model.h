@@ -81,6 +81,7 @@ enum { MODEL_HEADS = 2 };
 
 extern const model_kind *const model_kinds[]; /* NULL at the end */
 extern const model_kind model_craft, model_craft_r;
+extern const model_kind model_dygformer, model_dygformer_lha;
 extern const model_kind model_tgn;
 extern const model_kind model_graphmixer;
 

@@ -4,8 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-const model_kind *const model_kinds[] = {&model_craft, &model_craft_r, &model_tgn,
-                                         &model_graphmixer, NULL};
+const model_kind *const model_kinds[] = {&model_craft,
+                                         &model_craft_r,
+                                         &model_dygformer,
+                                         &model_dygformer_lha,
+                                         &model_tgn,
+                                         &model_graphmixer,
+                                         NULL};
 
 const fr_model *fr_model_at(int index) {
     for (int i = 0; model_kinds[i]; i++)
@@ -101,16 +106,22 @@ typedef struct plain_scorer {
     int32_t *candidate; /* [destinations] all of them */
 } plain_scorer;
 
+/* Candidates at a time: what is kept of each may be large, and no score depends on the others. */
+enum { PLAIN_BLOCK = 256 };
+
 static fr_status score(void *state, const fr_query *query, int worker, float *scores,
                        fr_error *err) {
     plain_scorer *s = state;
     tape *t = &s->tapes[worker];
-    int32_t from[] = {0, s->m->w->destinations};
-    model_batch batch = {1, &query->event, from, s->candidate};
-    tape_reset(t);
-    tensor y = s->m->kind->forward(s->m, t, &batch, NULL);
-    if (t->status) return fail(err, t->status, "%s", t->error.message);
-    for (int32_t v = 0; v < from[1]; v++) scores[v] = (float)y.v[v];
+    int32_t all = s->m->w->destinations;
+    for (int32_t v = 0; v < all; v += PLAIN_BLOCK) {
+        int32_t from[] = {0, all - v < PLAIN_BLOCK ? all - v : PLAIN_BLOCK};
+        model_batch batch = {1, &query->event, from, s->candidate + v};
+        tape_reset(t);
+        tensor y = s->m->kind->forward(s->m, t, &batch, NULL);
+        if (t->status) return fail(err, t->status, "%s", t->error.message);
+        for (int32_t k = 0; k < from[1]; k++) scores[v + k] = (float)y.v[k];
+    }
     return FR_OK;
 }
 

@@ -17,6 +17,11 @@ tensor op_input(tape *t, int rows, int cols, const real *v);
 tensor op_take(tape *t, tensor x, int n, const int32_t *index);
 /* y[i] = (sum of x[from[i]] .. x[from[i+1]-1]) / divisor[i], n of them; a sum of none is 0 */
 tensor op_mean(tape *t, tensor x, int n, const int32_t *from, const real *divisor);
+/* Columns from .. from + count - 1 of x. */
+tensor op_columns(tape *t, tensor x, int from, int count);
+/* y[i] = sum over tokens j = from[i] .. from[i+1]-1 of W_s x[j] + bias with s = j - from[i]; W_s is
+ * columns s * width .. of the weight (out, slots * width); `from` must live as long as the step */
+tensor op_patches(tape *t, tensor x, int n, const int32_t *from, int weight, int bias);
 /* y[i,k] = cos(w_k delta_i + b_k), the angle in double; a constant if the weights are frozen */
 tensor op_time(tape *t, int rows, const double *delta, int weight, int bias);
 /* The weights of a GRU by number: (3 d, in), (3 d, d), (3 d), (3 d), row blocks r, z, n. */

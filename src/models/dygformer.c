@@ -1,0 +1,336 @@
+/* dygformer.c - DyGFormer: one transformer over patches of the source's and the candidate's past.
+ *
+ * Tokens of a side are the node itself and its last history - 1 events, oldest first; `patch`
+ * consecutive tokens become one vector of four channels: node (a bias: there are no node features),
+ * edge features, time differences, and how often the token's node occurs on either side. Source
+ * patches and candidate patches attend to each other in one sequence; the means of the two sides
+ * enter the head. The forward below is MODELS 3.2 line by line; parameters are in the order of
+ * MODELS 3.3, which is that of the checkpoint.
+ *
+ * Counts are never found by comparing tokens: roles have separate numbers, so a token's node can
+ * occur on the other side only as its self token or as a meeting of the pair (table of MODELS 3.1).
+ * Nothing is padded, so no score depends on the batch.
+ */
+#include "models/dygformer.h"
+
+#include "models/dygformer_fast.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Places where dropout acts, four per layer: op_dropout has room for eight layers. */
+enum { SITE_ATTENTION, SITE_OUT, SITE_GELU, SITE_FFN, SITES };
+
+/* ---- parameters ---- */
+
+typedef enum kind_of { DENSE, NORM, PROJECTION /* no bias at first */ } kind_of;
+
+static dygformer_pair add(params *p, kind_of kind, int rows, int cols, double scale,
+                          const char *name) {
+    dygformer_pair out;
+    param_init weight = kind == NORM ? INIT_ONE : INIT_LINEAR;
+    out.weight = params_add(p, rows, cols, weight, scale, "%s.weight", name);
+    out.bias = params_add(p, 0, rows ? rows : cols, kind == DENSE ? INIT_LINEAR : INIT_ZERO, scale,
+                          "%s.bias", name);
+    return out;
+}
+
+static dygformer_pair dense(params *p, int rows, int cols, const char *name) {
+    return add(p, DENSE, rows, cols, 1 / sqrt((double)cols), name);
+}
+
+static void add_layer(params *p, int l, int d, dygformer_layer *y) {
+    char name[48];
+#define NAMED(text) ((void)snprintf(name, sizeof name, "layers.%d." text, l), name)
+    y->norm1 = add(p, NORM, 0, d, 0, NAMED("norm1"));
+    y->qkv = add(p, PROJECTION, 3 * d, d, sqrt(6 / (4.0 * d)), NAMED("qkv"));
+    y->out = add(p, PROJECTION, d, d, 1 / sqrt((double)d), NAMED("out"));
+    y->norm2 = add(p, NORM, 0, d, 0, NAMED("norm2"));
+    y->ffn1 = dense(p, 4 * d, d, NAMED("ffn1"));
+    y->ffn2 = dense(p, d, 4 * d, NAMED("ffn2"));
+#undef NAMED
+}
+
+fr_status dygformer_declare(model *m, dygformer *f, int head_width, fr_error *err) {
+    const fr_model_settings *s = &m->settings;
+    params *p = &m->params;
+    int d = (int)s->dim, ch = d / 4, slots = (int)s->patch;
+    if (d % (int)s->heads || d % 4)
+        return fail(err, FR_EUSAGE, "dim %d is not a multiple of heads %lld and of 4", d,
+                    (long long)s->heads);
+    if (s->layers > DYGFORMER_MOST_LAYERS)
+        return fail(err, FR_EUSAGE, "layers %lld, expected at most %d", (long long)s->layers,
+                    DYGFORMER_MOST_LAYERS);
+    *f = (dygformer){.dim = d,
+                     .channel = ch,
+                     .heads = (int)s->heads,
+                     .layers = (int)s->layers,
+                     .history = (int)s->history,
+                     .patch = slots,
+                     .time_dim = (int)s->time_dim,
+                     .edge_dim = (int)s->edge_dim};
+    f->time.weight = params_add(p, 0, f->time_dim, INIT_TIME, 0, "time.weight");
+    if (!s->time_trainable) params_freeze(p);
+    f->time.bias = params_add(p, 0, f->time_dim, INIT_ZERO, 0, "time.bias");
+    if (!s->time_trainable) params_freeze(p);
+    f->cooc1 = dense(p, ch, 1, "cooc.fc1");
+    f->cooc2 = dense(p, ch, ch, "cooc.fc2");
+    f->node_bias = params_add(p, 0, ch, INIT_ZERO, 0, "patch.node.bias");
+    if (f->edge_dim)
+        f->patch_edge = dense(p, ch, slots * f->edge_dim, "patch.edge");
+    else
+        f->patch_edge.bias = params_add(p, 0, ch, INIT_ZERO, 0, "patch.edge.bias");
+    f->patch_time = dense(p, ch, slots * f->time_dim, "patch.time");
+    f->patch_cooc = dense(p, ch, slots * ch, "patch.cooc");
+    for (int l = 0; l < f->layers; l++) add_layer(p, l, d, &f->layer[l]);
+    f->output = dense(p, d, d, "output");
+    f->fc1 = dense(p, d, 2 * d, "head.fc1");
+    f->fc2 = dense(p, 1, head_width, "head.fc2");
+    return FR_OK;
+}
+
+static fr_status open_dygformer(model *m, fr_error *err) {
+    dygformer *f;
+    TRY(ALLOCATE(f, 1, err));
+    m->own = f;
+    return dygformer_declare(m, f, (int)m->settings.dim, err);
+}
+
+static void close_dygformer(model *m) { free(m->own); }
+
+/* ---- inputs ---- */
+
+static int patches_of(const dygformer *f, int tokens) { return (tokens + f->patch - 1) / f->patch; }
+
+static event_list source_past(const model *m, int32_t event) {
+    const dygformer *f = m->own;
+    return window_source_history(m->w, m->w->source[event], window_cut(m->w, event),
+                                 f->history - 1);
+}
+
+static event_list candidate_past(const model *m, int32_t event, int32_t candidate) {
+    const dygformer *f = m->own;
+    return window_destination_history(m->w, candidate, window_cut(m->w, event), f->history - 1);
+}
+
+static bool make_room(const model *m, tape *t, const model_batch *b, dygformer_inputs *in) {
+    const dygformer *f = m->own;
+    *in = (dygformer_inputs){.most = 1};
+    for (int i = 0; i < b->events; i++) {
+        int source = source_past(m, b->event[i]).count + 1;
+        in->side_tokens += source;
+        in->side_patches += patches_of(f, source);
+        for (int k = b->from[i]; k < b->from[i + 1]; k++) {
+            int own = candidate_past(m, b->event[i], b->candidate[k]).count + 1;
+            in->side_tokens += own;
+            in->side_patches += patches_of(f, own);
+            in->tokens += source + own;
+            in->patches += patches_of(f, source) + patches_of(f, own);
+        }
+    }
+    size_t sequences = (size_t)b->from[b->events];
+#define ROOM(name, count) in->name = tape_take(t, (size_t)(count), sizeof *in->name)
+    ROOM(delta, in->side_tokens);
+    ROOM(token, in->side_tokens);
+    ROOM(side_from, in->side_patches + 1);
+    ROOM(count[0], in->tokens);
+    ROOM(count[1], in->tokens);
+    ROOM(side_patch, in->patches);
+    ROOM(from, in->patches + 1);
+    ROOM(keys, in->patches);
+    ROOM(spans, sequences);
+    ROOM(mean_from, 2 * sequences + 1);
+    ROOM(mean_divisor, 2 * sequences);
+#undef ROOM
+    return !t->status;
+}
+
+/* Where the next side, token and patch go. */
+typedef struct places {
+    int side_token, side_patch, token, patch, sequence;
+} places;
+
+/* Tokens and patches of a side; returns the number of its first patch. */
+static int put_side(const model *m, dygformer_inputs *in, places *at, int32_t event,
+                    event_list past) {
+    const dygformer *f = m->own;
+    int first = at->side_patch, token = at->side_token;
+    for (int j = 0; j <= past.count; j++) {
+        in->token[token + j] = j ? past.event[j - 1] : -1;
+        in->delta[token + j] = j ? m->w->time[event] - m->w->time[past.event[j - 1]] : 0;
+    }
+    for (int j = 0; j <= past.count; j += f->patch) in->side_from[at->side_patch++] = token + j;
+    at->side_token += past.count + 1;
+    in->side_from[at->side_patch] = at->side_token;
+    return first;
+}
+
+/* The patches of a sequence that show a side, and their mean. */
+static void put_patches(const dygformer *f, dygformer_inputs *in, places *at, int tokens,
+                        int side_patch, int side) {
+    int count = patches_of(f, tokens), mean = 2 * at->sequence + side;
+    for (int j = 0; j < count; j++) {
+        in->side_patch[at->patch + j] = side_patch + j;
+        in->from[at->patch + j] = at->token + j * f->patch;
+    }
+    at->patch += count;
+    at->token += tokens;
+    in->from[at->patch] = at->token;
+    in->mean_divisor[mean] = (real)count;
+    in->mean_from[mean + 1] = at->patch;
+}
+
+static void put_count(dygformer_inputs *in, int token, int32_t source, int32_t candidate) {
+    in->count[0][token] = source;
+    in->count[1][token] = candidate;
+    if (source > in->most) in->most = source;
+    if (candidate > in->most) in->most = candidate;
+}
+
+/* Counts of a sequence whose first token is `at` (table of MODELS 3.1). met[v] is the number of
+ * times v stands in the source's past; by[u] is zero on entry and on return. */
+static void put_counts(const fr_window *w, dygformer_inputs *in, int at, int32_t u, int32_t v,
+                       event_list source, event_list own, const int32_t *met, int32_t *by) {
+    for (int j = 0; j < own.count; j++) by[w->source[own.event[j]]]++;
+    put_count(in, at++, 1, by[u]);
+    for (int j = 0; j < source.count; j++) {
+        int32_t node = w->destination[source.event[j]];
+        put_count(in, at++, met[node], node == v);
+    }
+    put_count(in, at++, met[v], 1);
+    for (int j = 0; j < own.count; j++) {
+        int32_t node = w->source[own.event[j]];
+        put_count(in, at++, node == u, by[node]);
+    }
+    for (int j = 0; j < own.count; j++) by[w->source[own.event[j]]] = 0;
+}
+
+bool dygformer_read(const model *m, tape *t, const model_batch *b, dygformer_inputs *in) {
+    const dygformer *f = m->own;
+    const fr_window *w = m->w;
+    if (!make_room(m, t, b, in)) return false;
+    int32_t *met = tape_take(t, (size_t)w->destinations, sizeof *met);
+    int32_t *by = tape_take(t, (size_t)w->sources, sizeof *by);
+    if (t->status) return false;
+    /* Dropout bits tell the rows of an event apart. Attention draws as many numbers per row as the
+     * sequence has patches, up to `longest`, so the sequences of an event stand that far apart. */
+    int longest = 2 * patches_of(f, f->history), apart = longest * ((longest + 7) / 8);
+    places at = {0};
+    for (int i = 0; i < b->events; i++) {
+        int32_t e = b->event[i], u = w->source[e];
+        event_list source = source_past(m, e);
+        int source_patch = put_side(m, in, &at, e, source);
+        for (int j = 0; j < source.count; j++) met[w->destination[source.event[j]]]++;
+        for (int k = b->from[i]; k < b->from[i + 1]; k++, at.sequence++) {
+            event_list own = candidate_past(m, e, b->candidate[k]);
+            int own_patch = put_side(m, in, &at, e, own), first = at.patch;
+            put_counts(w, in, at.token, u, b->candidate[k], source, own, met, by);
+            put_patches(f, in, &at, source.count + 1, source_patch, 0);
+            put_patches(f, in, &at, own.count + 1, own_patch, 1);
+            in->spans[k] = (span){first, at.patch, first, at.patch};
+            for (int j = first; j < at.patch; j++)
+                in->keys[j] = (row_key){e, (k - b->from[i]) * apart + j - first};
+        }
+        for (int j = 0; j < source.count; j++) met[w->destination[source.event[j]]] = 0;
+    }
+    return true;
+}
+
+/* ---- forward ---- */
+
+#define NORM(x, pair)         op_norm(t, x, (pair).weight, (pair).bias, DYGFORMER_EPS)
+#define LINEAR(x, pair)       op_linear(t, x, (pair).weight, (pair).bias)
+#define PATCHES(x, n, at, to) op_patches(t, x, n, at, (to).weight, (to).bias)
+
+/* Features of the tokens' events; a side itself has none. */
+static tensor features(const model *m, tape *t, const dygformer_inputs *in) {
+    const dygformer *f = m->own;
+    tensor y = tape_constant(t, in->side_tokens, f->edge_dim);
+    for (int i = 0; !t->status && i < in->side_tokens; i++) {
+        real *to = y.v + (size_t)i * (size_t)f->edge_dim;
+        bool self = in->token[i] < 0;
+        int64_t event = m->w->first + (self ? 0 : in->token[i]);
+        const float *from = m->w->stream->feature + event * f->edge_dim;
+        for (int k = 0; k < f->edge_dim; k++) to[k] = self ? 0 : (real)from[k];
+    }
+    return y;
+}
+
+/* X of MODELS 3.2 */
+static tensor embed(const model *m, tape *t, const dygformer_inputs *in) {
+    const dygformer *f = m->own;
+    int n = in->patches;
+    int32_t *zero = tape_take(t, (size_t)n, sizeof *zero);
+    real *number = tape_room(t, (size_t)in->most + 1);
+    if (t->status) return (tensor){0};
+    for (int c = 0; c <= in->most; c++) number[c] = (real)c;
+    tensor phi = op_time(t, in->side_tokens, in->delta, f->time.weight, f->time.bias);
+    tensor time = PATCHES(phi, in->side_patches, in->side_from, f->patch_time);
+    /* enc is a function of an integer: its gradient gathers in the rows of a table */
+    tensor enc = op_code(t, in->most + 1, number, f->cooc1.weight, f->cooc1.bias);
+    enc = LINEAR(op_relu(t, enc), f->cooc2);
+    tensor cooc = op_add(t, op_take(t, enc, in->tokens, in->count[0]),
+                         op_take(t, enc, in->tokens, in->count[1]));
+    tensor part[] = {op_rows(t, f->node_bias, n, zero),
+                     {0},
+                     op_take(t, time, n, in->side_patch),
+                     PATCHES(cooc, n, in->from, f->patch_cooc)};
+    if (f->edge_dim)
+        part[1] =
+            op_take(t, PATCHES(features(m, t, in), in->side_patches, in->side_from, f->patch_edge),
+                    n, in->side_patch);
+    else
+        part[1] = op_rows(t, f->patch_edge.bias, n, zero);
+    return op_concat(t, 4, part);
+}
+
+tensor dygformer_hidden(const model *m, tape *t, const model_batch *b, tensor *z) {
+    const dygformer *f = m->own;
+    int n = b->from[b->events], d = f->dim;
+    dygformer_inputs in;
+    *z = (tensor){0};
+    if (!dygformer_read(m, t, b, &in)) return (tensor){0};
+    tensor x = embed(m, t, &in);
+    for (int l = 0; l < f->layers; l++) {
+        const dygformer_layer *y = &f->layer[l];
+        int site = SITES * l;
+        tensor qkv = LINEAR(NORM(x, y->norm1), y->qkv);
+        tensor mix = op_attention(t, op_columns(t, qkv, 0, d), op_columns(t, qkv, d, d),
+                                  op_columns(t, qkv, 2 * d, d), f->heads, in.spans, n,
+                                  site + SITE_ATTENTION, in.keys);
+        x = op_add(t, x, op_dropout(t, LINEAR(mix, y->out), site + SITE_OUT, in.keys));
+        tensor wide = op_gelu(t, LINEAR(NORM(x, y->norm2), y->ffn1));
+        wide = op_dropout(t, wide, site + SITE_GELU, in.keys);
+        x = op_add(t, x, op_dropout(t, LINEAR(wide, y->ffn2), site + SITE_FFN, in.keys));
+    }
+    *z = LINEAR(op_mean(t, x, 2 * n, in.mean_from, in.mean_divisor), f->output);
+    z->rows = n; /* the two sides of a sequence are neighbouring rows: [z_u; z_v] is one row */
+    z->cols = 2 * d;
+    return op_relu(t, LINEAR(*z, f->fc1));
+}
+
+static tensor forward(const model *m, tape *t, const model_batch *b, model_inner *inner) {
+    const dygformer *f = m->own;
+    tensor z, hidden = dygformer_hidden(m, t, b, &z);
+    if (inner) *inner = (model_inner){.z = z};
+    return LINEAR(hidden, f->fc2);
+}
+
+int dygformer_head(const model *m, int *weights) {
+    const dygformer *f = m->own;
+    weights[0] = f->fc1.weight;
+    return 1;
+}
+
+const model_kind model_dygformer = {
+    .facts =
+        {"dygformer", "transformer over patches of both nodes' pasts",
+         "The last events of the source and of the candidate, `patch` at a time, become "
+         "vectors of edge features, time differences and co-occurrence counts; one transformer "
+         "of `layers` blocks over both, and the means of the two sides enter a small head.",
+         DYGFORMER_OPTIONS},
+    .open = open_dygformer,
+    .close = close_dygformer,
+    .forward = forward,
+    .fast = dygformer_fast,
+    .head = dygformer_head};

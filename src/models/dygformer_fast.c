@@ -1,0 +1,545 @@
+/* dygformer_fast.c - DyGFormer for every candidate of an event at once (MODELS 3.5).
+ *
+ * What depends on the source and the time alone is made once per event: its patches, and their
+ * queries, keys and values of the first layer. A candidate that the source has not met within the
+ * kept windows uses them as they are; for the few it has met, counts on both sides differ, and the
+ * source's patches are made anew. After the first attention everything belongs to the pair.
+ *
+ * Candidates are taken in blocks of about `dygformer_fast_rows` patches. All patches of a block are
+ * the rows of one matrix [rows, dim]: source patches, then own patches of the first candidate, then
+ * of the next. Norms and products, which are nearly all of the work, run over all rows; attention
+ * runs per candidate. The last matrix of the last block is applied to the means of the sides
+ * instead of to all patches, and the output layer is part of the head's first layer.
+ *
+ * Bits: every step computes a row from its own sequence in an order that depends on the sequence
+ * alone (gemm's chains, vmath, sixteen lanes that fold in one way), so neither the block nor the
+ * other candidates, nor the thread or the instruction set matter. Candidates without a past that
+ * the source has not met have equal rows, hence equal scores.
+ */
+#include "models/dygformer_fast.h"
+
+#include "models/dygformer_tables.h"
+#include "models/lha.h"
+#include "nn/gemm.h"
+#include "nn/vmath.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int dygformer_fast_rows = 160;
+simd_level dygformer_fast_limit = SIMD_AVX512;
+size_t dygformer_fast_edges = (size_t)256 << 20;
+
+enum { LANES = 16 };
+
+/* One candidate of a block. Rows of the block: first .. first + source + own - 1. */
+typedef struct sequence {
+    int32_t candidate;
+    dygformer_past past;
+    int32_t met, met_by; /* occurrences of the candidate in the source's side, and the reverse */
+    int first, source, own;
+} sequence;
+
+/* An event under way. Lifetime: worker scratch. */
+typedef struct worker {
+    int32_t event, source, cut;
+    dygformer_past past;
+    int source_patches;
+    int32_t *times;   /* [destinations] occurrences in the source's past; 0 between events */
+    int32_t *by;      /* [sources] the same in a candidate's past; 0 between candidates */
+    bool *met;        /* [destinations] met before; false between events */
+    real *recalled;   /* [destinations] what the pair's memory adds; 0 between events */
+    double *angle;    /* [patch * time_dim] */
+    real *features;   /* [edge_dim] */
+    real *edge;       /* [channel] */
+    real *source_x;   /* [side patches, dim] pair counts 0 */
+    real *source_qkv; /* [side patches, 3 dim] */
+    sequence *list;   /* [rows] */
+    int32_t *fresh;   /* [rows] rows whose first layer is not the source's */
+    real *phi;        /* [rows, patch * time_dim] */
+    real *time;       /* [rows, channel] */
+    real *x, *mix;    /* [rows, dim] */
+    real *hat;        /* [rows, ld] normalised rows, each followed by a 1 */
+    real *qkv;        /* [rows, 3 dim] */
+    real *fresh_qkv;  /* [rows, 3 dim] */
+    real *wide;       /* [rows, 4 dim] */
+    real *weight;     /* [heads, longest, longest] */
+    real *mean;       /* [2 rows, dim] of the sides */
+    real *mean_wide;  /* [2 rows, 4 dim] */
+    real *hidden;     /* [rows, dim] */
+} worker;
+
+typedef struct fast {
+    dygformer_tables t;
+    int side;       /* most patches of a side */
+    int rows;       /* of a block, at most */
+    int ld;         /* of normalised rows */
+    bool remembers; /* LHA */
+    worker *workers;
+} fast;
+
+#define AT(number) (f->t.m->params.value + f->t.m->params.list.at[number].offset)
+
+/* ---- kernels ---- */
+
+#define KERNEL static inline __attribute__((always_inline))
+
+typedef real lanes
+    __attribute__((vector_size(LANES * sizeof(real)), aligned(sizeof(real)), may_alias));
+
+#define LANES_AT(x) (*(lanes *)(x))
+/* The larger of each two numbers. */
+#define LARGER(a, b)                                                                               \
+    ((__typeof__(a))((((a) > (b)) & (__typeof__((a) > (b)))(a)) |                                  \
+                     (~((a) > (b)) & (__typeof__((a) > (b)))(b))))
+#define PLUS(a, b) ((a) + (b))
+/* Sixteen numbers to one, halves upon halves. */
+#define FOLD(op, v, out)                                                                           \
+    do {                                                                                           \
+        __typeof__(__builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7)) eight_ =                 \
+            op(__builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7),                              \
+               __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15));                       \
+        __typeof__(__builtin_shufflevector(v, v, 0, 1, 2, 3)) four_ =                              \
+            op(__builtin_shufflevector(eight_, eight_, 0, 1, 2, 3),                                \
+               __builtin_shufflevector(eight_, eight_, 4, 5, 6, 7));                               \
+        four_ = op(four_, __builtin_shufflevector(four_, four_, 2, 3, 0, 1));                      \
+        four_ = op(four_, __builtin_shufflevector(four_, four_, 1, 0, 3, 2));                      \
+        (out) = four_[0];                                                                          \
+    } while (0)
+
+KERNEL int round_up(int n) { return (n + LANES - 1) / LANES * LANES; }
+
+KERNEL real sum_of(int n, const real *x) {
+    lanes sum = {0};
+    int k = 0;
+    for (; k + LANES <= n; k += LANES) sum += LANES_AT(x + k);
+    for (int j = 0; k + j < n; j++) sum[j] += x[k + j];
+    real total;
+    FOLD(PLUS, sum, total);
+    return total;
+}
+
+KERNEL real dot_of(int n, const real *x, const real *y) {
+    lanes sum = {0};
+    int k = 0;
+    for (; k + LANES <= n; k += LANES) sum += LANES_AT(x + k) * LANES_AT(y + k);
+    for (int j = 0; k + j < n; j++) sum[j] += x[k + j] * y[k + j];
+    real total;
+    FOLD(PLUS, sum, total);
+    return total;
+}
+
+KERNEL void add_to(int n, const real *restrict from, real *restrict to) {
+    for (int k = 0; k < n; k++) to[k] += from[k];
+}
+
+/* hat = (x - mean) / sqrt(var + eps) */
+KERNEL void norm_row(int n, const real *restrict x, real *restrict hat) {
+    real mean = sum_of(n, x) / (real)n;
+    for (int k = 0; k < n; k++) hat[k] = x[k] - mean;
+    real rho = 1 / real_sqrt(dot_of(n, hat, hat) / (real)n + (real)DYGFORMER_EPS);
+    for (int k = 0; k < n; k++) hat[k] *= rho;
+}
+
+/* Softmax over the first n of each of `rows` rows that are `ld` (whole lanes) apart. */
+KERNEL void softmax_rows(int rows, int n, int ld, real *w) {
+    for (int i = 0; i < rows; i++) {
+        real *row = w + (size_t)i * (size_t)ld;
+        for (int j = n; j < ld; j++) row[j] = -1e30f; /* nothing */
+        lanes most = LANES_AT(row);
+        for (int j = LANES; j < ld; j += LANES) most = LARGER(LANES_AT(row + j), most);
+        real top;
+        FOLD(LARGER, most, top);
+        for (int j = 0; j < ld; j += LANES) LANES_AT(row + j) -= top;
+    }
+    vmath_exp((int64_t)rows * ld, w, w);
+    for (int i = 0; i < rows; i++) {
+        real *row = w + (size_t)i * (size_t)ld;
+        real scale = 1 / sum_of(ld, row);
+        for (int j = 0; j < ld; j += LANES) LANES_AT(row + j) *= scale;
+    }
+}
+
+/* to = mean of rows */
+KERNEL void mean_rows(int rows, int n, const real *x, real *restrict to) {
+    memcpy(to, x, (size_t)n * sizeof *to);
+    for (int i = 1; i < rows; i++) add_to(n, x + (size_t)i * (size_t)n, to);
+    real scale = 1 / (real)rows;
+    for (int k = 0; k < n; k++) to[k] *= scale;
+}
+
+/* ---- patches ---- */
+
+static inline int patches_of(const dygformer *d, int tokens) {
+    return (tokens + d->patch - 1) / d->patch;
+}
+
+/* The channel of counts of a side's patches. `count` by node is how often a token's node stands on
+ * this side; `self` how often the side itself stands on the other, where `partner` stands. */
+KERNEL void add_counts(const fast *f, dygformer_past past, const int32_t *count, int32_t self,
+                       int32_t partner, real *x) {
+    const dygformer *d = f->t.f;
+    int ch = d->channel, slot = 1, rows = f->t.most + 1;
+    const real *table = f->t.cooc; /* of the slot */
+    real *to = x + 3 * ch;
+    memcpy(to, f->t.start + 3 * ch, (size_t)ch * sizeof *to);
+    add_to(ch, table + ch, to);
+    add_to(ch, table + self * ch, to);
+    for (int j = 0; j < past.count; j++, slot++) {
+        if (slot == d->patch) {
+            slot = 0;
+            to += d->dim;
+            memcpy(to, f->t.start + 3 * ch, (size_t)ch * sizeof *to);
+        }
+        table = f->t.cooc + (size_t)slot * (size_t)(rows * ch);
+        int32_t one = past.node[j];
+        add_to(ch, table + count[one] * ch, to);
+        add_to(ch, table + (one == partner) * ch, to);
+    }
+}
+
+/* The channels of nodes and edge features of a side's patches. */
+KERNEL void add_edges(const fast *f, worker *w, dygformer_past past, real *x) {
+    const dygformer *d = f->t.f;
+    int ch = d->channel, count = patches_of(d, past.count + 1);
+    for (int i = 0; i < count; i++)
+        memcpy(x + i * d->dim, f->t.start, (size_t)(2 * ch) * sizeof *x);
+    for (int j = 0; d->edge_dim && j < past.count; j++) {
+        int slot = (j + 1) % d->patch;
+        const real *row = w->edge;
+        if (f->t.edge)
+            row =
+                f->t.edge + ((size_t)past.event[j] * (size_t)d->patch + (size_t)slot) * (size_t)ch;
+        else
+            dygformer_edge(&f->t, past.event[j], slot, 1, w->features, w->edge);
+        add_to(ch, row, x + (j + 1) / d->patch * d->dim + ch);
+    }
+}
+
+/* Time codes of a side's tokens, a patch to a row. */
+KERNEL void time_codes(const fast *f, worker *w, dygformer_past past, real *phi) {
+    const dygformer *d = f->t.f;
+    const real *weight = AT(d->time.weight), *bias = AT(d->time.bias);
+    double now = f->t.m->w->time[w->event];
+    int dt = d->time_dim, tokens = past.count + 1, room = patches_of(d, tokens) * d->patch;
+    for (int j = 0; j < tokens; j += d->patch) {
+        int some = tokens - j < d->patch ? tokens - j : d->patch;
+        for (int i = 0; i < some; i++) {
+            double delta = j + i ? now - past.time[j + i - 1] : 0;
+            for (int k = 0; k < dt; k++)
+                w->angle[i * dt + k] = (double)weight[k] * delta + (double)bias[k];
+        }
+        vmath_cos(some * dt, w->angle, phi + (size_t)j * (size_t)dt);
+    }
+    memset(phi + (size_t)tokens * (size_t)dt, 0,
+           (size_t)(room - tokens) * (size_t)dt * sizeof *phi);
+}
+
+/* The channel of times of `rows` patches whose codes are in w->phi, into w->time. */
+KERNEL void time_channel(const fast *f, worker *w, int rows) {
+    int ch = f->t.f->channel;
+    for (int i = 0; i < rows; i++)
+        memcpy(w->time + i * ch, f->t.start + 2 * ch, (size_t)ch * sizeof *w->time);
+    dygformer_product(&f->t.time, rows, w->phi, f->t.time.in, w->time, ch, true);
+}
+
+/* ---- layers ---- */
+
+/* w->mix of rows first .. first + n - 1, which attend to each other. */
+KERNEL void attend(const fast *f, worker *w, int first, int n) {
+    int d = f->t.f->dim, heads = f->t.f->heads, part = d / heads, ld = round_up(n);
+    const real *qkv = w->qkv + (size_t)first * (size_t)(3 * d);
+    real *mix = w->mix + (size_t)first * (size_t)d;
+    for (int h = 0; h < heads; h++)
+        gemm_nt(n, n, part, qkv + h * part, 3 * d, qkv + d + h * part, 3 * d,
+                w->weight + h * n * ld, ld, false);
+    softmax_rows(heads * n, n, ld, w->weight);
+    for (int h = 0; h < heads; h++)
+        gemm_nn(n, part, n, w->weight + h * n * ld, ld, qkv + 2 * d + h * part, 3 * d,
+                mix + h * part, d, false);
+}
+
+/* w->hat of all rows; then the bias of the branch that follows is added to them. */
+KERNEL void norm_rows(const fast *f, worker *w, int rows, const real *bias) {
+    int d = f->t.f->dim;
+    for (int i = 0; i < rows; i++) {
+        norm_row(d, w->x + i * d, w->hat + i * f->ld);
+        add_to(d, bias, w->x + i * d);
+    }
+}
+
+/* Queries, keys and values of the first layer: of fresh rows, and the source's for the others. */
+KERNEL void first_qkv(const fast *f, worker *w, int count, int fresh) {
+    const struct dygformer_table_layer *y = &f->t.layer[0];
+    int d = f->t.f->dim;
+    size_t row = (size_t)(3 * d);
+    for (int i = 0; i < fresh; i++) {
+        norm_row(d, w->x + w->fresh[i] * d, w->hat + i * f->ld);
+        add_to(d, y->out_bias, w->x + w->fresh[i] * d);
+    }
+    dygformer_product(&y->qkv, fresh, w->hat, f->ld, w->fresh_qkv, 3 * d, false);
+    for (int i = 0; i < fresh; i++)
+        memcpy(w->qkv + (size_t)w->fresh[i] * row, w->fresh_qkv + (size_t)i * row,
+               row * sizeof *w->qkv);
+    for (int k = 0; k < count; k++) {
+        const sequence *s = &w->list[k];
+        if (s->met + s->met_by) continue;
+        memcpy(w->x + s->first * d, w->source_x, (size_t)(s->source * d) * sizeof *w->x);
+        for (int i = 0; i < s->source; i++) add_to(d, y->out_bias, w->x + (s->first + i) * d);
+        memcpy(w->qkv + (size_t)s->first * row, w->source_qkv,
+               (size_t)s->source * row * sizeof *w->qkv);
+    }
+}
+
+/* The block's rows through all layers; leaves the means of the sides in w->mean. */
+KERNEL void run_layers(const fast *f, worker *w, int count, int rows) {
+    int d = f->t.f->dim;
+    for (int l = 0; l < f->t.f->layers; l++) {
+        const struct dygformer_table_layer *y = &f->t.layer[l];
+        if (l) {
+            norm_rows(f, w, rows, y->out_bias);
+            dygformer_product(&y->qkv, rows, w->hat, f->ld, w->qkv, 3 * d, false);
+        }
+        for (int k = 0; k < count; k++)
+            attend(f, w, w->list[k].first, w->list[k].source + w->list[k].own);
+        dygformer_product(&y->out, rows, w->mix, d, w->x, d, true);
+        norm_rows(f, w, rows, y->ffn2_bias);
+        dygformer_product(&y->ffn1, rows, w->hat, f->ld, w->wide, 4 * d, false);
+        vmath_gelu((int64_t)rows * (4 * d), w->wide, w->wide);
+        if (l + 1 < f->t.f->layers)
+            dygformer_product(&y->ffn2, rows, w->wide, 4 * d, w->x, d, true);
+    }
+    for (int k = 0; k < count; k++) /* mean(W2 g) = W2 mean(g) */
+        for (int side = 0; side < 2; side++) {
+            const sequence *s = &w->list[k];
+            int n = side ? s->own : s->source, from = s->first + (side ? s->source : 0);
+            mean_rows(n, d, w->x + from * d, w->mean + (2 * k + side) * d);
+            mean_rows(n, 4 * d, w->wide + from * 4 * d, w->mean_wide + (2 * k + side) * 4 * d);
+        }
+    dygformer_product(&f->t.layer[f->t.f->layers - 1].ffn2, 2 * count, w->mean_wide, 4 * d, w->mean,
+                      d, true);
+}
+
+/* [mean of source; mean of candidate] are neighbouring rows, so one row of 2 dim. */
+KERNEL void score_block(const fast *f, worker *w, int count, float *scores) {
+    int d = f->t.f->dim;
+    const real *last = AT(f->t.f->fc2.weight), bias = *AT(f->t.f->fc2.bias);
+    dygformer_product(&f->t.head, count, w->mean, 2 * d, w->hidden, d, false);
+    for (int k = 0; k < count; k++) {
+        real *h = w->hidden + k * d;
+        for (int j = 0; j < d; j++) {
+            real x = h[j] + f->t.head_bias[j];
+            h[j] = x > 0 ? x : 0;
+        }
+        int32_t v = w->list[k].candidate;
+        scores[v] = (float)(dot_of(d, h, last) + w->recalled[v] + bias);
+    }
+}
+
+/* ---- an event ---- */
+
+static void read_source(const fast *f, worker *w, const fr_query *query) {
+    const fr_window *s = f->t.m->w;
+    const dygformer *d = f->t.f;
+    w->event = query->event;
+    w->source = query->source;
+    w->cut = window_cut(s, query->event);
+    w->past = dygformer_source_past(&f->t, w->source, w->cut);
+    w->source_patches = patches_of(d, w->past.count + 1);
+    for (int j = 0; j < w->past.count; j++) w->times[w->past.node[j]]++;
+    event_list firsts = window_met(s, w->source, w->cut);
+    for (int j = 0; j < firsts.count; j++) w->met[s->destination[firsts.event[j]]] = true;
+    if (!f->remembers) return;
+    for (int32_t k = s->source_pair_at[w->source]; k < s->source_pair_at[w->source + 1]; k++) {
+        int32_t v = s->pair_destination[k];
+        const real *r = lha_recall(f->t.m, w->event, v);
+        if (r) w->recalled[v] = kernel_dot(d->dim, AT(d->fc2.weight) + d->dim, r);
+    }
+}
+
+static void forget_source(const fast *f, worker *w) {
+    const fr_window *s = f->t.m->w;
+    for (int j = 0; j < w->past.count; j++) w->times[w->past.node[j]] = 0;
+    for (int32_t k = s->source_pair_at[w->source]; k < s->source_pair_at[w->source + 1]; k++) {
+        w->met[s->pair_destination[k]] = false;
+        w->recalled[s->pair_destination[k]] = 0;
+    }
+}
+
+/* The source's patches, queries, keys and values for candidates it has not met. */
+KERNEL void make_source(const fast *f, worker *w) {
+    const struct dygformer_table_layer *y = &f->t.layer[0];
+    int d = f->t.f->dim, ch = f->t.f->channel, n = w->source_patches;
+    add_edges(f, w, w->past, w->source_x);
+    time_codes(f, w, w->past, w->phi);
+    time_channel(f, w, n);
+    for (int i = 0; i < n; i++)
+        memcpy(w->source_x + i * d + 2 * ch, w->time + i * ch, (size_t)ch * sizeof *w->time);
+    add_counts(f, w->past, w->times, 0, -1, w->source_x);
+    for (int i = 0; i < n; i++) norm_row(d, w->source_x + i * d, w->hat + i * f->ld);
+    dygformer_product(&y->qkv, n, w->hat, f->ld, w->source_qkv, 3 * d, false);
+}
+
+/* How often the two stand in each other's kept past. */
+static void read_pair(const fast *f, const worker *w, sequence *s) {
+    s->met = s->met_by = 0;
+    if (!w->met[s->candidate]) return;
+    event_list both = window_pair_history(f->t.m->w, w->source, s->candidate, w->cut);
+    s->met = w->times[s->candidate];
+    if (s->past.count)
+        s->met_by = both.count - events_below(both.event, both.count, s->past.event[0]);
+}
+
+/* The next candidates from `v` on, as many as fit; *rows of them all. */
+static int read_block(const fast *f, worker *w, int32_t v, int *rows) {
+    const dygformer *d = f->t.f;
+    int count = 0;
+    *rows = 0;
+    for (; v < f->t.m->w->destinations; v++) {
+        sequence *s = &w->list[count];
+        dygformer_past past = dygformer_own_past(&f->t, v, w->cut);
+        int own = patches_of(d, past.count + 1);
+        if (count && *rows + w->source_patches + own > f->rows) break;
+        *s = (sequence){
+            .candidate = v, .past = past, .first = *rows, .source = w->source_patches, .own = own};
+        read_pair(f, w, s);
+        *rows += s->source + s->own;
+        count++;
+    }
+    return count;
+}
+
+/* The block's rows before the first layer, but those that are the source's; returns how many. */
+KERNEL int make_rows(const fast *f, worker *w, int count) {
+    int d = f->t.f->dim, ch = f->t.f->channel, fresh = 0, own = 0;
+    for (int k = 0; k < count; k++) {
+        const sequence *s = &w->list[k];
+        real *x = w->x + s->first * d;
+        if (s->met + s->met_by) {
+            memcpy(x, w->source_x, (size_t)(s->source * d) * sizeof *x);
+            add_counts(f, w->past, w->times, s->met_by, s->candidate, x);
+            for (int i = 0; i < s->source; i++) w->fresh[fresh++] = s->first + i;
+        }
+        x += s->source * d;
+        add_edges(f, w, s->past, x);
+        time_codes(f, w, s->past, w->phi + (size_t)own * (size_t)f->t.time.in);
+        for (int j = 0; j < s->past.count; j++) w->by[s->past.node[j]]++;
+        add_counts(f, s->past, w->by, s->met, w->source, x);
+        for (int j = 0; j < s->past.count; j++) w->by[s->past.node[j]] = 0;
+        for (int i = 0; i < s->own; i++) w->fresh[fresh++] = s->first + s->source + i;
+        own += s->own;
+    }
+    time_channel(f, w, own);
+    const real *time = w->time;
+    for (int k = 0; k < count; k++)
+        for (int i = 0; i < w->list[k].own; i++, time += ch)
+            memcpy(w->x + (w->list[k].first + w->list[k].source + i) * d + 2 * ch, time,
+                   (size_t)ch * sizeof *time);
+    return fresh;
+}
+
+KERNEL void score_event(const fast *f, worker *w, const fr_query *query, float *scores) {
+    read_source(f, w, query);
+    make_source(f, w);
+    for (int32_t v = 0; v < f->t.m->w->destinations;) {
+        int rows, count = read_block(f, w, v, &rows);
+        int fresh = make_rows(f, w, count);
+        first_qkv(f, w, count, fresh);
+        run_layers(f, w, count, rows);
+        score_block(f, w, count, scores);
+        v += count;
+    }
+    forget_source(f, w);
+}
+
+/* The kernels are plain C without contraction: the same bits from every instruction set. */
+#define SCORE(name, target)                                                                        \
+    target static fr_status name(void *state, const fr_query *query, int number, float *scores,    \
+                                 fr_error *err) {                                                  \
+        (void)err;                                                                                 \
+        fast *f = state;                                                                           \
+        score_event(f, &f->workers[number], query, scores);                                        \
+        return FR_OK;                                                                              \
+    }
+SCORE(score_portable, )
+#ifdef __x86_64__
+SCORE(score_avx2, __attribute__((target("avx2"))))
+SCORE(score_avx512, __attribute__((target("avx512f,avx512vl,avx512dq"))))
+#endif
+
+static void choose_kernels(fr_scorer *out) {
+    out->score = score_portable;
+#ifdef __x86_64__
+    if (simd_within(dygformer_fast_limit) == SIMD_AVX2) out->score = score_avx2;
+    if (simd_within(dygformer_fast_limit) == SIMD_AVX512) out->score = score_avx512;
+#endif
+}
+
+/* ---- opening ---- */
+
+static fr_status make_worker(fast *f, worker *w, fr_error *err) {
+    const dygformer *d = f->t.f;
+    arena *memory = &f->t.memory;
+    int dim = d->dim, codes = f->t.time.in, side = f->side, longest = round_up(2 * side);
+    size_t rows = (size_t)f->rows;
+    TRY(TAKE(memory, w->times, f->t.m->w->destinations, err));
+    TRY(TAKE(memory, w->by, f->t.m->w->sources, err));
+    TRY(TAKE(memory, w->met, f->t.m->w->destinations, err));
+    TRY(TAKE(memory, w->recalled, f->t.m->w->destinations, err));
+    TRY(TAKE(memory, w->angle, codes, err));
+    TRY(TAKE(memory, w->features, d->edge_dim, err));
+    TRY(TAKE(memory, w->edge, d->channel, err));
+    TRY(TAKE(memory, w->source_x, side * dim, err));
+    TRY(TAKE(memory, w->source_qkv, side * 3 * dim, err));
+    TRY(TAKE(memory, w->list, rows, err));
+    TRY(TAKE(memory, w->fresh, rows, err));
+    TRY(TAKE(memory, w->phi, rows * (size_t)codes, err));
+    TRY(TAKE(memory, w->time, rows * (size_t)d->channel, err));
+    TRY(TAKE(memory, w->x, rows * (size_t)dim, err));
+    TRY(TAKE(memory, w->mix, rows * (size_t)dim, err));
+    TRY(TAKE(memory, w->hat, rows * (size_t)f->ld, err));
+    TRY(TAKE(memory, w->qkv, rows * (size_t)(3 * dim), err));
+    TRY(TAKE(memory, w->fresh_qkv, rows * (size_t)(3 * dim), err));
+    TRY(TAKE(memory, w->wide, rows * (size_t)(4 * dim), err));
+    TRY(TAKE(memory, w->weight, (size_t)(d->heads * 2 * side) * (size_t)longest, err));
+    TRY(TAKE(memory, w->mean, rows * (size_t)dim, err));
+    TRY(TAKE(memory, w->mean_wide, rows * (size_t)(4 * dim), err));
+    TRY(TAKE(memory, w->hidden, rows * (size_t)dim, err));
+    for (size_t i = 0; i < rows; i++) w->hat[i * (size_t)f->ld + (size_t)dim] = 1;
+    return FR_OK;
+}
+
+static void close_fast(void *state) {
+    fast *f = state;
+    dygformer_tables_free(&f->t);
+    free(f);
+}
+
+/* Most patches of a side: as many as the model reads, or as the longest past there is. */
+static int longest_side(const model *m) {
+    const dygformer *d = m->own;
+    const fr_window *w = m->w;
+    int32_t most = 0;
+    for (int32_t u = 0; u < w->sources; u++)
+        if (w->source_at[u + 1] - w->source_at[u] > most)
+            most = w->source_at[u + 1] - w->source_at[u];
+    for (int32_t v = 0; v < w->destinations; v++)
+        if (w->destination_at[v + 1] - w->destination_at[v] > most)
+            most = w->destination_at[v + 1] - w->destination_at[v];
+    return patches_of(d, most < d->history ? most + 1 : d->history);
+}
+
+fr_status dygformer_fast(const model *m, int threads, fr_scorer *out, fr_error *err) {
+    fast *f;
+    TRY(ALLOCATE(f, 1, err));
+    *out = (fr_scorer){.state = f, .close = close_fast};
+    choose_kernels(out);
+    TRY(dygformer_tables_open(&f->t, m, dygformer_fast_edges, err));
+    f->side = longest_side(m);
+    f->rows = dygformer_fast_rows > 2 * f->side ? dygformer_fast_rows : 2 * f->side;
+    f->ld = f->t.f->dim + LANES;
+    f->remembers = m->kind->memory != NULL;
+    TRY(TAKE(&f->t.memory, f->workers, threads, err));
+    for (int i = 0; i < threads; i++) TRY(make_worker(f, &f->workers[i], err));
+    return FR_OK;
+}

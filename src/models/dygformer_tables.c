@@ -1,0 +1,206 @@
+/* dygformer_tables.c - see dygformer_tables.h. Sums that fold parameters run in double. */
+#include "models/dygformer_tables.h"
+
+#include "nn/gemm.h"
+
+#include <string.h>
+
+#define AT(number) (m->params.value + m->params.list.at[number].offset)
+
+void dygformer_product(const dygformer_matrix *w, int rows, const real *x, int ldx, real *y,
+                       int ldy, bool accumulate) {
+    for (int j = 0; j < w->out; j += DYGFORMER_PANEL) {
+        int width = w->out - j < DYGFORMER_PANEL ? w->out - j : DYGFORMER_PANEL;
+        gemm_nn(rows, width, w->in, x, ldx, w->at + (size_t)w->in * (size_t)j, width, y + j, ldy,
+                accumulate);
+    }
+}
+
+static real *element(const dygformer_matrix *w, int in, int out) {
+    int j = out - out % DYGFORMER_PANEL;
+    int width = w->out - j < DYGFORMER_PANEL ? w->out - j : DYGFORMER_PANEL;
+    return w->at + (size_t)w->in * (size_t)j + (size_t)(in * width + out - j);
+}
+
+static fr_status make_matrix(arena *memory, int in, int out, dygformer_matrix *w, fr_error *err) {
+    *w = (dygformer_matrix){in, out, NULL};
+    return TAKE(memory, w->at, (size_t)in * (size_t)out, err);
+}
+
+/* The transpose of weights (out, in) as stored. */
+static fr_status turn(arena *memory, int in, int out, const real *weight, dygformer_matrix *w,
+                      fr_error *err) {
+    TRY(make_matrix(memory, in, out, w, err));
+    for (int o = 0; o < out; o++)
+        for (int k = 0; k < in; k++) *element(w, k, o) = weight[(size_t)o * (size_t)in + (size_t)k];
+    return FR_OK;
+}
+
+/* Output o of a dense layer behind a norm, times `scale`: weights of the normalised row. Returns
+ * its constant. */
+static double fold_norm(const model *m, dygformer_pair norm, dygformer_pair dense, int dim, int o,
+                        double scale, const dygformer_matrix *w) {
+    const real *row = AT(dense.weight) + (size_t)o * (size_t)dim;
+    double constant = (double)AT(dense.bias)[o];
+    for (int k = 0; k < dim; k++) {
+        *element(w, k, o) = (real)(scale * (double)row[k] * (double)AT(norm.weight)[k]);
+        constant += (double)row[k] * (double)AT(norm.bias)[k];
+    }
+    return scale * constant;
+}
+
+static fr_status make_layer(dygformer_tables *t, int l, fr_error *err) {
+    const model *m = t->m;
+    const dygformer_layer *from = &t->f->layer[l];
+    struct dygformer_table_layer *to = &t->layer[l];
+    int d = t->f->dim;
+    double scale = 1 / sqrt((double)(d / t->f->heads)), *value; /* [dim] bias of the values */
+    TRY(TAKE(&t->memory, value, d, err));
+    TRY(TAKE(&t->memory, to->out_bias, d, err));
+    TRY(TAKE(&t->memory, to->ffn2_bias, d, err));
+    TRY(make_matrix(&t->memory, d + 1, 3 * d, &to->qkv, err));
+    TRY(make_matrix(&t->memory, d + 1, 4 * d, &to->ffn1, err));
+    TRY(turn(&t->memory, d, d, AT(from->out.weight), &to->out, err));
+    TRY(turn(&t->memory, 4 * d, d, AT(from->ffn2.weight), &to->ffn2, err));
+    for (int o = 0; o < 3 * d; o++) {
+        double constant = fold_norm(m, from->norm1, from->qkv, d, o, o < d ? scale : 1, &to->qkv);
+        if (o < d) *element(&to->qkv, d, o) = (real)constant;
+        if (o >= 2 * d) value[o - 2 * d] = constant;
+    }
+    for (int o = 0; o < 4 * d; o++)
+        *element(&to->ffn1, d, o) = (real)fold_norm(m, from->norm2, from->ffn1, d, o, 1, &to->ffn1);
+    for (int o = 0; o < d; o++) {
+        double sum = (double)AT(from->out.bias)[o];
+        for (int k = 0; k < d; k++) sum += (double)AT(from->out.weight)[o * d + k] * value[k];
+        to->out_bias[o] = (real)sum;
+        to->ffn2_bias[o] = AT(from->ffn2.bias)[o];
+    }
+    return FR_OK;
+}
+
+/* W1 [Wout a + bout; Wout b + bout] + b1 as one matrix of [a; b] */
+static fr_status make_head(dygformer_tables *t, fr_error *err) {
+    const model *m = t->m;
+    const dygformer *f = t->f;
+    int d = f->dim;
+    TRY(make_matrix(&t->memory, 2 * d, d, &t->head, err));
+    TRY(TAKE(&t->memory, t->head_bias, d, err));
+    for (int o = 0; o < d; o++) {
+        const real *row = AT(f->fc1.weight) + (size_t)o * (size_t)(2 * d);
+        double constant = (double)AT(f->fc1.bias)[o];
+        for (int side = 0; side < 2; side++, row += d) {
+            for (int k = 0; k < d; k++) {
+                double sum = 0;
+                for (int j = 0; j < d; j++)
+                    sum += (double)row[j] * (double)AT(f->output.weight)[j * d + k];
+                *element(&t->head, side * d + k, o) = (real)sum;
+            }
+            for (int j = 0; j < d; j++) constant += (double)row[j] * (double)AT(f->output.bias)[j];
+        }
+        t->head_bias[o] = (real)constant;
+    }
+    return FR_OK;
+}
+
+/* A node stands in a side as often as the pair has met there. */
+static int largest_count(const fr_window *w, const dygformer *f) {
+    int most = 1;
+    for (int32_t k = 0; k < w->pairs; k++) {
+        int count = w->pair_at[k + 1] - w->pair_at[k];
+        if (count > most) most = count;
+    }
+    return most < f->history ? most : f->history;
+}
+
+static fr_status make_counts(dygformer_tables *t, fr_error *err) {
+    const model *m = t->m;
+    const dygformer *f = t->f;
+    int ch = f->channel, rows = t->most + 1;
+    real *hidden, *enc; /* [counts, channel] */
+    TRY(TAKE(&t->memory, hidden, rows * ch, err));
+    TRY(TAKE(&t->memory, enc, rows * ch, err));
+    TRY(TAKE(&t->memory, t->cooc, (size_t)f->patch * (size_t)(rows * ch), err));
+    for (int c = 0; c < rows; c++)
+        for (int k = 0; k < ch; k++) {
+            real x = AT(f->cooc1.weight)[k] * (real)c + AT(f->cooc1.bias)[k];
+            hidden[c * ch + k] = x > 0 ? x : 0;
+            enc[c * ch + k] = AT(f->cooc2.bias)[k];
+        }
+    gemm_nt(rows, ch, ch, hidden, ch, AT(f->cooc2.weight), ch, enc, ch, true);
+    for (int s = 0; s < f->patch; s++)
+        gemm_nt(rows, ch, ch, enc, ch, AT(f->patch_cooc.weight) + s * ch, f->patch * ch,
+                t->cooc + (size_t)s * (size_t)(rows * ch), ch, false);
+    return FR_OK;
+}
+
+void dygformer_edge(const dygformer_tables *t, int32_t event, int from, int count, real *features,
+                    real *to) {
+    const model *m = t->m;
+    const dygformer *f = t->f;
+    const float *row = m->w->stream->feature + (m->w->first + event) * f->edge_dim;
+    for (int k = 0; k < f->edge_dim; k++) features[k] = (real)row[k];
+    for (int s = from; s < from + count; s++, to += f->channel)
+        gemm_nt(1, f->channel, f->edge_dim, features, f->edge_dim,
+                AT(f->patch_edge.weight) + (size_t)s * (size_t)f->edge_dim, f->patch * f->edge_dim,
+                to, f->channel, false);
+}
+
+static fr_status make_edges(dygformer_tables *t, size_t edge_bytes, fr_error *err) {
+    const dygformer *f = t->f;
+    size_t row = (size_t)f->patch * (size_t)f->channel, events = (size_t)t->m->w->events;
+    real *features;
+    if (!f->edge_dim || row > edge_bytes / sizeof *t->edge / events) return FR_OK;
+    TRY(TAKE(&t->memory, features, f->edge_dim, err));
+    TRY(TAKE(&t->memory, t->edge, events * row, err));
+    for (int32_t e = 0; e < t->m->w->events; e++)
+        dygformer_edge(t, e, 0, f->patch, features, t->edge + (size_t)e * row);
+    return FR_OK;
+}
+
+static fr_status make_pasts(dygformer_tables *t, fr_error *err) {
+    const fr_window *w = t->m->w;
+    for (int side = 0; side < 2; side++) {
+        const int32_t *list = side ? w->destination_events : w->source_events;
+        const int32_t *other = side ? w->source : w->destination;
+        TRY(TAKE(&t->memory, t->node[side], w->events, err));
+        TRY(TAKE(&t->memory, t->clock[side], w->events, err));
+        for (int32_t k = 0; k < w->events; k++) {
+            t->node[side][k] = other[list[k]];
+            t->clock[side][k] = w->time[list[k]];
+        }
+    }
+    return FR_OK;
+}
+
+static dygformer_past slice(const dygformer_tables *t, int side, event_list list) {
+    const fr_window *w = t->m->w;
+    ptrdiff_t at = list.event - (side ? w->destination_events : w->source_events);
+    return (dygformer_past){list.count, list.event, t->node[side] + at, t->clock[side] + at};
+}
+
+dygformer_past dygformer_source_past(const dygformer_tables *t, int32_t source, int32_t cut) {
+    return slice(t, 0, window_source_history(t->m->w, source, cut, t->f->history - 1));
+}
+
+dygformer_past dygformer_own_past(const dygformer_tables *t, int32_t candidate, int32_t cut) {
+    return slice(t, 1, window_destination_history(t->m->w, candidate, cut, t->f->history - 1));
+}
+
+fr_status dygformer_tables_open(dygformer_tables *t, const model *m, size_t edge_bytes,
+                                fr_error *err) {
+    const dygformer *f = m->own;
+    int ch = f->channel;
+    *t = (dygformer_tables){.m = m, .f = f, .most = largest_count(m->w, f)};
+    TRY(TAKE(&t->memory, t->start, f->dim, err));
+    const int biases[] = {f->node_bias, f->patch_edge.bias, f->patch_time.bias, f->patch_cooc.bias};
+    for (int part = 0; part < 4; part++)
+        memcpy(t->start + part * ch, AT(biases[part]), (size_t)ch * sizeof *t->start);
+    TRY(turn(&t->memory, f->patch * f->time_dim, ch, AT(f->patch_time.weight), &t->time, err));
+    TRY(make_pasts(t, err));
+    TRY(make_counts(t, err));
+    TRY(make_edges(t, edge_bytes, err));
+    for (int l = 0; l < f->layers; l++) TRY(make_layer(t, l, err));
+    return make_head(t, err);
+}
+
+void dygformer_tables_free(dygformer_tables *t) { arena_free(&t->memory); }

@@ -1,0 +1,66 @@
+/* dygformer_tables.h - what DyGFormer's fast path makes once per checkpoint (MODELS 3.5).
+ *
+ * Norms are folded into the matrix behind them: W (g * hat + b) + c = (W g) hat + (W b + c), with
+ * the last term as one more row that meets a constant 1. The factor of attention goes into the
+ * queries. A bias of keys adds the same to a whole row of logits and is dropped; that of values
+ * passes through the weights, which sum to one, and goes into the bias behind. Lifetime: run.
+ */
+#ifndef FR_MODELS_DYGFORMER_TABLES_H
+#define FR_MODELS_DYGFORMER_TABLES_H
+
+#include "models/dygformer.h"
+
+enum { DYGFORMER_PANEL = 32 }; /* columns of a product that stand together in memory */
+
+/* A matrix (in, out) cut into panels of columns, each row-major and dense. */
+typedef struct dygformer_matrix {
+    int in, out;
+    real *at;
+} dygformer_matrix;
+
+/* y[rows, out] (+)= x[rows, in] of the matrix; rows of x and y are ldx and ldy apart. */
+void dygformer_product(const dygformer_matrix *w, int rows, const real *x, int ldx, real *y,
+                       int ldy, bool accumulate);
+
+/* The kept past of a side: slices of arrays in the order of the node's events, so that reading
+ * thousands of pasts per event runs through memory instead of jumping in it. */
+typedef struct dygformer_past {
+    int32_t count;
+    const int32_t *event, *node; /* [count] events, and who was met */
+    const double *time;          /* [count] */
+} dygformer_past;
+
+typedef struct dygformer_tables {
+    const model *m;
+    const dygformer *f;
+    arena memory;
+    dygformer_matrix time; /* (slots * time_dim, channel) */
+    int most;              /* largest count there can be */
+    real *cooc;            /* [slots, most + 1, channel] Wc_s enc(c) */
+    real *edge;            /* [events, slots, channel] We_s f_e; NULL = too large, or none */
+    int32_t *node[2];      /* [events] in the order of the window's source and destination lists */
+    double *clock[2];      /* [events] the same of times */
+    real *start;           /* [dim] a patch without tokens: the channels' biases */
+    struct dygformer_table_layer {
+        dygformer_matrix qkv, ffn1; /* (dim + 1, 3 dim), (dim + 1, 4 dim) */
+        dygformer_matrix out, ffn2; /* (dim, dim), (4 dim, dim) */
+        real *out_bias, *ffn2_bias; /* [dim] */
+    } layer[DYGFORMER_MOST_LAYERS];
+    dygformer_matrix head; /* (2 dim, dim) the head's first layer behind the output layer */
+    real *head_bias;       /* [dim] */
+} dygformer_tables;
+
+/* Everything but `edge`, which is made if it takes at most `edge_bytes`. */
+fr_status dygformer_tables_open(dygformer_tables *t, const model *m, size_t edge_bytes,
+                                fr_error *err);
+void dygformer_tables_free(dygformer_tables *t);
+
+/* What a source and a candidate show of their pasts below `cut`. */
+dygformer_past dygformer_source_past(const dygformer_tables *t, int32_t source, int32_t cut);
+dygformer_past dygformer_own_past(const dygformer_tables *t, int32_t candidate, int32_t cut);
+
+/* to[channel] = We_s f_e for slots from .. from + count - 1, `channel` apart. */
+void dygformer_edge(const dygformer_tables *t, int32_t event, int from, int count, real *features,
+                    real *to);
+
+#endif

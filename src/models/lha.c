@@ -1,0 +1,255 @@
+/* lha.c - DyGFormer+LHA: the head also sees the last states of the same pair (MODELS 4).
+ *
+ *     hcur = ReLU(W1 [z_u; z_v] + b1)        s = w2 . [hcur; r_uv] + b2
+ *     M[(u, v)] <- gamma hcur + (1 - gamma) r_uv      after an event of the pair
+ *
+ * r_uv is a constant: nothing is learned through it. While training, M is that of the step's start.
+ * In evaluation hcur does not depend on M, so a replay finds it for all events at once and then
+ * runs the recurrence; what each event leaves of its pair is kept, and what event i sees of a pair
+ * is what the pair's last event below its cut has left, else what training has. So with strict
+ * order the memory hides events of the same time as histories do.
+ */
+#include "models/lha.h"
+
+#include "base/shards.h"
+#include "models/dygformer_fast.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHARD = 25 }; /* events of a replay a thread takes at a time */
+
+static fr_status open_lha(model *m, fr_error *err) {
+    lha *h;
+    TRY(ALLOCATE(h, 1, err));
+    m->own = h;
+    h->from = INT32_MAX;
+    h->gamma = (real)m->settings.gamma;
+    TRY(dygformer_declare(m, &h->base, 2 * (int)m->settings.dim, err));
+    m->keep = h->base.dim;
+    TRY(ALLOCATE(h->written, m->w->pairs, err));
+    return ALLOCATE(h->value, (size_t)m->w->pairs * (size_t)m->keep, err);
+}
+
+static void close_lha(model *m) {
+    lha *h = m->own;
+    free(h->written);
+    free(h->value);
+    free(h->after);
+    arena_free(&h->saved);
+    free(h);
+}
+
+/* What the memory holds of a pair apart from replayed events. */
+static const real *stored(const lha *h, int32_t pair) {
+    return h->written[pair] ? h->value + (size_t)pair * (size_t)h->base.dim : NULL;
+}
+
+const real *lha_recall(const model *m, int32_t event, int32_t candidate) {
+    const lha *h = m->own;
+    int32_t u = m->w->source[event], pair = window_pair(m->w, u, candidate);
+    if (pair < 0) return NULL;
+    if (event >= h->from) {
+        event_list met = window_pair_history(m->w, u, candidate, window_cut(m->w, event));
+        int32_t last = met.count ? met.event[met.count - 1] : -1;
+        if (last >= h->from) return h->after + (size_t)(last - h->from) * (size_t)h->base.dim;
+    }
+    return stored(h, pair);
+}
+
+static tensor forward(const model *m, tape *t, const model_batch *b, model_inner *inner) {
+    const lha *h = m->own;
+    int d = h->base.dim, n = b->from[b->events];
+    tensor z, part[2] = {dygformer_hidden(m, t, b, &z), tape_constant(t, n, d)};
+    for (int i = 0; !t->status && i < b->events; i++)
+        for (int k = b->from[i]; k < b->from[i + 1]; k++) {
+            real *to = part[1].v + (size_t)k * (size_t)d;
+            const real *r = lha_recall(m, b->event[i], b->candidate[k]);
+            if (r)
+                memcpy(to, r, (size_t)d * sizeof *to);
+            else
+                memset(to, 0, (size_t)d * sizeof *to);
+        }
+    if (inner) *inner = (model_inner){.z = z, .keep = part[0]};
+    return op_linear(t, op_concat(t, 2, part), h->base.fc2.weight, h->base.fc2.bias);
+}
+
+/* ---- memory ---- */
+
+static void forget_replay(lha *h) {
+    free(h->after);
+    h->after = NULL;
+    h->from = INT32_MAX;
+}
+
+static void reset(model *m) {
+    lha *h = m->own;
+    forget_replay(h);
+    h->step = 0;
+    memset(h->written, 0, (size_t)m->w->pairs * sizeof *h->written);
+    memset(h->value, 0, (size_t)m->w->pairs * (size_t)h->base.dim * sizeof *h->value);
+}
+
+/* to = gamma now + (1 - gamma) before; before may be NULL, or `to` itself */
+static void write_pair(const lha *h, const real *now, const real *before, real *to) {
+    for (int k = 0; k < h->base.dim; k++)
+        to[k] = h->gamma * now[k] + (before ? (1 - h->gamma) * before[k] : 0);
+}
+
+/* All events of a pair in a step start from the same old state and the last one wins (MODELS 4.2):
+ * going backwards, the first one met is the only one that matters. */
+static fr_status learn(model *m, const int32_t *event, int count, const real *keep, fr_error *err) {
+    lha *h = m->own;
+    (void)err;
+    h->step++;
+    for (int i = count - 1; i >= 0; i--) {
+        int32_t pair = window_pair(m->w, m->w->source[event[i]], m->w->destination[event[i]]);
+        if (h->written[pair] == h->step) continue;
+        write_pair(h, keep + (size_t)i * (size_t)h->base.dim, stored(h, pair),
+                   h->value + (size_t)pair * (size_t)h->base.dim);
+        h->written[pair] = h->step;
+    }
+    return FR_OK;
+}
+
+typedef struct replay_job {
+    model *m;
+    int32_t from;
+    tape *tapes;  /* [threads] */
+    real *states; /* [events - from, dim] hcur, then what the pair is left with */
+} replay_job;
+
+static fr_status replay_shard(void *state, int64_t shard, int worker, fr_error *err) {
+    replay_job *job = state;
+    const fr_window *w = job->m->w;
+    tape *t = &job->tapes[worker];
+    int32_t first = job->from + (int32_t)shard * SHARD, count = w->events - first;
+    if (count > SHARD) count = SHARD;
+    int32_t event[SHARD], from[SHARD + 1] = {0}, candidate[SHARD];
+    for (int i = 0; i < count; i++) {
+        event[i] = first + i;
+        from[i + 1] = i + 1;
+        candidate[i] = w->destination[first + i];
+    }
+    tape_reset(t);
+    tensor z, now = dygformer_hidden(job->m, t, &(model_batch){count, event, from, candidate}, &z);
+    if (t->status) return fail(err, t->status, "%s", t->error.message);
+    memcpy(job->states + (size_t)(first - job->from) * (size_t)now.cols, now.v,
+           (size_t)count * (size_t)now.cols * sizeof *now.v);
+    return FR_OK;
+}
+
+static fr_status replay(model *m, int32_t from, const fr_context *context, fr_error *err) {
+    lha *h = m->own;
+    const fr_window *w = m->w;
+    int threads = context_threads(context), d = h->base.dim;
+    replay_job job = {.m = m, .from = from};
+    forget_replay(h);
+    fr_status status = ALLOCATE(job.tapes, threads, err);
+    if (!status) status = ALLOCATE(job.states, (size_t)(w->events - from) * (size_t)d, err);
+    for (int i = 0; !status && i < threads; i++) job.tapes[i].params = &m->params;
+    if (!status)
+        status = shards_run(context, "replay", (w->events - from + SHARD - 1) / SHARD, replay_shard,
+                            &job, err);
+    for (int i = 0; job.tapes && i < threads; i++) tape_free(&job.tapes[i]);
+    free(job.tapes);
+    if (status) {
+        free(job.states);
+        return status;
+    }
+    for (int32_t e = from; e < w->events; e++) {
+        int32_t u = w->source[e], v = w->destination[e];
+        event_list met = window_pair_history(w, u, v, e);
+        int32_t last = met.count ? met.event[met.count - 1] : -1;
+        const real *before = last >= from ? job.states + (size_t)(last - from) * (size_t)d
+                                          : stored(h, window_pair(w, u, v));
+        real *here = job.states + (size_t)(e - from) * (size_t)d;
+        write_pair(h, here, before, here);
+    }
+    h->after = job.states;
+    h->from = from;
+    return FR_OK;
+}
+
+/* ---- checkpoint ---- */
+
+static const st_dtype REAL_TYPE = sizeof(real) == 8 ? ST_F64 : ST_F32;
+
+/* The numbers of pairs ascend by (source, destination): so do the rows. */
+static fr_status save(const model *m, safetensors_writer *w, fr_error *err) {
+    lha *h = m->own;
+    int d = h->base.dim;
+    int64_t count = 0;
+    for (int32_t k = 0; k < m->w->pairs; k++) count += h->written[k] > 0;
+    int64_t shape[] = {count, d}, *source, *destination;
+    real *value;
+    arena_reset(&h->saved);
+    TRY(TAKE(&h->saved, source, count, err));
+    TRY(TAKE(&h->saved, destination, count, err));
+    TRY(TAKE(&h->saved, value, count * d, err));
+    int64_t at = 0;
+    for (int32_t u = 0; u < m->w->sources; u++)
+        for (int32_t k = m->w->source_pair_at[u]; k < m->w->source_pair_at[u + 1]; k++) {
+            if (!h->written[k]) continue;
+            source[at] = u;
+            destination[at] = m->w->pair_destination[k];
+            memcpy(value + at++ * d, stored(h, k), (size_t)d * sizeof *value);
+        }
+    TRY(safetensors_writer_add(w, "state.pair.src", ST_I64, 1, shape, source, err));
+    TRY(safetensors_writer_add(w, "state.pair.dst", ST_I64, 1, shape, destination, err));
+    return safetensors_writer_add(w, "state.pair.value", REAL_TYPE, 2, shape, value, err);
+}
+
+static fr_status load(model *m, const safetensors *file, fr_error *err) {
+    lha *h = m->own;
+    int d = h->base.dim;
+    const st_tensor *rows = safetensors_find(file, "state.pair.src");
+    int64_t shape[] = {rows && rows->dims == 1 ? rows->shape[0] : 0, d};
+    const void *source, *destination, *value;
+    TRY(safetensors_require(file, "state.pair.src", ST_I64, 1, shape, &source, err));
+    TRY(safetensors_require(file, "state.pair.dst", ST_I64, 1, shape, &destination, err));
+    TRY(safetensors_require(file, "state.pair.value", REAL_TYPE, 2, shape, &value, err));
+    int32_t before = -1;
+    for (int64_t i = 0; i < shape[0]; i++) {
+        int64_t u = ((const int64_t *)source)[i], v = ((const int64_t *)destination)[i];
+        const real *row = (const real *)value + i * d;
+        int32_t pair = -1;
+        if (u >= 0 && u < m->w->sources && v >= 0 && v < m->w->destinations)
+            pair = window_pair(m->w, (int32_t)u, (int32_t)v);
+        if (pair < 0)
+            return fail(err, FR_EINPUT,
+                        "%s: state.pair row %lld is (%lld, %lld), no pair of this "
+                        "window",
+                        file->path, (long long)i, (long long)u, (long long)v);
+        if (pair <= before)
+            return fail(err, FR_EINPUT,
+                        "%s: state.pair row %lld, (%lld, %lld), expected rows "
+                        "sorted by source and destination, each pair once",
+                        file->path, (long long)i, (long long)u, (long long)v);
+        for (int k = 0; k < d; k++)
+            if (!isfinite(row[k]))
+                return fail(err, FR_EINPUT,
+                            "%s: state.pair.value has the value %g in row %lld, "
+                            "expected finite numbers",
+                            file->path, (double)row[k], (long long)i);
+        memcpy(h->value + (size_t)pair * (size_t)d, row, (size_t)d * sizeof *row);
+        h->written[pair] = h->step = 1;
+        before = pair;
+    }
+    return FR_OK;
+}
+
+static const model_memory memory = {
+    .reset = reset, .learn = learn, .replay = replay, .save = save, .load = load};
+
+const model_kind model_dygformer_lha = {
+    .facts = {"dygformer-lha", "DyGFormer that remembers how each pair last looked",
+              "As dygformer, and the head also sees a memory of the pair: an average of its states "
+              "at the pair's past events, the newest with weight `gamma`.",
+              DYGFORMER_OPTIONS " gamma"},
+    .open = open_lha,
+    .close = close_lha,
+    .forward = forward,
+    .fast = dygformer_fast,
+    .head = dygformer_head,
+    .memory = &memory};

@@ -1,0 +1,228 @@
+/* test_dygformer_fast.c - DyGFormer's fast path against its plain forward, and its promises on
+ * bits.
+ *
+ * Accuracy on random streams with every parameter away from its initial value, with and without
+ * pair memory and edge features, both orders. Bits: the same for any block, worker, thread, order
+ * of events, instruction set and table; candidates that are equal in all the model sees tie
+ * exactly; scoring leaves the memory alone.
+ */
+#include "dygformer_fixture.h"
+#include "models/dygformer_fast.h"
+
+static const char *const names[] = {"dygformer", "dygformer-lha"};
+
+/* ---- accuracy ---- */
+
+static int rank_of(const float *scores, int n, int32_t v) {
+    int above = 0;
+    for (int i = 0; i < n; i++) above += scores[i] > scores[v];
+    return above;
+}
+
+static int most_patches(const fixture *f) {
+    return ((int)f->m.settings.history + (int)f->m.settings.patch - 1) / (int)f->m.settings.patch;
+}
+
+/* Events with sources of 0, 1, L - 1, L and more past events, and pairs met and not. */
+typedef struct coverage {
+    int length[5], met, unmet;
+} coverage;
+
+static void cover(const fixture *f, int32_t e, coverage *seen) {
+    int32_t longest = (int32_t)f->m.settings.history - 1, u = f->w->source[e];
+    int32_t length = window_source_history(f->w, u, window_cut(f->w, e), INT32_MAX).count;
+    const int32_t marks[] = {0, 1, longest - 1, longest};
+    for (int k = 0; k < 4; k++) seen->length[k] += length == marks[k];
+    seen->length[4] += length > longest;
+    bool met = window_pair_history(f->w, u, f->w->destination[e], window_cut(f->w, e)).count > 0;
+    seen->met += met;
+    seen->unmet += !met;
+}
+
+/* Largest difference from plain forward relative to the event's largest score, over all events. */
+static double difference(const fixture *f, coverage *seen) {
+    fr_error err;
+    fr_scorer plain, fast;
+    float expected[MOST_DESTINATIONS], got[MOST_DESTINATIONS];
+    double most = 0;
+    OK(model_plain(&f->m, 1, &plain, &err));
+    OK(dygformer_fast(&f->m, 1, &fast, &err));
+    assert_null(fast.observe);
+    for (int32_t e = 0; e < f->w->events; e++) {
+        cover(f, e, seen);
+        score(f, &plain, e, 0, expected);
+        score(f, &fast, e, 0, got);
+        double size = 0, off = 0;
+        for (int v = 0; v < f->w->destinations; v++) {
+            size = fmax(size, fabs((double)expected[v]));
+            off = fmax(off, fabs((double)got[v] - (double)expected[v]));
+        }
+        most = fmax(most, off / size);
+        int32_t v = f->w->destination[e];
+        assert_int_equal(rank_of(got, f->w->destinations, v),
+                         rank_of(expected, f->w->destinations, v));
+    }
+    fr_scorer_close(&plain);
+    fr_scorer_close(&fast);
+    return most;
+}
+
+static void check_accuracy(const char *directory, int order, int width, const char *name,
+                           fr_model_settings settings) {
+    fixture f;
+    coverage seen = {0};
+    make(&f, directory, order, width, name, settings);
+    double off = difference(&f, &seen);
+    if (off > 1e-5)
+        print_error("# %s dim %lld heads %lld layers %lld patch %lld width %d order %d: %g\n", name,
+                    (long long)settings.dim, (long long)settings.heads, (long long)settings.layers,
+                    (long long)settings.patch, width, order, off);
+    assert_true(off <= 1e-5);
+    for (int k = 0; k < 5; k++) assert_true(seen.length[k] > 0);
+    assert_true(seen.met > 0 && seen.unmet > 0);
+    drop(&f);
+}
+
+static void test_accuracy(void **state) {
+    for (int n = 0; n < 2; n++) {
+        for (int width = 0; width <= 4; width += 4)
+            for (int order = 0; order < 2; order++)
+                check_accuracy(*state, order, width, names[n], usual);
+        fr_model_settings one = usual, deep = usual, odd = usual, wide = usual;
+        one.layers = 1, one.heads = 1, one.patch = 1;
+        deep.layers = 3, deep.heads = 4, deep.patch = 12;
+        odd.dim = 12, odd.heads = 3, odd.patch = 7, odd.time_trainable = true;
+        wide.dim = 64, wide.history = 40, wide.patch = 10, wide.time_dim = 32;
+        check_accuracy(*state, FR_ORDER_STREAM, 4, names[n], one);
+        check_accuracy(*state, FR_ORDER_STREAM, 0, names[n], deep);
+        check_accuracy(*state, FR_ORDER_STREAM, 4, names[n], odd);
+        check_accuracy(*state, FR_ORDER_STREAM, 0, names[n], wide);
+    }
+}
+
+/* ---- bits ---- */
+
+/* All scores of all events, [events, destinations], through one worker in a given direction. */
+static float *all_scores(const fixture *f, int worker, bool backwards) {
+    fr_error err;
+    fr_scorer fast;
+    size_t n = (size_t)f->w->destinations;
+    float *scores = calloc((size_t)f->w->events * n, sizeof *scores);
+    assert_non_null(scores);
+    OK(dygformer_fast(&f->m, worker + 1, &fast, &err));
+    for (int32_t i = 0; i < f->w->events; i++) {
+        int32_t e = backwards ? f->w->events - 1 - i : i;
+        score(f, &fast, e, worker, scores + (size_t)e * n);
+    }
+    fr_scorer_close(&fast);
+    return scores;
+}
+
+static void assert_same(const fixture *f, const float *expected, float *got) {
+    assert_memory_equal(expected, got,
+                        (size_t)f->w->events * (size_t)f->w->destinations * sizeof *got);
+    free(got);
+}
+
+/* Blocks of one candidate, of about 7 and 64, and of all. */
+static void test_bits(void **state) {
+    const int usual_rows = dygformer_fast_rows;
+    fixture f;
+    make(&f, *state, FR_ORDER_STREAM, 4, "dygformer-lha", usual);
+    const int side = most_patches(&f), rows[] = {1, 7 * 2 * side, 64 * 2 * side, 100000};
+    float *expected = all_scores(&f, 0, false);
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        dygformer_fast_rows = rows[k];
+        assert_same(&f, expected, all_scores(&f, 0, false));
+    }
+    dygformer_fast_rows = usual_rows;
+    assert_same(&f, expected, all_scores(&f, 2, true));
+    size_t usual_edges = dygformer_fast_edges;
+    dygformer_fast_edges = 0;
+    assert_same(&f, expected, all_scores(&f, 0, false));
+    dygformer_fast_edges = usual_edges;
+    for (simd_level level = SIMD_PORTABLE; level <= SIMD_AVX512; level++) {
+        dygformer_fast_limit = gemm_limit = vmath_limit = level;
+        assert_same(&f, expected, all_scores(&f, 0, false));
+    }
+    free(expected);
+    drop(&f);
+}
+
+static void test_threads(void **state) {
+    fr_error err;
+    fixture f;
+    fr_rank_settings settings = {.shard = 3, .popularity_power = 1};
+    fr_ranking *ranking[2];
+    make(&f, *state, FR_ORDER_STREAM, 0, "dygformer-lha", usual);
+    for (int k = 0; k < 2; k++) {
+        fr_context context = {.threads = k ? 3 : 1};
+        fr_scorer fast;
+        OK(dygformer_fast(&f.m, context.threads, &fast, &err));
+        OK(fr_rank_run(f.w, &fast, &settings, &context, &ranking[k], &err));
+        fr_scorer_close(&fast);
+    }
+    fr_ranking_facts one = fr_ranking_get(ranking[0]), three = fr_ranking_get(ranking[1]);
+    assert_true(one.count > 0);
+    assert_memory_equal(one.records, three.records, (size_t)one.count * sizeof *one.records);
+    fr_ranking_close(ranking[0]);
+    fr_ranking_close(ranking[1]);
+    drop(&f);
+}
+
+/* Candidates without a past, which no source can have met, are all the same to the model. */
+static void test_ties(void **state) {
+    fixture f;
+    int equal = 0, different = 0;
+    make(&f, *state, FR_ORDER_STRICT, 4, "dygformer", usual);
+    float *scores = all_scores(&f, 0, false);
+    for (int32_t e = 0; e < f.w->events; e++) {
+        const float *row = scores + (size_t)e * (size_t)f.w->destinations;
+        int32_t first = -1;
+        for (int32_t v = 0; v < f.w->destinations; v++) {
+            if (window_destination_history(f.w, v, window_cut(f.w, e), 1).count) {
+                different += first >= 0 && row[v] != row[first];
+                continue;
+            }
+            if (first < 0) first = v;
+            assert_memory_equal(&row[v], &row[first], sizeof *row);
+            equal += v != first;
+        }
+    }
+    assert_true(equal > 1000 && different > 100);
+    free(scores);
+    drop(&f);
+}
+
+/* Scoring changes nothing: neither memory nor parameters. */
+static void test_scoring_mutates_nothing(void **state) {
+    fixture f;
+    make(&f, *state, FR_ORDER_STREAM, 0, "dygformer-lha", usual);
+    const lha *h = f.m.own;
+    size_t pairs = (size_t)f.w->pairs, d = (size_t)h->base.dim;
+    size_t sizes[] = {pairs * d * sizeof(real), pairs * sizeof *h->written,
+                      (size_t)(f.w->events - h->from) * d * sizeof(real),
+                      f.m.params.count * sizeof(real)};
+    const void *parts[] = {h->value, h->written, h->after, f.m.params.value};
+    void *before[4];
+    for (int k = 0; k < 4; k++) {
+        before[k] = malloc(sizes[k]);
+        assert_non_null(before[k]);
+        memcpy(before[k], parts[k], sizes[k]);
+    }
+    float *first = all_scores(&f, 0, false);
+    assert_same(&f, first, all_scores(&f, 1, true));
+    for (int k = 0; k < 4; k++) {
+        assert_memory_equal(before[k], parts[k], sizes[k]);
+        free(before[k]);
+    }
+    free(first);
+    drop(&f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {WITH_DIRECTORY(test_accuracy), WITH_DIRECTORY(test_bits),
+                                       WITH_DIRECTORY(test_threads), WITH_DIRECTORY(test_ties),
+                                       WITH_DIRECTORY(test_scoring_mutates_nothing)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
