@@ -22,6 +22,7 @@
 
 #include "models/tgn_tables.h"
 #include "nn/gemm.h"
+#include "nn/lanes.h"
 #include "nn/vmath.h"
 
 #include <stdlib.h>
@@ -32,7 +33,7 @@ simd_level tgn_fast_limit = SIMD_AVX512;
 
 static const double EPS = 1e-5;
 
-enum { LANES = 16, AHEAD = 2 /* candidates */ };
+enum { AHEAD = 2 }; /* candidates */
 
 /* What the still part of a neighbour's logits was made of: its event, the numbers of the states of
  * both ends. */
@@ -79,22 +80,6 @@ typedef real lanes
 #define LANES_AT(x) (*(lanes *)(x))
 #define LANES_OF(x) (*(const lanes *)(x))
 
-KERNEL real across(lanes x) {
-    real half[LANES / 2];
-    for (int k = 0; k < LANES / 2; k++) half[k] = x[k] + x[k + LANES / 2];
-    return ((half[0] + half[4]) + (half[2] + half[6])) +
-           ((half[1] + half[5]) + (half[3] + half[7]));
-}
-
-KERNEL real dot(int n, const real *x, const real *y) {
-    lanes sum = {0};
-    int k = 0;
-    for (; k + LANES <= n; k += LANES) sum += LANES_OF(x + k) * LANES_OF(y + k);
-    real out = across(sum);
-    for (; k < n; k++) out += x[k] * y[k];
-    return out;
-}
-
 /* y = sum of weight[j] x[j] over `count` rows of n */
 KERNEL void mix_rows(int count, int n, const real *weight, const real *const *x, real *y) {
     int k = 0;
@@ -119,16 +104,9 @@ KERNEL void turn_codes(int n, const real *a, const real *c, const real *b, const
 
 /* (x - mean) rho, in place */
 KERNEL void normalise(int n, real *x) {
-    lanes sum = {0}, square = {0};
-    real rest = 0, rest_square = 0;
-    int whole = n / LANES * LANES;
-    for (int k = 0; k < whole; k += LANES) sum += LANES_OF(x + k);
-    for (int k = whole; k < n; k++) rest += x[k];
-    real mean = (across(sum) + rest) / (real)n;
+    real mean = lanes_sum(n, x) / (real)n;
     for (int k = 0; k < n; k++) x[k] -= mean;
-    for (int k = 0; k < whole; k += LANES) square += LANES_OF(x + k) * LANES_OF(x + k);
-    for (int k = whole; k < n; k++) rest_square += x[k] * x[k];
-    real rho = (real)(1 / sqrt((double)((across(square) + rest_square) / (real)n) + EPS));
+    real rho = (real)(1 / sqrt((double)(lanes_dot(n, x, x) / (real)n) + EPS));
     for (int k = 0; k < n; k++) x[k] *= rho;
 }
 
@@ -235,8 +213,9 @@ KERNEL void embed_source(const fast *f, worker *w, const fr_query *query, const 
                     window_time(window, query->event) - window_time(window, e), code);
         for (int h = 0; h < c->heads; h++) {
             const real *q = w->query + h * c->key_width;
-            w->weight[h * past.count + j] = dot(d, q, w->state[j]) + dot(c->edges, q + d, feature) +
-                                            dot(c->time_dim, q + d + c->edges, code);
+            w->weight[h * past.count + j] = lanes_dot(d, q, w->state[j]) +
+                                            lanes_dot(c->edges, q + d, feature) +
+                                            lanes_dot(c->time_dim, q + d + c->edges, code);
         }
     }
     mix_row(f, w, 0, past.count, s);
@@ -277,7 +256,8 @@ KERNEL const real *still_logits(const fast *f, worker *w, int32_t v, int32_t pla
         return still;
     *kept = now;
     for (int h = 0; h < c->heads; h++, query += c->key_width)
-        still[h] = dot(c->dim, query, w->state[j]) + dot(c->edges, query + c->dim, w->edge[j]);
+        still[h] =
+            lanes_dot(c->dim, query, w->state[j]) + lanes_dot(c->edges, query + c->dim, w->edge[j]);
     return still;
 }
 
@@ -317,7 +297,8 @@ KERNEL void read_candidate(const fast *f, worker *w, int32_t v, int i) {
         const real *still = still_logits(f, w, v, first + j, event[j], j, query);
         for (int h = 0; h < c->heads; h++)
             w->weight[h * n + j] =
-                still[h] + dot(c->time_dim, query + h * c->key_width + c->dim + c->edges, code);
+                still[h] +
+                lanes_dot(c->time_dim, query + h * c->key_width + c->dim + c->edges, code);
     }
     mix_row(f, w, i, n, destination_state(f, w, v));
 }
@@ -355,8 +336,8 @@ KERNEL void score_event(const fast *f, worker *w, const fr_query *query, float *
             block_attention(f, w, from, count);
         relu(count * c->dim, w->z);
         for (int i = 0; i < count; i++)
-            scores[from + i] =
-                (float)(dot(c->dim, AT(c->head2.weight), w->z + i * c->dim) + *AT(c->head2.bias));
+            scores[from + i] = (float)(lanes_dot(c->dim, AT(c->head2.weight), w->z + i * c->dim) +
+                                       *AT(c->head2.bias));
     }
 }
 
