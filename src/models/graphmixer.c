@@ -103,10 +103,11 @@ static void read_node(const model *m, inputs *in, int node, int32_t e, int part,
     int at = in->from[node], hidden = in->hidden_from[node];
     for (int j = 0; j < past.count; j++, at++) { /* slot 0 is the newest */
         int32_t event = past.event[past.count - 1 - j];
-        const float *feature = w->stream->feature + (size_t)(w->first + event) * width;
+        size_t row = (size_t)(w->first + event) * width;
         in->delta[at] = w->time[e] - w->time[event];
         in->key[at] = (row_key){e, part * g->tokens + j};
-        for (size_t k = 0; k < width; k++) in->feature[(size_t)at * width + k] = (real)feature[k];
+        for (size_t k = 0; k < width; k++)
+            in->feature[(size_t)at * width + k] = (real)w->stream->feature[row + k];
     }
     for (int k = 0; past.count && k < g->hidden; k++)
         in->hidden_key[hidden++] = (row_key){e, part * g->hidden + k};

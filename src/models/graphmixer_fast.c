@@ -69,8 +69,7 @@ static void fill(int rows, int cols, const real *bias, real *y, int ld) {
 /* y[rows, out] = x[rows, in] W^T + b */
 static void linear(const fast *f, int rows, int in, int out, graphmixer_pair p, const real *x,
                    real *y) {
-    fill(rows, out, AT(p.bias), y, out);
-    gemm_nt(rows, out, in, x, in, AT(p.weight), in, y, out, true);
+    gemm_linear(rows, out, in, x, AT(p.weight), AT(p.bias), y);
 }
 
 /* x += more (NULL = nothing), y = LN(x) */

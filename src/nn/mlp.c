@@ -7,9 +7,8 @@
  */
 #include "nn/gemm.h"
 #include "nn/ops.h"
+#include "nn/simd.h"
 #include "nn/vmath.h"
-
-#include <string.h>
 
 enum { BLOCK = 96 }; /* rows */
 
@@ -23,9 +22,13 @@ typedef struct mlp_node {
 
 static int block_rows(int rows, int from) { return rows - from < BLOCK ? rows - from : BLOCK; }
 
-static void add_rows(int rows, int cols, const real *restrict x, real *restrict sum) {
+SIMD_LOOPS static void add_rows(int rows, int cols, const real *restrict x, real *restrict sum) {
     for (int i = 0; i < rows; i++)
         for (int k = 0; k < cols; k++) sum[k] += x[(size_t)i * (size_t)cols + (size_t)k];
+}
+
+SIMD_LOOPS static void multiply(size_t n, const real *restrict factor, real *restrict x) {
+    for (size_t k = 0; k < n; k++) x[k] *= factor[k];
 }
 
 static void mlp_back(tape_node *self) {
@@ -41,7 +44,7 @@ static void mlp_back(tape_node *self) {
         gemm_nn(count, mid, out, dy, out, n->w2.v, mid, d, mid, false);
         gemm_tn(out, mid, count, dy, out, n->after + middle, mid, n->w2.g, mid, true);
         add_rows(count, out, dy, n->b2.g);
-        for (size_t k = 0; n->factor && k < size; k++) d[k] *= n->factor[middle + k];
+        if (n->factor) multiply(size, n->factor + middle, d);
         vmath_gelu_backward((int64_t)size, n->before + middle, d, d);
         if (n->x.g)
             gemm_nn(count, in, mid, d, mid, n->w1.v, in, n->x.g + (size_t)at * (size_t)in, in,
@@ -49,13 +52,6 @@ static void mlp_back(tape_node *self) {
         gemm_tn(mid, in, count, d, mid, x, in, n->w1.g, in, true);
         add_rows(count, mid, d, n->b1.g);
     }
-}
-
-/* y = x W^T + b */
-static void linear(int rows, const real *x, tensor w, tensor b, real *y) {
-    for (int i = 0; i < rows; i++)
-        memcpy(y + (size_t)i * (size_t)w.rows, b.v, (size_t)w.rows * sizeof *y);
-    gemm_nt(rows, w.rows, w.cols, x, w.cols, w.v, w.cols, y, w.rows, true);
 }
 
 tensor op_mlp(tape *t, tensor x, const int first[2], const int second[2], int site,
@@ -87,13 +83,14 @@ tensor op_mlp(tape *t, tensor x, const int first[2], const int second[2], int si
         size_t size = (size_t)count * (size_t)mid;
         size_t middle = t->gradient ? (size_t)at * (size_t)mid : 0;
         real *wide = after + middle;
-        linear(count, x.v + (size_t)at * (size_t)x.cols, w1, b1, before + middle);
+        gemm_linear(count, mid, x.cols, x.v + (size_t)at * (size_t)x.cols, w1.v, b1.v,
+                    before + middle);
         vmath_gelu((int64_t)size, before + middle, wide);
         if (factor) {
             kernel_dropout(t, count, mid, site, keys + at, factor + middle);
-            for (size_t k = 0; k < size; k++) wide[k] *= factor[middle + k];
+            multiply(size, factor + middle, wide);
         }
-        linear(count, wide, w2, b2, y.v + (size_t)at * (size_t)y.cols);
+        gemm_linear(count, y.cols, mid, wide, w2.v, b2.v, y.v + (size_t)at * (size_t)y.cols);
     }
     tape_note(t, &n->node, mlp_back);
     return y;
