@@ -8,7 +8,7 @@
  * Candidates are taken in blocks of about `dygformer_fast_rows` patches. All patches of a block are
  * the rows of one matrix [rows, dim]: source patches, then own patches of the first candidate, then
  * of the next. Norms and products, which are nearly all of the work, run over all rows; attention
- * runs per candidate. The last matrix of the last block is applied to the means of the sides
+ * runs per candidate. The last matrix of the last layer is applied to the means of the sides
  * instead of to all patches, and the output layer is part of the head's first layer.
  *
  * Bits: every step computes a row from its own sequence in an order that depends on the sequence
@@ -64,8 +64,8 @@ typedef struct worker {
     real *fresh_qkv;  /* [rows, 3 dim] */
     real *wide;       /* [rows, 4 dim] */
     real *weight;     /* [heads, longest, longest] */
-    real *mean;       /* [2 rows, dim] of the sides */
-    real *mean_wide;  /* [2 rows, 4 dim] */
+    real *mean;       /* [rows, dim] of the sides: two per candidate, which has two rows or more */
+    real *mean_wide;  /* [rows, 4 dim] */
     real *hidden;     /* [rows, dim] */
 } worker;
 
