@@ -336,7 +336,8 @@ FR_API const fr_baseline *fr_baseline_at(int index);
 typedef struct fr_ranking fr_ranking;
 
 typedef struct fr_rank_settings {
-    int64_t shard;           /* events one thread takes at a time; results do not depend on it */
+    int64_t shard; /* events one thread takes at a time; results do not depend on it */
+    int64_t met;   /* rank only events whose source has met so many other destinations; 0 = all */
     double popularity_power; /* popularity^power are the masses of the popularity sampler */
     int64_t verify;          /* events scored again by another way, for models that have one */
     char *dump_scores;       /* write score vectors to this .npy, and its .json; NULL = no */

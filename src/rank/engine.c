@@ -11,8 +11,8 @@ typedef struct engine {
     fr_scorer *scorer;
     const probe *probes;
     int probe_count;
-    int64_t shard;
-    float **scores; /* [threads][destinations] worker scratch */
+    int64_t shard, met; /* of the settings */
+    float **scores;     /* [threads][destinations] worker scratch */
 } engine;
 
 static scored_event describe(const fr_window *w, int32_t event) {
@@ -24,6 +24,12 @@ static scored_event describe(const fr_window *w, int32_t event) {
                           .place = event - w->train,
                           .covered = window_covered(w, event),
                           .available = window_candidate(w, event, v)};
+}
+
+/* Destinations the source has met before, without the event's own. */
+static int64_t met_others(const fr_window *w, const scored_event *e) {
+    bool repeated = window_pair_history(w, e->source, e->destination, e->cut).count > 0;
+    return window_met(w, e->source, e->cut).count - repeated;
 }
 
 /* A score that is no number cannot be ranked (PROTOCOL 4): names event and candidate. */
@@ -54,6 +60,7 @@ static fr_status rank_event(engine *e, int32_t event, int worker, fr_error *err)
     const fr_window *w = e->w;
     scored_event facts = describe(w, event);
     if (!facts.covered && (!facts.available || e->scorer->catalog_only)) return FR_OK;
+    if (met_others(w, &facts) < e->met) return FR_OK;
     facts.worker = worker;
     fr_query query = {event, facts.source, window_time(w, event)};
     float *scores = e->scores[worker];
@@ -98,8 +105,9 @@ static fr_status rank_in_order(engine *e, const fr_context *context, fr_error *e
 }
 
 fr_status engine_run(const fr_window *w, fr_scorer *scorer, const probe *probes, int probe_count,
-                     int64_t shard, const fr_context *context, fr_error *err) {
-    engine e = {w, scorer, probes, probe_count, shard, NULL};
+                     const fr_rank_settings *settings, const fr_context *context, fr_error *err) {
+    int64_t shard = settings->shard;
+    engine e = {w, scorer, probes, probe_count, shard, settings->met, NULL};
     int threads = scorer->observe ? 1 : context_threads(context);
     fr_status status = ALLOCATE(e.scores, threads, err);
     for (int k = 0; !status && k < threads; k++)

@@ -32,8 +32,9 @@ typedef struct probe {
 } probe;
 
 /* Runs over the test suffix. Events whose destination is in neither catalog are not scored, nor are
- * uncovered ones by a scorer that knows the catalog only. */
+ * uncovered ones by a scorer that knows the catalog only, nor those whose source has met fewer than
+ * settings->met other destinations. */
 fr_status engine_run(const fr_window *w, fr_scorer *scorer, const probe *probes, int probe_count,
-                     int64_t shard, const fr_context *context, fr_error *err);
+                     const fr_rank_settings *settings, const fr_context *context, fr_error *err);
 
 #endif

@@ -17,6 +17,8 @@
 const fr_option fr_rank_options[] = {
     {"shard", FR_OPTION_INT, "64", "N", 1, 1 << 20, offsetof(fr_rank_settings, shard),
      "events a thread takes at a time; results do not depend on it"},
+    {"met", FR_OPTION_INT, "0", "N", 0, INT32_MAX, offsetof(fr_rank_settings, met),
+     "rank only events whose source has met N other destinations or more; 0 = all"},
     {"popularity-power", FR_OPTION_REAL, "1", "POWER", 0, 10,
      offsetof(fr_rank_settings, popularity_power),
      "the popularity sampler draws with probability proportional to training count ^ POWER"},
@@ -130,9 +132,10 @@ fr_status fr_rank_run(const fr_window *window, fr_scorer *scorer, const fr_rank_
         status = dump_open(&scores, window, settings, context_threads(context), err);
         probes[count++] = dump_probe(&scores);
     }
-    if (!status) status = engine_run(window, scorer, probes, count, settings->shard, context, err);
+    if (!status) status = engine_run(window, scorer, probes, count, settings, context, err);
     if (!status && settings->dump_scores) status = dump_commit(&scores, err);
     ranking_notes notes = {.popularity_power = settings->popularity_power,
+                           .met = settings->met,
                            .seconds = now() - start};
     if (!status && settings->verify)
         status = verify(window, scorer, &records, settings->verify, &notes, err);

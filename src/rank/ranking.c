@@ -73,17 +73,20 @@ fr_status ranking_hash_file(const char *path, char out[65], fr_error *err) {
 
 /* ---- making ---- */
 
-static json_t *protocol_json(const fr_window *w, double popularity_power) {
-    return json_pack("{s:s, s:i, s:i, s:i, s:s, s:s, s:s, s:i, s:s, s:s, s:f}", "data_sha256",
-                     w->stream->sha256, "window", (int)w->events, "train", (int)w->train, "test",
-                     (int)(w->events - w->train), "order",
-                     w->protocol.order == FR_ORDER_STRICT ? "strict" : "stream", "catalog",
-                     w->catalog_kind == CATALOG_FIXED  ? "fixed"
-                     : w->catalog_kind == CATALOG_TIME ? "time"
-                                                       : "file",
-                     "catalog_sha256", w->catalog_sha256, "catalog_size", (int)w->catalog_size,
-                     "oov", w->protocol.oov == FR_OOV_ZERO ? "zero" : "exclude", "ties", "average",
-                     "popularity_power", popularity_power);
+static json_t *protocol_json(const fr_window *w, const ranking_notes *notes) {
+    json_t *protocol = json_pack(
+        "{s:s, s:i, s:i, s:i, s:s, s:s, s:s, s:i, s:s, s:s, s:f}", "data_sha256", w->stream->sha256,
+        "window", (int)w->events, "train", (int)w->train, "test", (int)(w->events - w->train),
+        "order", w->protocol.order == FR_ORDER_STRICT ? "strict" : "stream", "catalog",
+        w->catalog_kind == CATALOG_FIXED  ? "fixed"
+        : w->catalog_kind == CATALOG_TIME ? "time"
+                                          : "file",
+        "catalog_sha256", w->catalog_sha256, "catalog_size", (int)w->catalog_size, "oov",
+        w->protocol.oov == FR_OOV_ZERO ? "zero" : "exclude", "ties", "average", "popularity_power",
+        notes->popularity_power);
+    if (protocol && notes->met) /* a part of the events: another protocol */
+        (void)json_object_set_new(protocol, "met", json_integer(notes->met));
+    return protocol;
 }
 
 /* "window=32768 train=27852 ...": two results may be compared if these are equal (PROTOCOL 11). */
@@ -146,12 +149,11 @@ fr_status ranking_make(const fr_window *w, const fr_scorer *scorer, fr_record *r
     r->records = records;
     r->count = w->events - w->train;
     double rate = notes.seconds > 0 ? notes.scores / notes.seconds : 0;
-    r->about =
-        json_pack("{s:s, s:i, s:o, s:o, s:I, s:o, s:{s:f, s:f}, s:{s:s, s:s}}", "format",
-                  "fullrank-ranks", "version", 1, "data", json_text(w->stream->name), "scorer",
-                  json_text(scorer->name), "seed", (json_int_t)scorer->seed, "protocol",
-                  protocol_json(w, notes.popularity_power), "timing", "seconds", notes.seconds,
-                  "scores_per_second", rate, "tool", "version", v.version, "commit", v.commit);
+    r->about = json_pack(
+        "{s:s, s:i, s:o, s:o, s:I, s:o, s:{s:f, s:f}, s:{s:s, s:s}}", "format", "fullrank-ranks",
+        "version", 1, "data", json_text(w->stream->name), "scorer", json_text(scorer->name), "seed",
+        (json_int_t)scorer->seed, "protocol", protocol_json(w, &notes), "timing", "seconds",
+        notes.seconds, "scores_per_second", rate, "tool", "version", v.version, "commit", v.commit);
     if (r->about)
         (void)json_object_set_new(r->about, "model",
                                   json_text(scorer->model[0] ? scorer->model : scorer->name));

@@ -16,6 +16,10 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Of the membership table. Events with fewer candidates that the source has met are not eligible,
+ * and on large windows they are most of all, so they are not even ranked for it. */
+enum { CELL_NEGATIVES = 20 };
+
 /* Removed from the vector that enters the head, in the order of FR_REMOVE_*. */
 static const char *const removal_name[] = {"base", "membership", "random", "shuffled"};
 
@@ -427,12 +431,13 @@ static fr_status scorer_spec(fr_study *s, const plan_unit *unit, char **out, fr_
 
 /* One ranking pass; `removal` is what is taken out of a model's representation. */
 static fr_status rank_once(fr_study *s, const plan_unit *unit, const fr_window *w, int removal,
-                           fr_ranking **out, fr_error *err) {
+                           int64_t met, fr_ranking **out, fr_error *err) {
     fr_scorer scorer = {0};
     fr_rank_settings settings;
     char *spec;
     *out = NULL;
     TRY(fr_options_defaults(fr_rank_options, &settings, err));
+    settings.met = met;
     TRY(scorer_spec(s, unit, &spec, err));
     fr_status status = fr_scorer_open(spec, w, unit->seed, s->context, &scorer, err);
     if (!status && removal != FR_REMOVE_NOTHING)
@@ -473,7 +478,7 @@ static fr_status do_rank(fr_study *s, const plan_unit *unit, unit_result *result
     fr_ranking *r = NULL;
     char *path = NULL;
     TRY(open_window(s, unit, &w, err));
-    fr_status status = rank_once(s, unit, w, FR_REMOVE_NOTHING, &r, err);
+    fr_status status = rank_once(s, unit, w, FR_REMOVE_NOTHING, 0, &r, err);
     if (!status) status = place(s, "ranks", unit->key, ".npy", &path, err);
     if (!status) status = fr_ranking_save(r, path, true, err);
     if (!status) status = note_metrics(s, r, result, err);
@@ -514,7 +519,7 @@ static fr_status do_minimal(fr_study *s, const plan_unit *unit, unit_result *res
 static fr_status note_cells(fr_study *s, const fr_ranking *r, const char *prefix,
                             unit_result *result, fr_error *err) {
     fr_membership m;
-    TRY(fr_membership_compute(r, 20, 7, s->context, &m, err));
+    TRY(fr_membership_compute(r, CELL_NEGATIVES, 7, s->context, &m, err));
     TRY(note(result, (double)m.eligible, m.ranked, err, "%seligible", prefix));
     for (int c = 0; c < FR_CELLS; c++) {
         TRY(note(result, m.cell[c].mrr, m.cell[c].events, err, "%s%s", prefix, m.cell[c].name));
@@ -539,7 +544,7 @@ static fr_status do_membership(fr_study *s, const plan_unit *unit, unit_result *
     fr_window *w = NULL;
     fr_ranking *r = NULL;
     fr_status status = open_available(s, unit, &w, err);
-    if (!status) status = rank_once(s, unit, w, FR_REMOVE_NOTHING, &r, err);
+    if (!status) status = rank_once(s, unit, w, FR_REMOVE_NOTHING, CELL_NEGATIVES, &r, err);
     if (!status) status = note_cells(s, r, "", result, err);
     if (!status) status = note_time(result, "rank", r->seconds, err);
     fr_ranking_close(r);
@@ -557,7 +562,7 @@ static fr_status do_project(fr_study *s, const plan_unit *unit, unit_result *res
         fr_ranking *r = NULL;
         char prefix[32];
         (void)snprintf(prefix, sizeof prefix, "%s-", removal_name[removal]);
-        status = rank_once(s, unit, w, removal, &r, err);
+        status = rank_once(s, unit, w, removal, unit->diagnostic ? CELL_NEGATIVES : 0, &r, err);
         if (!status && unit->diagnostic) status = note_cells(s, r, prefix, result, err);
         if (!status && !unit->diagnostic) {
             const char *mrr = "mrr";
