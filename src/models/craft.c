@@ -174,7 +174,8 @@ static tensor forward(const model *m, tape *t, const model_batch *b, model_inner
                                  : op_attention(t, query, LINEAR(x, y->key), LINEAR(x, y->value),
                                                 c->heads, in.spans, b->events, site, qk);
         tensor a = op_add(t, NORM(DROP(LINEAR(mix, y->out), site + 1, qk), y->attn_norm), q);
-        tensor f = LINEAR(op_gelu(t, LINEAR(a, y->ffn1)), y->ffn2);
+        const int ffn1[] = {y->ffn1.weight, y->ffn1.bias}, ffn2[] = {y->ffn2.weight, y->ffn2.bias};
+        tensor f = op_mlp(t, a, ffn1, ffn2, -1, NULL); /* no dropout after GELU */
         q = op_add(t, NORM(DROP(f, site + 2, qk), y->ffn_norm), a);
     }
     tensor part[3] = {q};

@@ -299,9 +299,9 @@ tensor dygformer_hidden(const model *m, tape *t, const model_batch *b, tensor *z
                                   op_columns(t, qkv, 2 * d, d), f->heads, in.spans, n,
                                   site + SITE_ATTENTION, in.keys);
         x = op_add(t, x, op_dropout(t, LINEAR(mix, y->out), site + SITE_OUT, in.keys));
-        tensor wide = op_gelu(t, LINEAR(NORM(x, y->norm2), y->ffn1));
-        wide = op_dropout(t, wide, site + SITE_GELU, in.keys);
-        x = op_add(t, x, op_dropout(t, LINEAR(wide, y->ffn2), site + SITE_FFN, in.keys));
+        const int ffn1[] = {y->ffn1.weight, y->ffn1.bias}, ffn2[] = {y->ffn2.weight, y->ffn2.bias};
+        tensor mlp = op_mlp(t, NORM(x, y->norm2), ffn1, ffn2, site + SITE_GELU, in.keys);
+        x = op_add(t, x, op_dropout(t, mlp, site + SITE_FFN, in.keys));
     }
     *z = LINEAR(op_mean(t, x, 2 * n, in.mean_from, in.mean_divisor), f->output);
     z->rows = n; /* the two sides of a sequence are neighbouring rows: [z_u; z_v] is one row */

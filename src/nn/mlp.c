@@ -66,7 +66,7 @@ tensor op_mlp(tape *t, tensor x, const int first[2], const int second[2], int si
     mlp_node *n = tape_take(t, 1, sizeof *n);
     size_t kept = (size_t)(t->gradient ? x.rows : BLOCK) * (size_t)mid; /* else one block serves */
     real *before = tape_room(t, kept), *after = tape_room(t, kept);
-    real *factor = t->dropout > 0 ? tape_room(t, kept) : NULL;
+    real *factor = site >= 0 && t->dropout > 0 ? tape_room(t, kept) : NULL;
     if (t->status) return (tensor){0};
     *n = (mlp_node){.t = t,
                     .x = x,

@@ -47,7 +47,7 @@ tensor op_prelu(tape *t, tensor x, int slope);
 /* y[i] = x[i] * weight + bias for scalars x; weight (cols, 1), bias (cols) */
 tensor op_code(tape *t, int n, const real *x, int weight, int bias);
 /* y = W2 Drop(GELU(W1 x + b1)) + b2 in one: the same as four ops, faster. {weight, bias} of both
- * layers; dropout as op_dropout. */
+ * layers; dropout as op_dropout, none if `site` is negative. */
 tensor op_mlp(tape *t, tensor x, const int first[2], const int second[2], int site,
               const row_key *keys);
 /* [a ; b ; ...] by columns */
