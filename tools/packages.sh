@@ -34,6 +34,8 @@ present() {
     libcmocka-dev) quiet pkg-config --exists cmocka ;;
     python3) quiet python3 --version ;;
     python3-numpy) quiet python3 -c 'import numpy' || quiet /usr/bin/python3 -c 'import numpy' ;;
+    chromium) quiet command -v chromium || quiet command -v chromium-browser ||
+        quiet command -v google-chrome ;; # opens the report
     *) echo "packages.sh: no test for $1" >&2; return 1 ;;
     esac
 }
@@ -44,7 +46,7 @@ for group; do
     build) required="$required gcc libc6-dev cmake ninja-build pkg-config zlib1g-dev
         libcurl4-openssl-dev libssl-dev libjansson-dev libsqlite3-dev libcairo2-dev librandom123-dev"
         optional="$optional ca-certificates" ;; # for downloads by https
-    check) required="$required libcmocka-dev" optional="$optional python3 python3-numpy" ;;
+    check) required="$required libcmocka-dev" optional="$optional python3 python3-numpy chromium" ;;
     *) echo "packages.sh: unknown group $group, expected build or check" >&2; exit 2 ;;
     esac
 done

@@ -7,8 +7,10 @@
 #include "base/context.h"
 #include "base/file.h"
 #include "report/figures.h"
+#include "report/page.h"
 #include "report/tables.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,15 +43,14 @@ static fr_status write_table(const summary *s, const study_table *one, const cha
 }
 
 static fr_status write_figure(const summary *s, const study_figure *one, const char *directory,
-                              const fr_context *context, fr_error *err) {
+                              const fr_context *context, bool *drawn, fr_error *err) {
     static const char *const ends[] = {"svg", "pdf"};
     arena memory = {0};
     fr_status status = FR_OK;
     for (int i = 0; !status && i < 2; i++) {
         char path[4096];
-        bool drawn;
         (void)snprintf(path, sizeof path, "%s/figures/%s.%s", directory, one->name, ends[i]);
-        status = one->draw(s, &memory, path, context, &drawn, err);
+        status = one->draw(s, &memory, path, context, drawn, err);
     }
     arena_free(&memory);
     return status;
@@ -58,6 +59,8 @@ static fr_status write_figure(const summary *s, const study_figure *one, const c
 fr_status fr_study_report(const char *directory, const fr_context *context, fr_error *err) {
     results r;
     summary s = {0};
+    enum { MOST_FIGURES = 16 };
+    bool drawn[MOST_FIGURES] = {0};
     TRY(results_open(&r, directory, err));
     fr_status status = summary_make(&s, &r, context, err);
     if (!status) status = make_folder(directory, "tables", err);
@@ -65,8 +68,11 @@ fr_status fr_study_report(const char *directory, const fr_context *context, fr_e
     for (const study_table *t = study_tables; !status && t->name; t++)
         status = write_table(&s, t, directory, err);
     if (!status) status = make_folder(directory, "figures", err);
-    for (const study_figure *f = study_figures; !status && f->name; f++)
-        status = write_figure(&s, f, directory, context, err);
+    for (int i = 0; !status && study_figures[i].name; i++) {
+        assert(i < MOST_FIGURES);
+        status = write_figure(&s, &study_figures[i], directory, context, &drawn[i], err);
+    }
+    if (!status) status = page_write(&s, directory, drawn, err);
     summary_free(&s);
     results_close(&r);
     return status;

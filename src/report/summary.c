@@ -36,6 +36,12 @@ const model_numbers *summary_find(const data_numbers *d, const char *model, cons
     return NULL;
 }
 
+int summary_place_of_k(const summary *s, int64_t k) {
+    for (int i = 0; i < s->ks; i++)
+        if (s->k[i] == k) return i;
+    return -1;
+}
+
 mean_sd summary_metric(const summary *s, unit_kind kind, const char *data, const char *model,
                        const char *objective, bool diagnostic, const char *metric) {
     double value[MOST_SEEDS];

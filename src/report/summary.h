@@ -63,6 +63,8 @@ mean_sd summary_metric(const summary *s, unit_kind kind, const char *data, const
                        const char *objective, bool diagnostic, const char *metric);
 /* "CRAFT-R" for "craft-r", "recency" for "baseline:recency". */
 const char *summary_label(const char *model);
+/* Number of a K in `k`; -1 if it is not there. */
+int summary_place_of_k(const summary *s, int64_t k);
 /* The model of a data set; NULL if it has none such. */
 const model_numbers *summary_find(const data_numbers *d, const char *model, const char *objective);
 

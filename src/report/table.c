@@ -25,6 +25,8 @@ void table_start(table *t, const char *title, const char *caption) {
     t->caption = keep(t, caption);
 }
 
+void table_protocol(table *t, const char *protocol) { t->protocol = keep(t, protocol); }
+
 void table_column(table *t, const char *group, const char *head, table_align align) {
     table_column_head column = {keep(t, group), keep(t, head), align};
     if (broken(t)) return;

@@ -75,7 +75,7 @@ typedef struct table_column_head {
 
 /* Run memory: everything lives in the table until table_free. */
 typedef struct table {
-    const char *title, *caption;
+    const char *title, *caption, *protocol;
     int column_count, row_count, note_count; /* read-only for users */
 
     arena memory; /* of all text */
@@ -86,8 +86,11 @@ typedef struct table {
     fr_error failure; /* the first one */
 } table;
 
-/* Begins an empty table. The caption carries the protocol; either may be NULL. */
+/* Begins an empty table; either may be NULL. */
 void table_start(table *t, const char *title, const char *caption);
+/* Under which protocol the numbers arose: the end of the caption, and in HTML, which can fold it
+ * away, a paragraph of its own. */
+void table_protocol(table *t, const char *protocol);
 /* Adds a column; all columns come before the first row. */
 void table_column(table *t, const char *group, const char *head, table_align align);
 /* Begins a row, under a new head if `group` is not NULL. Cells left out before are empty. */
@@ -113,6 +116,7 @@ typedef enum table_format {
     TABLE_MARKDOWN, /* GitHub's pipe table */
     TABLE_CSV,      /* cells only (RFC 4180); mean and sd, low and high in columns of their own */
     TABLE_LATEX,    /* a table environment on booktabs */
+    TABLE_HTML,     /* a figure around a table; columns in which nothing is are left out */
 } table_format;
 
 /* Appends the table to `out`. */

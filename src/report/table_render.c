@@ -1,10 +1,11 @@
-/* table_render.c - a table as terminal text, Markdown, CSV and LaTeX.
+/* table_render.c - a table as terminal text, Markdown, CSV, LaTeX and HTML.
  *
  * A look says how a format writes the few things that differ inside of a cell (escaping, ±, signs,
  * marks); put_cell writes any cell in any look. Around the cells each format has a renderer of its
  * own. CSV has no look: it holds the numbers of cell_print, part by part.
  */
 #include "base/file.h"
+#include "report/html.h"
 #include "report/table.h"
 
 #include <stdlib.h>
@@ -97,6 +98,15 @@ static bool has_row_groups(const table *t) {
 static const char *head_of(const table *t, int column) {
     return t->columns.at[column].head ? t->columns.at[column].head : "";
 }
+
+/* The caption, and the protocol as its end. */
+static void put_caption(text_buffer *out, const look *k, const table *t) {
+    if (t->caption) k->escape(out, t->caption);
+    if (t->caption && t->protocol) text_put(out, " ");
+    if (t->protocol) k->escape(out, t->protocol);
+}
+
+static bool has_caption(const table *t) { return t->caption || t->protocol; }
 
 /* ---- terminal ---- */
 
@@ -197,7 +207,8 @@ static void render_text(const table *t, const look *k, int *width, text_buffer *
     }
     out->failed |= plain.failed;
     text_free(&plain);
-    put_line(out, t->caption);
+    put_caption(out, k, t);
+    if (has_caption(t)) end_line(out);
     for (int n = 0; n < t->note_count; n++) put_line(out, t->notes.at[n]);
 }
 
@@ -261,10 +272,10 @@ static void render_markdown(const table *t, int *width, text_buffer *out) {
     if (t->title) {
         text_put(out, "**");
         escape_markdown(out, t->title);
-        text_put(out, t->caption ? ".** " : ".**");
+        text_put(out, has_caption(t) ? ".** " : ".**");
     }
-    if (t->caption) escape_markdown(out, t->caption);
-    if (t->title || t->caption) text_put(out, "\n\n");
+    put_caption(out, &markdown_look, t);
+    if (t->title || has_caption(t)) text_put(out, "\n\n");
     for (int c = 0; c < t->column_count; c++) {
         text_put(out, "| ");
         size_t begin = out->count;
@@ -452,11 +463,11 @@ static void put_latex_groups(const table *t, text_buffer *out) {
 
 static void render_latex(const table *t, text_buffer *out) {
     text_put(out, "% needs \\usepackage{booktabs}\n\\begin{table}[t]\n  \\centering\n");
-    if (t->title || t->caption) {
+    if (t->title || has_caption(t)) {
         text_put(out, "  \\caption{");
         if (t->title) escape_latex(out, t->title);
-        if (t->title) text_put(out, t->caption ? ". " : ".");
-        if (t->caption) escape_latex(out, t->caption);
+        if (t->title) text_put(out, has_caption(t) ? ". " : ".");
+        put_caption(out, &latex_look, t);
         text_put(out, "}\n");
     }
     text_put(out, "  \\begin{tabular}{");
@@ -492,10 +503,109 @@ static void render_latex(const table *t, text_buffer *out) {
     text_put(out, "\\end{table}\n");
 }
 
+/* ---- HTML ---- */
+
+static const look html_look = {html_put,
+                               "±",
+                               "−",
+                               "+",
+                               "[",
+                               "<span class=\"none\">–</span>",
+                               {"", "<b>", "<u>"},
+                               {"", "</b>", "</u>"}};
+
+/* A column no cell of which says anything, such as the paper's numbers of a set it has not. */
+static bool says_nothing(const table *t, int column) {
+    for (int r = 0; r < t->row_count; r++) {
+        cell one = cell_at(t, r, column);
+        cell_parts parts = cell_print(&one);
+        if (one.kind == CELL_TEXT || *parts.value || *parts.low) return false;
+    }
+    return true;
+}
+
+static int shown_columns(int first, int last, const int *hidden) {
+    int count = 0;
+    for (int c = first; c <= last; c++) count += !hidden[c];
+    return count;
+}
+
+/* One line of heads: groups with what stands below them, or single columns through both lines. */
+static void put_html_heads(const table *t, const int *hidden, text_buffer *out) {
+    bool grouped = has_column_groups(t);
+    for (int line = grouped ? 0 : 1; line < 2; line++) {
+        text_put(out, "<tr>");
+        for (int c = 0, last; c < t->column_count; c = last + 1) {
+            last = line || !t->columns.at[c].group ? c : span_end(t, c);
+            int span = shown_columns(c, last, hidden);
+            const char *group = t->columns.at[c].group;
+            if (!span || (line && grouped && !group)) continue;
+            const char *left = t->columns.at[c].align == TABLE_LEFT ? " class=\"left\"" : "";
+            if (!line && group)
+                text_print(out, "<th scope=\"colgroup\" colspan=\"%d\" class=\"group\">", span);
+            else
+                text_print(out, "<th scope=\"col\"%s%s>", line ? "" : " rowspan=\"2\"", left);
+            html_put(out, !line && group ? group : head_of(t, c));
+            text_put(out, "</th>");
+        }
+        text_put(out, "</tr>\n");
+    }
+}
+
+static void render_html(const table *t, int *hidden, text_buffer *out) {
+    for (int c = 0; c < t->column_count; c++) hidden[c] = says_nothing(t, c);
+    text_put(out, "<figure class=\"table\"><div class=\"scroll\" tabindex=\"0\" role=\"region\""
+                  " aria-label=\"");
+    html_put(out, t->title ? t->title : "Table");
+    text_put(out, "\"><table>\n<caption>");
+    html_put(out, t->title ? t->title : "");
+    text_put(out, "</caption>\n<thead>");
+    put_html_heads(t, hidden, out);
+    text_put(out, "</thead>\n<tbody>\n");
+    for (int r = 0; r < t->row_count; r++) {
+        if (t->groups.at[r]) {
+            text_put(out, r ? "</tbody>\n<tbody>\n" : "");
+            text_print(out, "<tr class=\"set\"><th scope=\"rowgroup\" colspan=\"%d\">",
+                       shown_columns(0, t->column_count - 1, hidden));
+            html_put(out, t->groups.at[r]);
+            text_put(out, "</th></tr>\n");
+        }
+        text_put(out, "<tr>");
+        for (int c = 0; c < t->column_count; c++) {
+            cell one = cell_at(t, r, c);
+            if (hidden[c]) continue;
+            if (!c && one.kind == CELL_TEXT) {
+                text_put(out, "<th scope=\"row\">");
+                put_cell(out, &html_look, &one);
+                text_put(out, "</th>");
+            } else {
+                bool left = t->columns.at[c].align == TABLE_LEFT;
+                text_put(out, left ? "<td class=\"left\">" : "<td>");
+                put_cell(out, &html_look, &one);
+                text_put(out, "</td>");
+            }
+        }
+        text_put(out, "</tr>\n");
+    }
+    text_put(out, "</tbody></table></div>\n<figcaption>");
+    if (t->caption) html_put(out, t->caption);
+    for (int n = 0; n < t->note_count; n++) {
+        text_put(out, " ");
+        html_put(out, t->notes.at[n]);
+    }
+    text_put(out, "</figcaption>\n");
+    if (t->protocol) {
+        text_put(out, "<details><summary>Protocol</summary><p class=\"protocol\">");
+        html_put(out, t->protocol);
+        text_put(out, "</p></details>\n");
+    }
+    text_put(out, "</figure>\n");
+}
+
 /* ---- all ---- */
 
 fr_status table_render(const table *t, table_format format, text_buffer *out, fr_error *err) {
-    int *width = NULL; /* [column_count], of text and Markdown */
+    int *width = NULL; /* [column_count], of text and Markdown; of HTML: is it left out */
     if (t->failure.code) return fail(err, t->failure.code, "%s", t->failure.message);
     if (!t->column_count) return fail(err, FR_EUSAGE, "table: no columns");
     TRY(ALLOCATE(width, t->column_count, err));
@@ -505,6 +615,7 @@ fr_status table_render(const table *t, table_format format, text_buffer *out, fr
     case TABLE_MARKDOWN: render_markdown(t, width, out); break;
     case TABLE_CSV: render_csv(t, out); break;
     case TABLE_LATEX: render_latex(t, out); break;
+    case TABLE_HTML: render_html(t, width, out); break;
     }
     free(width);
     return text_status(out, err);

@@ -10,14 +10,16 @@ enum { DIGITS = 4 };
 
 /* ---- shared ---- */
 
-/* Begins a table whose caption ends with the protocol of every data set in it. */
+/* Begins a table with the protocol of every data set in it. */
 static void start(const summary *s, table *t, const char *title, const char *caption) {
     text_buffer text = {0};
-    text_put(&text, caption);
+    table_start(t, title, caption);
     for (int i = 0; i < s->datas; i++)
         if (*s->data[i].protocol)
-            text_print(&text, " Protocol of %s: %s.", s->data[i].name, s->data[i].protocol);
-    table_start(t, title, text.failed ? caption : text.at);
+            text_print(&text, "%sProtocol of %s: %s.", text.count ? " " : "", s->data[i].name,
+                       s->data[i].protocol);
+    if (text.at) table_protocol(t, text.at);
+    (void)text_status(&text, &t->failure);
     text_free(&text);
 }
 
@@ -42,16 +44,10 @@ static cell paper_main(const char *data, const char *model, const char *column) 
                      published("main_result", data, model, column, "sd", NULL), DIGITS);
 }
 
-static int place_of_k(const summary *s, int64_t k) {
-    for (int i = 0; i < s->ks; i++)
-        if (s->k[i] == k) return i;
-    return -1;
-}
-
 static void k_head(int64_t k, char out[32]) { (void)snprintf(out, 32, "K = %lld", (long long)k); }
 
 static mean_sd at_k(const summary *s, const model_numbers *m, int64_t k) {
-    int place = k ? place_of_k(s, k) : s->ks;
+    int place = k ? summary_place_of_k(s, k) : s->ks;
     return place < 0 ? (mean_sd){NAN, NAN, 0} : m->expected[place];
 }
 
@@ -236,7 +232,7 @@ static void interval_table(const summary *s, table *t) {
     for (int d = 0; d < s->datas; d++) {
         const char *group = s->data[d].name, *name = group;
         for (int full = 0; full < 2; full++) {
-            int k = full ? s->ks : place_of_k(s, 20);
+            int k = full ? s->ks : summary_place_of_k(s, 20);
             const fr_difference *ours = k < 0 ? NULL : gain_at(&s->data[d], 0, k);
             if (!ours) continue;
             const char *column = full ? "full" : "expected20";
@@ -269,7 +265,7 @@ static void objective_table(const summary *s, table *t) {
     table_column(t, NULL, "objective", TABLE_LEFT);
     beside_columns(t, "expected-20");
     beside_columns(t, "full");
-    int k20 = place_of_k(s, 20);
+    int k20 = summary_place_of_k(s, 20);
     for (int d = 0; any && d < s->datas; d++) {
         const char *group = s->data[d].name, *name = group;
         for (int o = 0; o < 2; o++) {
@@ -542,6 +538,43 @@ static void available_table(const summary *s, table *t) {
     }
 }
 
+/* The rules for ties of PROTOCOL 5, side by side. */
+static void ties_table(const summary *s, table *t) {
+    static const char *const names[] = {"ties", "mrr-optimistic", "mrr-random-ties", "mrr",
+                                        "mrr-pessimistic"};
+    enum { NAMES = sizeof names / sizeof *names };
+    start(s, t, "Ties",
+          "Events whose destination ties with others, and the full MRR under four rules: ties in "
+          "favour, in random order (expectation), by average rank (the rule of all other tables), "
+          "against. Means over seeds.");
+    table_column(t, NULL, "model", TABLE_LEFT);
+    table_column(t, NULL, "tied events", TABLE_RIGHT);
+    table_column(t, "full MRR, ties", "in favour", TABLE_RIGHT);
+    table_column(t, "full MRR, ties", "random", TABLE_RIGHT);
+    table_column(t, "full MRR, ties", "average", TABLE_RIGHT);
+    table_column(t, "full MRR, ties", "against", TABLE_RIGHT);
+    for (int d = 0; d < s->datas; d++) {
+        const char *group = s->data[d].name;
+        for (int i = 0; i < s->data[d].models; i++) {
+            const model_numbers *m = &s->data[d].model[i];
+            double mean[NAMES] = {0};
+            if (!is_main(m)) continue;
+            for (int r = 0; r < m->runs; r++) {
+                fr_metric_value value[NAMES];
+                fr_ranking_facts f = fr_ranking_get(m->run[r].run->ranking);
+                if (fr_metrics_compute(f.records, f.count, f.oov, names, NAMES, value, &t->failure))
+                    return;
+                for (int k = 0; k < NAMES; k++) mean[k] += value[k].value / m->runs;
+            }
+            table_row(t, group);
+            group = NULL;
+            table_put(t, cell_text(m->label));
+            table_put(t, cell_number(mean[0], m->runs > 1 ? 1 : 0));
+            for (int k = 1; k < NAMES; k++) table_put(t, cell_number(mean[k], DIGITS));
+        }
+    }
+}
+
 static void settings_table(const summary *s, table *t) {
     static const struct {
         const char *head, *metric;
@@ -680,6 +713,7 @@ const study_table study_tables[] = {{"main", main_table, false},
                                     {"minimal", minimal_table, false},
                                     {"time-available", available_table, false},
                                     {"settings", settings_table, false},
+                                    {"ties", ties_table, false},
                                     {"scaling", scaling_table, true},
                                     {"timing", timing_table, true},
                                     {0}};

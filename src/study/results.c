@@ -154,6 +154,19 @@ const char *results_text(results *r, const result *unit, const char *name) {
     return out;
 }
 
+const char *results_hash(results *r, const result *unit, const char *name) {
+    sqlite3_stmt *q = NULL;
+    bool row = false;
+    const char *out = NULL;
+    if (!ledger_prepare(&r->book, &q, NULL,
+                        "SELECT sha256 FROM artefact WHERE run = ? AND name = ?", "it", unit->id,
+                        name) &&
+        !ledger_next(&r->book, q, &row, NULL) && row)
+        out = keep(&r->memory, sqlite3_column_text(q, 0), NULL);
+    (void)sqlite3_finalize(q);
+    return out ? out : "";
+}
+
 double published(const char *first, ...) {
     json_t *root = json_loads(embedded_published, 0, NULL);
     const json_t *at = json_object_get(root, first);

@@ -36,6 +36,8 @@ int results_next(const results *r, int from, unit_kind kind, const char *data, c
 /* A number of a unit; NaN if it has none. `events` may be NULL. */
 double results_metric(results *r, const result *unit, const char *name, int64_t *events);
 double results_seconds(results *r, const result *unit, const char *stage);
+/* SHA-256 of a file or text kept with a unit, such as ranks or model; as results_text. */
+const char *results_hash(results *r, const result *unit, const char *name);
 /* A text kept with a unit, such as catalog_sha256; in the results' memory, "" if there is none. */
 const char *results_text(results *r, const result *unit, const char *name);
 

@@ -1,0 +1,397 @@
+/* page.c - see page.h. The page is a list of sections, each a list of parts: tables and figures of
+ * the study by name, and a few that are written here. A section none of whose parts has anything to
+ * show is left out, and so is its link. */
+#include "report/page.h"
+
+#include "base/file.h"
+#include "report/figures.h"
+#include "report/html.h"
+#include "report/tables.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct page {
+    const summary *s;
+    const char *directory;
+    const bool *drawn; /* as study_figures */
+    text_buffer *out;
+} page;
+
+/* ---- parts by name ---- */
+
+static fr_status put_table(page *p, const char *name, fr_error *err) {
+    const study_table *one = study_tables;
+    table t = {0};
+    while (one->name && strcmp(one->name, name)) one++;
+    one->make(p->s, &t);
+    fr_status status = t.row_count ? table_render(&t, TABLE_HTML, p->out, err) : FR_OK;
+    table_free(&t);
+    return status;
+}
+
+/* As an image: identifiers inside of one figure then mean nothing to another. */
+static fr_status put_figure(page *p, const char *name, fr_error *err) {
+    int i = 0;
+    char path[4096];
+    mapping svg;
+    while (study_figures[i].name && strcmp(study_figures[i].name, name)) i++;
+    if (!p->drawn[i]) return FR_OK;
+    (void)snprintf(path, sizeof path, "%s/figures/%s.svg", p->directory, name);
+    TRY(mapping_open(path, &svg, err));
+    text_put(p->out, "<figure class=\"plot\"><img alt=\"");
+    html_put(p->out, study_figures[i].caption);
+    text_put(p->out, "\" src=\"data:image/svg+xml;base64,");
+    html_base64(p->out, svg.bytes, svg.size);
+    text_put(p->out, "\">\n<figcaption>");
+    html_put(p->out, study_figures[i].caption);
+    text_put(p->out, "</figcaption></figure>\n");
+    mapping_close(&svg);
+    return FR_OK;
+}
+
+/* ---- parts of their own ---- */
+
+static fr_status put_findings(page *p, fr_error *err) {
+    text_put(p->out,
+             "<p>Every test event asks: which destination comes next for this source? Each model "
+             "scored <em>every</em> destination of a catalog for every event, and the rank of the "
+             "true one was recorded. MRR is the mean of 1/rank: 1 is perfect. Most published "
+             "numbers instead rank the true destination among a few sampled ones; what those "
+             "protocols would report follows exactly from the recorded ranks, so both are "
+             "here.</p>\n<div class=\"cards\">\n");
+    TRY(page_findings(p->s, p->out, err));
+    text_put(
+        p->out,
+        "</div>\n<div class=\"cards two\"><div>\n<h3>What you may conclude</h3><ul>\n"
+        "<li>How the models of this study compare on these events, under the protocol named below "
+        "each table, and how that changes with the number of sampled negatives.</li>\n"
+        "<li>Which differences are larger than what other seeds, or another stretch of "
+        "the same stream, would change: the intervals say so.</li>\n"
+        "<li>How much of a score is the question whether a pair has met before.</li></ul></div>\n"
+        "<div><h3>What you may not</h3><ul>\n"
+        "<li>That a number here can be set beside one from another window, catalog, tie rule or "
+        "sampler: such numbers measure different things.</li>\n"
+        "<li>That a model would keep its place on other data, or with more training than it got "
+        "here.</li>\n"
+        "<li>Anything about destinations outside of the catalog: coverage says how many events "
+        "these are.</li></ul></div></div>\n");
+    return FR_OK;
+}
+
+static fr_status put_explorer(page *p, fr_error *err) {
+    (void)err;
+    text_put(
+        p->out,
+        "<noscript><p class=\"hint\">With JavaScript, a slider here shows the leaderboard for "
+        "every "
+        "K. The figure and the tables below hold the usual ones.</p></noscript>\n"
+        "<div id=\"explorer\" hidden>\n<div class=\"controls card\">\n"
+        "<div class=\"field wide\"><label for=\"k-slider\">Negatives sampled per event, "
+        "<i>K</i></label>\n<div class=\"row\">"
+        "<input type=\"range\" id=\"k-slider\" min=\"0\" max=\"1\" step=\"1\" autocomplete=\"off\">"
+        "<input type=\"number\" id=\"k-number\" min=\"1\" step=\"1\" autocomplete=\"off\""
+        " aria-label=\"K, exact number\"></div>\n"
+        "<div id=\"k-presets\" class=\"row\" role=\"group\" aria-label=\"Common values of K\">"
+        "</div></div>\n"
+        "<div class=\"field\"><label for=\"sampler\">Negatives come from</label>"
+        "<select id=\"sampler\" autocomplete=\"off\"></select></div>\n"
+        "<div class=\"field\"><label for=\"small\">Events that have fewer</label>"
+        "<select id=\"small\" autocomplete=\"off\"><option value=\"whole\">give all they have"
+        "</option><option value=\"ineligible\">are left out</option></select></div>\n"
+        "<p id=\"sampler-note\" class=\"hint wide\"></p>\n"
+        "<details id=\"filters\" class=\"wide\"><summary>Data sets and models</summary>\n"
+        "<fieldset><legend>Data sets</legend><div id=\"data-filter\" class=\"row\"></div>"
+        "</fieldset>\n<fieldset><legend>Models</legend>"
+        "<div id=\"model-filter\" class=\"row\"></div></fieldset></details></div>\n"
+        "<p id=\"announce\" class=\"unseen\" role=\"status\" aria-live=\"polite\"></p>\n"
+        "<div id=\"boards\"></div></div>\n");
+    return FR_OK;
+}
+
+static fr_status put_membership(page *p, fr_error *err) {
+    (void)err;
+    text_buffer *out = p->out;
+    size_t before = out->count;
+    text_put(out, "<div class=\"cards\">\n");
+    size_t begin = out->count;
+    page_matrices(p->s, out);
+    if (!out->failed && out->count == begin)
+        out->at[out->count = before] = 0; /* none */
+    else
+        text_put(out, "</div>\n");
+    return FR_OK;
+}
+
+static fr_status put_drilldown(page *p, fr_error *err) {
+    (void)err;
+    text_put(
+        p->out,
+        "<noscript><p class=\"hint\">Choosing models and listing events needs JavaScript; "
+        "<code>fullrank metrics --per-event</code> writes the same.</p></noscript>\n"
+        "<div id=\"drilldown\" hidden><div class=\"controls card\">\n"
+        "<div class=\"field\"><label for=\"event-data\">Data set</label>"
+        "<select id=\"event-data\" autocomplete=\"off\"></select></div>\n"
+        "<div class=\"field\"><label for=\"event-first\">First model</label>"
+        "<select id=\"event-first\" autocomplete=\"off\"></select></div>\n"
+        "<div class=\"field\"><label for=\"event-second\">Second model</label>"
+        "<select id=\"event-second\" autocomplete=\"off\"></select></div>\n"
+        "<div class=\"field\"><label for=\"event-kind\">Destinations</label>"
+        "<select id=\"event-kind\" autocomplete=\"off\"><option value=\"all\">repeated and new"
+        "</option><option value=\"repeated\">repeated</option><option value=\"new\">new</option>"
+        "</select></div>\n"
+        "<div class=\"field\"><label for=\"event-count\">Show</label>"
+        "<select id=\"event-count\" autocomplete=\"off\"><option>10</option><option>25</option>"
+        "<option>100</option></select></div></div>\n"
+        "<p id=\"event-summary\" role=\"status\" aria-live=\"polite\"></p>\n"
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Largest disagreements\">"
+        "<table id=\"event-table\"><caption>Largest disagreements</caption><thead></thead>"
+        "<tbody></tbody></table></div></div>\n");
+    return FR_OK;
+}
+
+static fr_status put_hashes(page *p, fr_error *err) {
+    results *r = p->s->results;
+    table t = {0};
+    table_start(&t, "Where every number comes from",
+                "SHA-256 of the rank records and of the trained model behind each run, the first "
+                "16 digits; study.db holds them whole.");
+    table_column(&t, NULL, "run", TABLE_LEFT);
+    table_column(&t, NULL, "rank records", TABLE_LEFT);
+    table_column(&t, NULL, "trained model", TABLE_LEFT);
+    table_column(&t, NULL, "seconds to rank", TABLE_RIGHT);
+    for (int d = 0; d < p->s->datas; d++) {
+        const data_numbers *set = &p->s->data[d];
+        const char *group = set->name;
+        for (int i = 0; i < set->models; i++)
+            for (int k = 0; k < set->model[i].runs; k++) {
+                const result *run = set->model[i].run[k].run;
+                char ranks[17], model[17] = "";
+                (void)snprintf(ranks, sizeof ranks, "%s", results_hash(r, run, "ranks"));
+                for (int j = 0;
+                     run->objective && (j = results_next(r, j, UNIT_TRAIN, run->data, run->model,
+                                                         run->objective)) >= 0;
+                     j++)
+                    if (r->list.at[j].seed == run->seed && !r->list.at[j].diagnostic)
+                        (void)snprintf(model, sizeof model, "%s",
+                                       results_hash(r, &r->list.at[j], "model"));
+                table_row(&t, group);
+                group = NULL;
+                table_put(&t, cell_text(run->key));
+                table_put(&t, cell_text(ranks));
+                table_put(&t, *model ? cell_text(model) : cell_empty());
+                table_put(&t, cell_number(results_seconds(r, run, "rank"), 2));
+            }
+    }
+    fr_status status = t.row_count ? table_render(&t, TABLE_HTML, p->out, err) : FR_OK;
+    table_free(&t);
+    return status;
+}
+
+static fr_status put_origin(page *p, fr_error *err) {
+    text_buffer *out = p->out;
+    fr_version v = fr_version_get();
+    text_put(out, "<h3>Protocols</h3>\n<dl>\n");
+    for (int i = 0; i < p->s->datas; i++) {
+        const data_numbers *d = &p->s->data[i];
+        text_put(out, "<dt>");
+        html_put(out, d->name);
+        text_put(out, "</dt><dd class=\"protocol\">");
+        html_put(out, d->protocol);
+        const char *catalog =
+            d->facts ? results_text(p->s->results, d->facts, "catalog_sha256") : "";
+        if (*catalog) text_print(out, "<br>catalog_sha256, whole: %.64s", catalog);
+        text_put(out, "</dd>\n");
+    }
+    text_put(out, "</dl>\n<p>Two results may be compared only if these are equal.</p>\n");
+    TRY(put_hashes(p, err));
+    text_put(out, "<h3>Tool</h3>\n<p>fullrank ");
+    html_put(out, v.version);
+    text_put(out, ", commit ");
+    html_put(out, v.commit);
+    text_put(out, ", built with ");
+    html_put(out, v.compiler);
+    text_print(
+        out,
+        ". All tables are beside this page as text, Markdown, CSV and LaTeX in "
+        "<code>tables/</code> "
+        "and <code>costs/</code>, all figures in <code>figures/</code>, all results in "
+        "<code>study.db</code>.</p>\n"
+        "<h3>How to cite</h3>\n<p>The software, and the paper whose evaluation it implements:</p>\n"
+        "<pre>@software{fullrank,\n  author  = {{The fullrank developers}},\n"
+        "  title   = {fullrank},\n  version = {%s}\n}\n\n"
+        "@misc{yu-ha-all-entity-ranking,\n  author = {Yu and Ha},\n"
+        "  title  = {{Back to All-Entity Ranking: Sampler-Dependent Evaluation in\n"
+        "             Continuous-Time Dynamic Graphs}}\n}</pre>\n",
+        v.version);
+    return FR_OK;
+}
+
+/* ---- sections ---- */
+
+typedef struct part {
+    const char *table, *figure; /* by name, or */
+    fr_status (*put)(page *p, fr_error *err);
+} part;
+
+enum { MOST_PARTS = 6 };
+
+typedef struct section {
+    const char *id, *title;
+    const char *lead; /* HTML */
+    part parts[MOST_PARTS];
+} section;
+
+#define T(name)                                                                                    \
+    { name, NULL, NULL }
+#define F(name)                                                                                    \
+    { NULL, name, NULL }
+#define P(function)                                                                                \
+    { NULL, NULL, function }
+
+static const section sections[] = {
+    {"short", "In short", "", {P(put_findings)}},
+    {"sampling",
+     "What would K sampled negatives report?",
+     "<p>Move <i>K</i>: the left column is the exact expected MRR of every model among <i>K</i> "
+     "sampled negatives, the right one the MRR over the whole catalog. Lines join the same model; "
+     "where they cross, sampling changes the order.</p>\n",
+     {P(put_explorer), F("expected"), T("expected"), T("kendall")}},
+    {"results", "Results", "", {T("main"), F("ranks")}},
+    {"gain",
+     "Is a module worth it?",
+     "<p>The difference of two models is a number with two kinds of doubt: other seeds, and other "
+     "events. An interval that includes 0 leaves the sign open.</p>\n",
+     {F("gain"), T("gain"), T("intervals"), T("objective")}},
+    {"membership",
+     "Have they met before?",
+     "<p>A destination the source has met before is <em>repeated</em>, another one <em>new</em>. "
+     "Each cell ranks one kind of destination against 20 negatives of one kind: the diagonal "
+     "compares like with like, the other two cells only ask whether the model tells the kinds "
+     "apart.</p>\n",
+     {P(put_membership), T("membership"), T("exhaustive"), T("minimal")}},
+    {"projection",
+     "Taking membership out",
+     "<p>If one direction of a model’s inner vector carries “have they met before?”, removing it "
+     "should cost more than removing a random one.</p>\n",
+     {F("projection"), T("projection"), T("projection-cells")}},
+    {"events",
+     "Events on which two models disagree",
+     "<p>The largest differences of 1/rank between two models, first seed of each.</p>\n",
+     {P(put_drilldown)}},
+    {"checks", "Coverage, ties, catalogs", "", {T("settings"), T("ties"), T("time-available")}},
+    {"cost",
+     "Cost",
+     "<p>Measured times; they differ between machines and runs.</p>\n",
+     {T("timing"), F("scaling"), T("scaling")}},
+    {"origin", "Protocol, hashes, citation", "", {P(put_origin)}}};
+enum { SECTIONS = sizeof sections / sizeof *sections };
+
+/* Puts a section, or nothing if its parts are empty. */
+static fr_status put_section(page *p, const section *one, bool *any, fr_error *err) {
+    text_buffer *whole = p->out, parts = {0};
+    fr_status status = FR_OK;
+    p->out = &parts;
+    for (int i = 0; !status && i < MOST_PARTS; i++) {
+        const part *x = &one->parts[i];
+        if (x->table) status = put_table(p, x->table, err);
+        if (x->figure) status = put_figure(p, x->figure, err);
+        if (x->put) status = x->put(p, err);
+    }
+    p->out = whole;
+    if (!status) status = text_status(&parts, err);
+    *any = parts.count > 0;
+    if (!status && *any) {
+        text_print(whole, "<section id=\"%s\"><h2>%s</h2>\n%s", one->id, one->title, one->lead);
+        text_put_bytes(whole, parts.at, parts.count);
+        text_put(whole, "</section>\n");
+    }
+    text_free(&parts);
+    return status;
+}
+
+/* ---- the page ---- */
+
+static fr_status put_head(const summary *s, text_buffer *out, const char *script, fr_error *err) {
+    text_put(out, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                  "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+                  "img-src data:; base-uri 'none'; form-action 'none'; script-src ");
+    TRY(html_policy_hash(out, script, err));
+    text_put(out, "; style-src ");
+    TRY(html_policy_hash(out, embedded_page_css, err));
+    text_put(out, "\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+                  "<meta name=\"color-scheme\" content=\"light dark\">\n<title>");
+    html_put(out, s->results->plan.name);
+    text_put(out, " – fullrank report</title>\n<style>");
+    text_put(out, embedded_page_css);
+    text_put(out, "</style>\n</head>\n");
+    return FR_OK;
+}
+
+static void put_title(const summary *s, text_buffer *out) {
+    int trained = 0, others = 0, seeds = 0;
+    for (int i = 0; i < s->datas; i++) {
+        int t = 0, o = 0;
+        for (int k = 0; k < s->data[i].models; k++) {
+            const model_numbers *m = &s->data[i].model[k];
+            *(m->objective ? &t : &o) += 1;
+            if (m->runs > seeds) seeds = m->runs;
+        }
+        if (t > trained) trained = t;
+        if (o > others) others = o;
+    }
+    text_put(out, "<p class=\"brand\">fullrank report</p>\n<h1>");
+    html_put(out, s->results->plan.name);
+    text_print(out,
+               "</h1>\n<p>%d data set%s · %d trained model%s · %d scorer%s without training · %d "
+               "seed%s</p>\n",
+               s->datas, s->datas == 1 ? "" : "s", trained, trained == 1 ? "" : "s", others,
+               others == 1 ? "" : "s", seeds, seeds == 1 ? "" : "s");
+}
+
+static fr_status put_page(const summary *s, const char *directory, const bool *drawn,
+                          const char *script, text_buffer *out, fr_error *err) {
+    text_buffer body = {0};
+    page p = {s, directory, drawn, &body};
+    fr_status status = put_head(s, out, script, err);
+    text_put(out, "<body>\n<a class=\"skip\" href=\"#short\">Skip to the findings</a>\n<header>\n");
+    put_title(s, out);
+    text_put(out, "<nav aria-label=\"Sections\"><ul>\n");
+    for (int i = 0; !status && i < SECTIONS; i++) {
+        bool any;
+        status = put_section(&p, &sections[i], &any, err);
+        if (!status && any)
+            text_print(out, "<li><a href=\"#%s\">%s</a></li>\n", sections[i].id, sections[i].title);
+    }
+    text_put(out, "</ul></nav>\n</header>\n<main>\n");
+    if (!status) status = text_status(&body, err);
+    if (!status && body.count) text_put_bytes(out, body.at, body.count);
+    text_put(out, "</main>\n<script type=\"application/json\" id=\"study\">");
+    if (!status) status = page_data(s, out, err);
+    text_put(out, "</script>\n<script>");
+    text_put(out, script);
+    text_put(out, "</script>\n</body>\n</html>\n");
+    text_free(&body);
+    return status ? status : text_status(out, err);
+}
+
+fr_status page_write(const summary *s, const char *directory, const bool *drawn, fr_error *err) {
+    text_buffer out = {0}, script = {0};
+    writer w = {0};
+    char *path = path_join(directory, "report.html");
+    fr_status status = path ? FR_OK : fail_memory(err, 0);
+    text_put(&script, embedded_expected_js);
+    text_put(&script, embedded_page_js);
+    if (!status) status = text_status(&script, err);
+    if (!status) status = put_page(s, directory, drawn, script.at, &out, err);
+    if (!status) status = writer_open(&w, path, err);
+    if (!status) status = writer_put(&w, out.at, out.count, err);
+    if (!status) status = writer_commit(&w, err);
+    writer_discard(&w);
+    text_free(&script);
+    text_free(&out);
+    free(path);
+    return status;
+}

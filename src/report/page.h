@@ -1,0 +1,37 @@
+/* page.h - report.html: a study as one file that a person reads (docs/report.md).
+ *
+ *   page.c        the page from top to bottom        page.css      how it looks
+ *   page_words.c  what the numbers say, in words     expected.js   exact expected MRR (PROTOCOL 6)
+ *   page_data.c   rank records for the scripts       page.js       what moves
+ *
+ * The page asks the network for nothing: its policy forbids it, and style, scripts, figures and
+ * data are inside. Without scripts it is complete but for choosing K, models and events.
+ */
+#ifndef FR_REPORT_PAGE_H
+#define FR_REPORT_PAGE_H
+
+#include "base/text.h"
+#include "report/summary.h"
+
+/* Writes DIRECTORY/report.html, atomically. Figures whose `drawn` (as study_figures) is true are
+ * taken from DIRECTORY/figures. */
+fr_status page_write(const summary *s, const char *directory, const bool *drawn, fr_error *err);
+
+/* ---- parts ---- */
+
+/* JSON with the names of everything and the rank records of the study, in base64. */
+fr_status page_data(const summary *s, text_buffer *out, fr_error *err);
+
+/* A paragraph or list per data set: what was found. */
+fr_status page_findings(const summary *s, text_buffer *out, fr_error *err);
+/* The 2x2 tables as matrices, each with a sentence that reads it; nothing if there is none. */
+void page_matrices(const summary *s, text_buffer *out);
+
+/* Number with its decimals, "–" if it is NaN; `sign` puts a + before positive ones. */
+void page_number(text_buffer *out, double value, int decimals, bool sign);
+/* 4,916 */
+void page_count(text_buffer *out, int64_t value);
+
+extern const char embedded_page_css[], embedded_expected_js[], embedded_page_js[];
+
+#endif

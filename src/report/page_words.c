@@ -1,0 +1,302 @@
+/* page_words.c - what the numbers of a study say, in words.
+ *
+ * Every sentence is chosen by the numbers it tells, so that a page never claims what its tables do
+ * not show; a sentence whose numbers are missing is left out.
+ */
+#include "report/html.h"
+#include "report/page.h"
+#include "report/table.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { DIGITS = 4 };
+
+void page_number(text_buffer *out, double value, int decimals, bool sign) {
+    char digits[NUMBER_SIZE];
+    table_number(value, decimals, sign, digits);
+    if (!*digits)
+        text_put(out, "–");
+    else if (*digits == '-')
+        text_print(out, "−%s", digits + 1);
+    else
+        text_put(out, digits);
+}
+
+void page_count(text_buffer *out, int64_t value) {
+    char digits[32];
+    int size = snprintf(digits, sizeof digits, "%" PRId64, value);
+    for (int i = 0; i < size; i++) {
+        if (i && (size - i) % 3 == 0 && digits[i - 1] != '-') text_put(out, ",");
+        text_fill(out, digits[i], 1);
+    }
+}
+
+static void put_model(text_buffer *out, const model_numbers *m) {
+    text_put(out, "<b>");
+    html_put(out, m->label);
+    text_put(out, "</b>");
+}
+
+static void put_mean(text_buffer *out, mean_sd m) {
+    page_number(out, m.mean, DIGITS, false);
+    if (isnan(m.sd)) return;
+    text_put(out, " ± ");
+    page_number(out, m.sd, DIGITS, false);
+}
+
+/* ---- findings ---- */
+
+static bool is_oracle(const model_numbers *m) { return !strcmp(m->name, "oracle"); }
+
+/* The best model of a kind in one column of `expected`; NULL if there is none. */
+static const model_numbers *best(const data_numbers *d, bool trained, int column) {
+    const model_numbers *found = NULL;
+    for (int i = 0; i < d->models; i++) {
+        const model_numbers *m = &d->model[i];
+        bool fits =
+            trained ? m->objective && !strcmp(m->objective, "bce") : !m->objective && !is_oracle(m);
+        if (fits && (!found || m->expected[column].mean > found->expected[column].mean)) found = m;
+    }
+    return found;
+}
+
+static void say_events(const data_numbers *d, text_buffer *out) {
+    fr_ranking_facts f = fr_ranking_get(d->model[0].run[0].run->ranking);
+    int64_t covered = 0, most = 0;
+    for (int64_t i = 0; i < f.count; i++) {
+        covered += f.records[i].covered;
+        if (f.records[i].covered && f.records[i].n > most) most = f.records[i].n;
+    }
+    text_put(out, "<li>");
+    page_count(out, covered);
+    text_put(out, " of ");
+    page_count(out, f.count);
+    text_print(out, " test events (coverage %.1f %%) have their destination in the catalog of ",
+               f.count ? 100.0 * (double)covered / (double)f.count : 0.0);
+    page_count(out, most);
+    text_put(out, " and are ranked");
+    if (covered < f.count) {
+        text_put(out, "; the other ");
+        page_count(out, f.count - covered);
+        text_put(out, f.oov == FR_OOV_ZERO ? " count as 0" : " are left out of every number");
+    }
+    text_put(out, ".</li>\n");
+}
+
+static void say_best(const summary *s, const data_numbers *d, text_buffer *out) {
+    const model_numbers *model = best(d, true, s->ks), *simple = best(d, false, s->ks);
+    if (model) {
+        text_put(out, "<li>Best trained model over all candidates: ");
+        put_model(out, model);
+        text_put(out, ", MRR ");
+        put_mean(out, model->expected[s->ks]);
+        if (model->runs > 1) text_print(out, " over %d seeds", model->runs);
+        text_put(out, ".</li>\n");
+    }
+    if (!simple) return;
+    double baseline = simple->expected[s->ks].mean;
+    double ahead = model ? baseline - model->expected[s->ks].mean : NAN;
+    text_put(out, ahead > 0 ? "<li class=\"note\">A baseline without any training does better: "
+                            : "<li>Best baseline without training: ");
+    put_model(out, simple);
+    text_put(out, ", ");
+    page_number(out, baseline, DIGITS, false);
+    if (!isnan(ahead)) {
+        text_put(out, " (");
+        page_number(out, ahead, DIGITS, true);
+        text_put(out, ")");
+    }
+    text_put(out, ".</li>\n");
+}
+
+static void say_order(const summary *s, const data_numbers *d, text_buffer *out) {
+    int k = summary_place_of_k(s, 20);
+    if (k < 0 || !d->trained) return;
+    fr_comparison_facts f = fr_comparison_get(d->trained);
+    double tau = f.column[k].tau;
+    const model_numbers *full = best(d, true, s->ks), *sampled = best(d, true, k);
+    if (isnan(tau) || !full || !sampled) return;
+    text_print(out, "<li%s>With 20 sampled negatives the order of the %d trained models is ",
+               tau < 1 ? " class=\"note\"" : "", f.models);
+    text_put(out, tau < 1 ? "not that of the full catalog" : "the same as over the full catalog");
+    text_put(out, " (Kendall’s τ = ");
+    page_number(out, tau, 3, false);
+    text_put(out, ")");
+    if (sampled != full) {
+        text_put(out, ": ");
+        put_model(out, sampled);
+        text_put(out, " comes first there");
+    }
+    text_put(out, "; the MRR of ");
+    put_model(out, full);
+    text_put(out, " reads ");
+    page_number(out, full->expected[k].mean, DIGITS, false);
+    text_put(out, " instead of ");
+    page_number(out, full->expected[s->ks].mean, DIGITS, false);
+    text_put(out, ".</li>\n");
+}
+
+static void say_interval(fr_interval i, const char *over, text_buffer *out) {
+    if (isnan(i.low) || isnan(i.high)) return;
+    text_print(out, "%s [", over);
+    page_number(out, i.low, DIGITS, false);
+    text_put(out, ", ");
+    page_number(out, i.high, DIGITS, false);
+    text_put(out, i.low <= 0 && i.high >= 0 ? "] (includes 0)" : "] (excludes 0)");
+}
+
+static void say_gain(const summary *s, const data_numbers *d, text_buffer *out) {
+    const char *const *gain = s->results->plan.gain;
+    if (!d->gain[0]) return;
+    fr_comparison_facts f = fr_comparison_get(d->gain[0]);
+    if (!f.pairs || isnan(f.pair[0].difference[s->ks].value)) return;
+    const fr_difference *full = &f.pair[0].difference[s->ks];
+    int k = summary_place_of_k(s, 20);
+    text_put(out, "<li>");
+    html_put(out, summary_label(gain[1]));
+    text_put(out, " less ");
+    html_put(out, summary_label(gain[0]));
+    text_put(out, ": ");
+    page_number(out, full->value, DIGITS, true);
+    text_put(out, " in full MRR");
+    say_interval(full->bootstrap, ", 95 % interval over time blocks", out);
+    say_interval(full->seed_t, ", over seeds", out);
+    if (k >= 0 && !isnan(f.pair[0].difference[k].value)) {
+        double sampled = f.pair[0].difference[k].value;
+        text_put(out, "; ");
+        page_number(out, sampled, DIGITS, true);
+        text_put(out, " among 20 sampled negatives");
+        if (sampled * full->value < 0) text_put(out, ", with the other sign");
+    }
+    text_put(out, ".</li>\n");
+}
+
+static fr_status say_ties(const data_numbers *d, text_buffer *out, fr_error *err) {
+    static const char *const names[] = {"tie-spread", "mrr-pessimistic", "mrr-optimistic"};
+    int told = 0;
+    for (int i = 0; i < d->models; i++) {
+        fr_metric_value v[3];
+        fr_ranking_facts f = fr_ranking_get(d->model[i].run[0].run->ranking);
+        TRY(fr_metrics_compute(f.records, f.count, f.oov, names, 3, v, err));
+        if (!(v[0].value > FR_TIE_WARNING)) continue;
+        text_put(out, told++ ? ", " : "<li>Ties decide printed digits for ");
+        html_put(out, d->model[i].label);
+        text_put(out, " (");
+        page_number(out, v[1].value, DIGITS, false);
+        text_put(out, " to ");
+        page_number(out, v[2].value, DIGITS, false);
+        text_put(out, ")");
+    }
+    text_put(out, told ? ": average ranks are shown.</li>\n" : "<li>Ties decide nothing.</li>\n");
+    return FR_OK;
+}
+
+fr_status page_findings(const summary *s, text_buffer *out, fr_error *err) {
+    for (int i = 0; i < s->datas; i++) {
+        const data_numbers *d = &s->data[i];
+        text_put(out, "<article class=\"card\"><h3>");
+        html_put(out, d->name);
+        text_put(out, "</h3>\n<ul>\n");
+        say_best(s, d, out);
+        say_order(s, d, out);
+        say_gain(s, d, out);
+        say_events(d, out);
+        TRY(say_ties(d, out, err));
+        text_put(out, "</ul></article>\n");
+    }
+    return FR_OK;
+}
+
+/* ---- the 2x2 table ---- */
+
+/* Expected RR of a positive placed at random among 21: the harmonic number of 21 over 21. */
+static double chance(void) {
+    double sum = 0;
+    for (int i = 1; i <= 21; i++) sum += 1.0 / i;
+    return sum / 21;
+}
+
+static void put_matrix_cell(text_buffer *out, double value, const char *meaning) {
+    int heat = isnan(value) ? 0 : (int)fmin(9, fmax(0, value * 10));
+    text_print(out, "<td class=\"heat%d\"><b>", heat);
+    page_number(out, value, 3, false);
+    text_print(out, "</b><small>%s</small></td>", meaning);
+}
+
+/* One sentence on what the four numbers mean together. */
+static void read_matrix(text_buffer *out, const char *model, const double c[4]) {
+    double even = chance();
+    text_put(out, "<p><b>Reading.</b> ");
+    html_put(out, model);
+    text_put(out, c[1] > even ? " tells pairs that have met from destinations the source has not "
+                                "met ("
+                              : " does not tell pairs that have met from destinations the source "
+                                "has not met (");
+    page_number(out, c[1], 3, false);
+    text_put(out, "; chance is ");
+    page_number(out, even, 3, false);
+    text_put(out, ")");
+    if (c[2] < even && c[1] > even) {
+        text_put(out, ", and for the same reason it puts a new destination behind those already "
+                      "met (");
+        page_number(out, c[2], 3, false);
+        text_put(out, ", below chance): a good part of its ranking is the question “have they met "
+                      "before?”.");
+    } else {
+        text_put(out, "; a new destination against those already met reaches ");
+        page_number(out, c[2], 3, false);
+        text_put(out, ".");
+    }
+    text_put(out, " What it knows beyond that shows on the diagonal: ");
+    page_number(out, c[0], 3, false);
+    text_put(out, " among destinations already met, ");
+    page_number(out, c[3], 3, false);
+    text_put(out, " among those never met.</p>\n");
+}
+
+static void put_matrix(const summary *s, const result *u, text_buffer *out) {
+    static const char *const metric[] = {"repeated-seen", "repeated-unseen", "new-seen",
+                                         "new-unseen"};
+    double c[4];
+    for (int k = 0; k < 4; k++)
+        c[k] = summary_metric(s, UNIT_MEMBERSHIP, u->data, u->model, u->objective, true, metric[k])
+                   .mean;
+    text_put(out, "<article class=\"card\"><table class=\"matrix\"><caption>");
+    html_put(out, u->data);
+    text_put(out, ", ");
+    html_put(out, summary_label(u->model));
+    if (u->objective) text_print(out, " (%s)", u->objective);
+    text_put(out, "</caption>\n<thead><tr><td></td><th scope=\"col\">against 20 it has met</th>"
+                  "<th scope=\"col\">against 20 it has not met</th></tr></thead>\n"
+                  "<tbody><tr><th scope=\"row\">repeated destination</th>");
+    put_matrix_cell(out, c[0], "recurrent links");
+    put_matrix_cell(out, c[1], "separation");
+    text_put(out, "</tr>\n<tr><th scope=\"row\">new destination</th>");
+    put_matrix_cell(out, c[2], "separation");
+    put_matrix_cell(out, c[3], "novel links");
+    text_put(out, "</tr></tbody></table>\n");
+    read_matrix(out, summary_label(u->model), c);
+    text_put(out, "</article>\n");
+}
+
+static bool same(const char *a, const char *b) { return a && b ? !strcmp(a, b) : a == b; }
+
+void page_matrices(const summary *s, text_buffer *out) {
+    results *r = s->results;
+    bool trained = false; /* baselines are left to the table if there is something else */
+    for (int i = 0; (i = results_next(r, i, UNIT_MEMBERSHIP, NULL, NULL, NULL)) >= 0; i++)
+        trained |= r->list.at[i].objective != NULL;
+    for (int i = 0; (i = results_next(r, i, UNIT_MEMBERSHIP, NULL, NULL, NULL)) >= 0; i++) {
+        const result *u = &r->list.at[i];
+        bool first = true; /* one matrix for all seeds */
+        for (int j = 0; j < i; j++) {
+            const result *v = &r->list.at[j];
+            first &= v->kind != UNIT_MEMBERSHIP || !same(v->data, u->data) ||
+                     !same(v->model, u->model) || !same(v->objective, u->objective);
+        }
+        if (first && (u->objective || !trained)) put_matrix(s, u, out);
+    }
+}

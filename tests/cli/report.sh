@@ -1,0 +1,67 @@
+#!/bin/sh
+# report.sh - report.html of a study: self-contained, safe with any name, and right in a browser
+# (tests/report.py does that part). Prints TAP.
+#
+# usage: FULLRANK_SOURCE=REPOSITORY report.sh path/to/fullrank
+# shellcheck disable=SC2154 # tap.sh sets scratch, stdout and stderr
+set -u
+. "$FULLRANK_SOURCE/tests/tap.sh"
+fullrank=${1:?usage: report.sh path/to/fullrank}
+case $fullrank in /*) ;; *) fullrank=$PWD/$fullrank ;; esac
+cd "$scratch" || exit 1
+
+# Names that would break a page that does not escape them; two catalogs of different size; ties
+# (edgebank), uncovered events.
+write() { # FILE OOV
+    cat >"$1" <<END
+{"name": "a </script><script>alert(1)</script> & \"study\"",
+ "data": {"a<b>&c": {"synth": "tiny", "events": 1500},
+          "other": {"synth": "tiny", "events": 1300, "seed": 3}},
+ "protocol": {"window": 0, "oov": "$2"}, "diagnostic-window": 0, "oracle": true,
+ "baselines": ["recency", "popularity", "edgebank"], "models": ["craft", "craft-r"],
+ "objectives": {"bce": ["craft", "craft-r"], "bpr": ["craft"]}, "seeds": [7, 17],
+ "gain": ["craft", "craft-r"], "minimal": true, "membership": {"bce": ["craft-r"]},
+ "projection": ["craft-r"], "settings": {"epochs": 1, "dim": 8, "history": 8}}
+END
+}
+write study.json exclude
+write zero.json zero
+runs "a study" 0 "$fullrank" study run study.json -o study -q
+runs "one that counts uncovered events" 0 "$fullrank" study run zero.json -o zero -q
+page=$(cat study/report.html)
+has "the page is whole" "$page" "</html>"
+has "names are escaped" "$page" "<h1>a &lt;/script&gt;&lt;script&gt;alert(1)&lt;/script&gt; &amp; &quot;study&quot;</h1>"
+is "also in the data" "$(grep -c 'script>alert' study/report.html)" 0
+has "its policy forbids requests" "$page" "default-src 'none'"
+is "nothing is fetched" "$(grep -Eo '(src|href)="?[^"#d][^" ]*' study/report.html)" ""
+has "it says which model is best" "$page" "Best trained model over all candidates: <b>CRAFT-R</b>"
+has "and what no training gives" "$page" "A baseline without any training does better: <b>"
+has "tables are in it" "$page" "<caption>Minimal membership scorer</caption>"
+has "figures too" "$page" "data:image/svg+xml;base64,"
+cp study/report.html before.html
+runs "again" 0 "$fullrank" study report study
+is "the same results give the same page" "$(cmp before.html study/report.html 2>&1)" ""
+
+browser=""
+for program in chromium chromium-browser google-chrome; do
+    [ -n "$browser" ] || browser=$(command -v $program)
+done
+if [ -z "$browser" ]; then
+    skip "the page in a browser" "chromium not found"
+elif ! command -v python3 >/dev/null; then
+    skip "the page in a browser" "python3 not found"
+else
+    for run in "study" "zero --numbers"; do
+        # shellcheck disable=SC2086 # two words
+        python3 "$FULLRANK_SOURCE/tests/report.py" "$browser" "$fullrank" $run >lines 2>errors
+        code=$?
+        while IFS= read -r line; do
+            case $line in
+            pass*) pass "$run: ${line#pass }" ;;
+            *) miss "$run: ${line#miss }" ;;
+            esac
+        done <lines
+        is "$run: to the end" "$code $(cat errors)" "0 "
+    done
+fi
+finish

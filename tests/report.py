@@ -1,0 +1,398 @@
+#!/usr/bin/env python3
+"""report.py - opens a study's report.html in a headless Chromium and tries everything in it.
+
+usage: report.py CHROMIUM FULLRANK STUDY-DIRECTORY [--numbers | --shots DIRECTORY]
+
+Speaks the DevTools protocol over --remote-debugging-pipe (file descriptors 3 and 4, JSON ended by
+a 0 byte), so the standard library is enough. Prints "pass NAME" or "miss NAME: found"; with
+--numbers only what the slider shows is tested, with --shots pictures of every section (light, dark,
+narrow, zoomed, print) are written for a person to look at.
+"""
+import base64
+import fcntl
+import glob
+import json
+import os
+import select
+import subprocess
+import sys
+import tempfile
+import time
+
+SAMPLERS = ["uniform", "random", "source-history", "unseen"]
+
+
+class Browser:
+    """A headless Chromium and one page in it."""
+
+    def __init__(self, program):
+        to_browser, to_us = os.pipe(), os.pipe()
+        ends = [fcntl.fcntl(fd, fcntl.F_DUPFD, 10) for fd in (to_browser[0], to_us[1])]
+
+        def place():
+            os.dup2(ends[0], 3)
+            os.dup2(ends[1], 4)
+
+        self.profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        self.process = subprocess.Popen(
+            [program, "--headless=new", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu",
+             "--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking",
+             "--disable-component-update", "--disable-extensions", "--hide-scrollbars",
+             "--user-data-dir=" + self.profile.name, "about:blank"],
+            preexec_fn=place, pass_fds=ends + [3, 4], close_fds=True,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for fd in ends + [to_browser[0], to_us[1]]:
+            os.close(fd)
+        self.write, self.read = to_browser[1], to_us[0]
+        self.number, self.rest, self.events, self.session = 0, b"", [], None
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        session = self.call("Target.attachToTarget", targetId=target, flatten=True)
+        self.session = session["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.call(domain + ".enable")
+
+    def message(self, deadline):
+        while b"\0" not in self.rest:
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([self.read], [], [], left)[0]:
+                raise TimeoutError("the browser does not answer")
+            piece = os.read(self.read, 1 << 20)
+            if not piece:
+                raise EOFError("the browser has ended")
+            self.rest += piece
+        one, self.rest = self.rest.split(b"\0", 1)
+        return json.loads(one)
+
+    def call(self, method, **params):
+        self.number += 1
+        request = {"id": self.number, "method": method, "params": params}
+        if self.session:
+            request["sessionId"] = self.session
+        os.write(self.write, json.dumps(request).encode() + b"\0")
+        deadline = time.monotonic() + 60
+        while True:
+            answer = self.message(deadline)
+            if answer.get("id") == self.number:
+                if "error" in answer:
+                    raise RuntimeError(f"{method}: {answer['error']['message']}")
+                return answer["result"]
+            self.events.append(answer)
+
+    def run(self, script):
+        """The value of a JavaScript expression; promises are waited for."""
+        answer = self.call("Runtime.evaluate", expression=script, returnByValue=True,
+                           awaitPromise=True)
+        if "exceptionDetails" in answer:
+            raise RuntimeError(json.dumps(answer["exceptionDetails"])[:500])
+        return answer["result"].get("value")
+
+    def wait(self, condition, seconds=20):
+        deadline = time.monotonic() + seconds
+        while not self.run(condition):
+            if time.monotonic() > deadline:
+                raise TimeoutError(condition)
+            time.sleep(0.02)
+
+    def open(self, path):
+        self.call("Page.navigate", url="file://" + path)
+        self.wait("document.readyState === 'complete'")
+
+    def key(self, key, code, text=""):
+        for kind in ("keyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, text=text,
+                      windowsVirtualKeyCode=code)
+
+    def shot(self, path, box):
+        picture = self.call("Page.captureScreenshot", captureBeyondViewport=True, clip=box)
+        with open(path, "wb") as file:
+            file.write(base64.b64decode(picture["data"]))
+
+    def size(self, width, height=900, scale=1):
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
+                  deviceScaleFactor=scale, mobile=False)
+
+    def close(self):
+        try:
+            self.session = None
+            self.call("Browser.close")
+        except (OSError, EOFError, TimeoutError, RuntimeError):
+            self.process.kill()
+        self.process.wait()
+        self.profile.cleanup()
+
+
+def test(name, good, found=""):
+    print(f"pass {name}" if good else f"miss {name}: {found}")
+
+
+# ---- what the tool says ----
+
+def expectations(fullrank, directory, ks, small):
+    """{(set, model title, sampler, K): mean MRR over seeds, "full" for the whole catalog}"""
+    labels = {"craft": "CRAFT", "craft-r": "CRAFT-R"}
+    sums = {}
+    files = sorted(glob.glob(os.path.join(directory, "ranks", "*.npy")))
+    out = subprocess.run(
+        [fullrank, "metrics", "--json", "--k", ",".join(map(str, ks)), "--small", small,
+         "--sampler", ",".join(SAMPLERS[1:]), *files], check=True, capture_output=True, text=True)
+    for one in json.loads(out.stdout):
+        with open(one["file"][:-4] + ".json", encoding="utf-8") as file:
+            about = json.load(file)
+        name = about.get("model") or about["scorer"]
+        objective = about.get("objective")
+        title = labels.get(name, name.removeprefix("baseline:"))
+        if objective and objective != "bce":
+            title += f" ({objective})"
+        data = os.path.basename(one["file"])
+        data = data[:data.index("-" + name.replace(":", "-") + "-")]
+        sums.setdefault((data, title, "full", 0), []).append(one["mrr"])
+        for k, value in one["expected"].items():
+            sums.setdefault((data, title, "uniform", int(k)), []).append(value["mrr"])
+        for sampler in SAMPLERS[1:]:
+            for k, value in one["sampled"][sampler].items():
+                sums.setdefault((data, title, sampler, int(k)), []).append(value["mrr"])
+    return {key: None if None in v else sum(v) / len(v) for key, v in sums.items()}
+
+
+BOARDS = """Object.fromEntries([...document.querySelectorAll('.board:not([hidden])')].map((b) =>
+  [b.dataset.set, {now: [...b.querySelectorAll('ol')[0].children].map((li) =>
+                     [li.dataset.model, Number(li.dataset.mrr), li.innerText]),
+                   full: [...b.querySelectorAll('ol')[1].children].map((li) =>
+                     [li.dataset.model, Number(li.dataset.mrr)]),
+                   verdict: b.querySelector('.verdict').textContent}]))"""
+IDLE = "document.getElementById('boards').dataset.busy === 'no'"
+
+
+def choose(page, identity, value):
+    page.run(f"""(() => {{ const e = document.getElementById({json.dumps(identity)});
+        e.value = {json.dumps(str(value))};
+        for (const kind of ['input', 'change']) e.dispatchEvent(new Event(kind, {{bubbles: true}}));
+        }})()""")
+    page.wait(IDLE)
+
+
+def check_numbers(page, fullrank, directory):
+    most = page.run("Number(document.getElementById('k-number').max)")
+    ks = sorted({1, 5, 20, 37, most - 1, most})
+    for small in ("whole", "ineligible"):
+        expected = expectations(fullrank, directory, ks, small)
+        choose(page, "small", small)
+        for sampler in SAMPLERS:
+            choose(page, "sampler", sampler)
+            worst, compared = 0, 0
+            for k in ks:
+                choose(page, "k-number", k)
+                for data, board in page.run(BOARDS).items():
+                    for model, mrr, _ in board["now"]:
+                        wanted = expected.get((data, model, sampler, k))
+                        if wanted is None:  # K beyond this catalog: skipped there
+                            continue
+                        compared += 1
+                        worst = max(worst, abs(mrr - wanted) if mrr is not None else 1)
+                    order = [mrr for _, mrr, _ in board["now"] if mrr is not None]
+                    worst = max(worst, 0 if order == sorted(order, reverse=True) else 1)
+            test(f"{sampler}, small pools {small}: the page agrees with `fullrank metrics`",
+                 compared >= 20 and worst < 1e-9, f"{compared} compared, worst {worst}")
+    full = [abs(mrr - expected[data, model, "full", 0])
+            for data, board in page.run(BOARDS).items() for model, mrr in board["full"]]
+    test("so does the full catalog", full and max(full) < 1e-9, full)
+    choose(page, "small", "whole")
+    choose(page, "sampler", "uniform")
+    choose(page, "k-number", most)
+    largest = [b for b in page.run(BOARDS).values()
+               if all(abs(x[1] - y[1]) < 1e-12 for x, y in zip(b["now"], b["full"]))]
+    test("all negatives are the full catalog", largest, page.run(BOARDS))
+
+
+def check_controls(page):
+    choose(page, "k-number", 20)
+    page.run("document.getElementById('k-slider').focus()")
+    page.key("ArrowRight", 39)
+    page.wait(IDLE)
+    up = page.run("document.getElementById('k-number').value")
+    page.key("Home", 36)
+    page.wait(IDLE)
+    home = page.run("document.getElementById('k-number').value")
+    page.key("End", 35)
+    page.wait(IDLE)
+    end = page.run("document.getElementById('k-number').value === "
+                   "document.getElementById('k-number').max")
+    test("arrow keys, Home and End move the slider", (up, home, end) == ("21", "1", True),
+         (up, home, end))
+    test("the slider says its K", "K = " in page.run(
+        "document.getElementById('k-slider').getAttribute('aria-valuetext')"))
+    page.key("Tab", 9)
+    page.key("Tab", 9)
+    focused = page.run("document.activeElement.dataset.k")
+    outline = page.run("getComputedStyle(document.activeElement).outlineStyle")
+    test("Tab goes on to the buttons, and shows where", (focused, outline) == ("1", "solid"),
+         (focused, outline))
+    page.key("Tab", 9)
+    page.key("Enter", 13, "\r")
+    page.wait(IDLE)
+    found = page.run("document.getElementById('k-number').value")
+    test("a button sets K", found == "5", found)
+    page.wait("/^K = 5\\./.test(document.getElementById('announce').textContent)")
+    test("the order is announced", True)
+    before = page.run(BOARDS)
+    page.run("document.querySelector('#data-filter input').click()")
+    page.wait(IDLE)
+    test("a data set can be left out", len(page.run(BOARDS)) == len(before) - 1)
+    page.run("document.querySelector('#data-filter input').click()")
+    page.run("document.getElementById('all-baselines').click()")
+    page.wait(IDLE)
+    shown = {m for b in page.run(BOARDS).values() for m, _, _ in b["now"]}
+    test("baselines can be left out", "recency" not in shown and "CRAFT-R" in shown, shown)
+    page.run("document.getElementById('all-baselines').click()")
+    page.run("document.querySelector('#model-filter [data-name=\"CRAFT\"]').click()")
+    page.wait(IDLE)
+    shown = {m for b in page.run(BOARDS).values() for m, _, _ in b["now"]}
+    test("so can a model", "CRAFT" not in shown and "recency" in shown, shown)
+    page.run("document.querySelector('#model-filter [data-name=\"CRAFT\"]').click()")
+    page.wait(IDLE)
+    # Places that differ are marked by signs and words, and their number is right.
+    wrong = []
+    for board in page.run(BOARDS).values():
+        full = [m for m, _ in board["full"]]
+        for i, (model, _, text) in enumerate(board["now"]):
+            moved = full.index(model) - i
+            sign = "=" if not moved else ("▲ " if moved > 0 else "▼ ") + str(abs(moved))
+            if sign not in text:
+                wrong.append((model, sign, text))
+    test("changes of place are marked", not wrong, wrong)
+
+
+def check_events(page, directory):
+    read = """[...document.querySelectorAll('#event-table tbody tr')].map((tr) =>
+        [tr.dataset.row, Number(tr.dataset.difference),
+         ...[...tr.cells].map((c) => c.innerText)])"""
+    rows = page.run(read)
+    sizes = [abs(row[1]) for row in rows]
+    test("disagreements are listed, largest first",
+         len(rows) == 10 and sizes == sorted(sizes, reverse=True) and sizes[0] > 0, sizes)
+    choose(page, "event-kind", "new")
+    rows = page.run(read)
+    test("new destinations alone", rows and all(row[6] == "new" for row in rows), rows[:2])
+    choose(page, "event-count", 100)
+    choose(page, "event-kind", "all")
+    test("more of them", len(page.run(read)) == 100)
+    # The same from the record files: the largest disagreement of two baselines.
+    for place, model in (("event-first", "recency"), ("event-second", "popularity")):
+        value = page.run(f"""[...document.getElementById('{place}').options]
+            .find((o) => o.text === '{model}').value""")
+        choose(page, place, value)
+    data = page.run("document.getElementById('event-data').selectedOptions[0].text")
+    ranks = []
+    for model in ("recency", "popularity"):
+        path = os.path.join(directory, "ranks", f"{data}-baseline-{model}-rank.npy")
+        out = subprocess.run([sys.argv[2], "metrics", path, "--per-event", "-", "--quiet"],
+                             check=True, capture_output=True, text=True).stdout
+        lines = [line.split("\t") for line in out.splitlines() if "\t" in line]
+        head = lines[0]
+        event, covered, rr = map(head.index, ("event", "covered", "reciprocal_rank"))
+        ranks.append({line[event]: float(line[rr]) for line in lines[1:] if line[covered] == "1"})
+    differences = sorted((abs(ranks[0][e] - ranks[1][e]) for e in ranks[0]), reverse=True)
+    rows = page.run(read)
+    same = all(abs(abs(row[1]) - abs(ranks[0][row[0]] - ranks[1][row[0]])) < 1e-6 for row in rows)
+    test("they are those of the records",
+         same and abs(abs(rows[0][1]) - differences[0]) < 1e-6, (rows[0], differences[0]))
+
+
+def check_silence(page, path):
+    page.run("1")
+    asked = [e["params"]["request"]["url"] for e in page.events
+             if e.get("method") == "Network.requestWillBeSent"]
+    strangers = [u for u in asked if not u.startswith("data:") and u != "file://" + path]
+    test("no network request", not strangers, strangers)
+    said = [e["params"] for e in page.events
+            if e.get("method") in ("Runtime.exceptionThrown", "Runtime.consoleAPICalled",
+                                   "Log.entryAdded")]
+    test("nothing on the console, no exception", not said, json.dumps(said)[:400])
+    # The policy works: a request that the page itself would make is refused.
+    blocked = page.run("""new Promise((done) => {
+        document.addEventListener('securitypolicyviolation', (e) => done(e.effectiveDirective));
+        fetch('https://example.org/').then(() => done('sent'), () => {});
+        setTimeout(() => done('nothing'), 2000); })""")
+    test("the policy refuses requests", blocked == "connect-src", blocked)
+
+
+def check_layout(page, path):
+    for width in (1280, 640, 360):  # 640: 200 % zoom of a usual window
+        page.size(width)
+        wide = page.run("document.documentElement.scrollWidth")
+        test(f"nothing is cut off at {width} px", wide <= width, wide)
+    page.size(1280)
+    names = page.run("""[...document.querySelectorAll('input, select, button')].filter((e) =>
+        e.offsetParent && !e.labels?.length && !e.getAttribute('aria-label') && !e.textContent)
+        .length""")
+    test("every control has a name", names == 0, names)
+    test("all figures have a text", page.run(
+        "[...document.images].every((i) => i.alt.length > 20 && i.naturalWidth > 0)"))
+    ids = page.run("[...document.querySelectorAll('[id]')].map((e) => e.id)")
+    test("no identifier occurs twice", len(ids) == len(set(ids)))
+    dark = []
+    for scheme in ("light", "dark"):
+        page.call("Emulation.setEmulatedMedia",
+                  features=[{"name": "prefers-color-scheme", "value": scheme}])
+        dark.append(page.run("getComputedStyle(document.body).backgroundColor"))
+    test("dark mode is dark", dark[0] != dark[1], dark)
+    page.call("Emulation.setEmulatedMedia", features=[])
+    page.call("Emulation.setScriptExecutionDisabled", value=True)
+    page.call("Page.navigate", url="file://" + path)
+    page.wait("document.readyState === 'complete'")
+    page.wait("document.querySelectorAll('table').length > 5")
+    text = page.run("document.querySelector('main').innerText")
+    test("without JavaScript the tables are there", "Main result" in text and "CRAFT-R" in text)
+    test("and what needs it is not", page.run("document.getElementById('explorer').hidden"))
+    page.call("Emulation.setScriptExecutionDisabled", value=False)
+
+
+def pictures(page, path, folder):
+    os.makedirs(folder, exist_ok=True)
+    for name, width, scheme in (("light", 1280, "light"), ("dark", 1280, "dark"),
+                                ("narrow", 360, "light"), ("zoom", 640, "light")):
+        page.size(width)
+        page.call("Emulation.setEmulatedMedia",
+                  features=[{"name": "prefers-color-scheme", "value": scheme}])
+        page.open(path)
+        page.wait("document.documentElement.dataset.ready === 'yes' && " + IDLE)
+        page.size(width, page.run("document.documentElement.scrollHeight"))
+        parts = page.run("[...document.querySelectorAll('section')].map((s) => s.id)")
+        for part in ["header", *parts]:
+            box = page.run(f"""(() => {{ const b = (document.getElementById('{part}') ||
+                document.querySelector('{part}')).getBoundingClientRect();
+                return {{x: 0, y: b.y, width: {width}, height: b.height, scale: 1}}; }})()""")
+            page.shot(os.path.join(folder, f"{name}-{part}.png"), box)
+            if part == "sampling":
+                page.shot(os.path.join(folder, f"{name}-top.png"), {**box, "height": 940})
+    page.call("Emulation.setEmulatedMedia", features=[])
+    paper = page.call("Page.printToPDF", printBackground=False)
+    with open(os.path.join(folder, "print.pdf"), "wb") as file:
+        file.write(base64.b64decode(paper["data"]))
+
+
+def main():
+    program, fullrank, directory = sys.argv[1:4]
+    path = os.path.join(os.path.realpath(directory), "report.html")
+    page = Browser(program)
+    try:
+        page.size(1280)
+        page.open(path)
+        page.wait("document.documentElement.dataset.ready === 'yes' && " + IDLE)
+        test("the page opens", page.run("document.querySelectorAll('.board').length") > 0)
+        if "--shots" in sys.argv:
+            pictures(page, path, sys.argv[sys.argv.index("--shots") + 1])
+            return
+        check_numbers(page, fullrank, directory)
+        if "--numbers" in sys.argv:
+            return
+        check_controls(page)
+        check_events(page, directory)
+        check_silence(page, path)
+        check_layout(page, path)
+    finally:
+        page.close()
+
+
+if __name__ == "__main__":
+    main()
