@@ -39,9 +39,9 @@ static void beside(table *t, cell ours, cell paper, int digits) {
 static cell mean_cell(mean_sd m, int digits) { return cell_mean(m.mean, m.sd, digits); }
 
 /* The paper's mean and deviation of a model under "expected20" or "full". */
-static cell paper_main(const char *data, const char *model, const char *column) {
-    return cell_mean(published("main_result", data, model, column, "mean", NULL),
-                     published("main_result", data, model, column, "sd", NULL), DIGITS);
+static cell paper_main(const summary *s, const char *data, const char *model, const char *column) {
+    return cell_mean(published(s->results, "main_result", data, model, column, "mean", NULL),
+                     published(s->results, "main_result", data, model, column, "sd", NULL), DIGITS);
 }
 
 static void k_head(int64_t k, char out[32]) { (void)snprintf(out, 32, "K = %lld", (long long)k); }
@@ -89,9 +89,9 @@ static void main_table(const summary *s, table *t) {
                 group = NULL;
                 table_put(t, cell_text(m->label));
                 beside(t, mean_cell(at_k(s, m, 20), DIGITS),
-                       paper_main(set->name, m->name, "expected20"), DIGITS);
-                beside(t, mean_cell(at_k(s, m, 0), DIGITS), paper_main(set->name, m->name, "full"),
-                       DIGITS);
+                       paper_main(s, set->name, m->name, "expected20"), DIGITS);
+                beside(t, mean_cell(at_k(s, m, 0), DIGITS),
+                       paper_main(s, set->name, m->name, "full"), DIGITS);
                 table_put(t, mean_cell(m->hits10, DIGITS));
                 table_put(t, mean_cell(m->all_seen, DIGITS));
                 table_put(t, mean_cell(m->all_unseen, DIGITS));
@@ -151,7 +151,8 @@ static void kendall_table(const summary *s, table *t) {
             char key[32];
             (void)snprintf(key, sizeof key, "%lld", (long long)s->k[k]);
             table_put(t, cell_number(f.column[k].tau, 3));
-            table_put(t, cell_number(published("kendall_tau", s->data[d].name, key, NULL), 3));
+            table_put(t, cell_number(
+                             published(s->results, "kendall_tau", s->data[d].name, key, NULL), 3));
         }
     }
 }
@@ -197,21 +198,26 @@ static void gain_table(const summary *s, table *t) {
         table_put(t, cell_text("ours"));
         for (int k = 0; k <= s->ks; k++)
             table_put(t, cell_difference(gain_at(&s->data[d], 0, k)->value, DIGITS));
-        if (!paper_gain(s) || isnan(published("module_gain_craft_r", name, "full", NULL))) continue;
+        if (!paper_gain(s) ||
+            isnan(published(s->results, "module_gain_craft_r", name, "full", NULL)))
+            continue;
         table_row(t, NULL);
         table_put(t, cell_text("paper"));
         for (int k = 0; k <= s->ks; k++) {
             char key[32] = "full";
             if (k < s->ks) (void)snprintf(key, sizeof key, "%lld", (long long)s->k[k]);
             table_put(t,
-                      cell_difference(published("module_gain_craft_r", name, key, NULL), DIGITS));
+                      cell_difference(published(s->results, "module_gain_craft_r", name, key, NULL),
+                                      DIGITS));
         }
     }
 }
 
-static cell paper_interval(const char *data, const char *column, const char *kind) {
-    return cell_interval(published("difference_intervals", data, column, kind, "0", NULL),
-                         published("difference_intervals", data, column, kind, "1", NULL), DIGITS);
+static cell paper_interval(const summary *s, const char *data, const char *column,
+                           const char *kind) {
+    return cell_interval(
+        published(s->results, "difference_intervals", data, column, kind, "0", NULL),
+        published(s->results, "difference_intervals", data, column, kind, "1", NULL), DIGITS);
 }
 
 static void interval_table(const summary *s, table *t) {
@@ -244,11 +250,11 @@ static void interval_table(const summary *s, table *t) {
             table_put(t, cell_interval(ours->bootstrap.low, ours->bootstrap.high, DIGITS));
             one_seed |= isnan(ours->seed_t.low);
             if (!paper_gain(s)) continue;
-            table_put(t,
-                      cell_difference(published("difference_intervals", name, column, "diff", NULL),
-                                      DIGITS));
-            table_put(t, paper_interval(name, column, "seed_t"));
-            table_put(t, paper_interval(name, column, "block_bootstrap"));
+            table_put(t, cell_difference(published(s->results, "difference_intervals", name, column,
+                                                   "diff", NULL),
+                                         DIGITS));
+            table_put(t, paper_interval(s, name, column, "seed_t"));
+            table_put(t, paper_interval(s, name, column, "block_bootstrap"));
         }
     }
     if (one_seed) table_note(t, "An interval over seeds needs at least two seeds.");
@@ -276,17 +282,17 @@ static void objective_table(const summary *s, table *t) {
             table_put(t, cell_text(objectives[o]));
             bool theirs = paper_gain(s);
             beside(t, cell_difference(sampled, DIGITS),
-                   cell_difference(
-                       theirs ? published("objective_gain", name, objectives[o], "expected20", NULL)
-                              : NAN,
-                       DIGITS),
+                   cell_difference(theirs ? published(s->results, "objective_gain", name,
+                                                      objectives[o], "expected20", NULL)
+                                          : NAN,
+                                   DIGITS),
                    DIGITS);
-            beside(
-                t, cell_difference(gain_at(&s->data[d], o, s->ks)->value, DIGITS),
-                cell_difference(
-                    theirs ? published("objective_gain", name, objectives[o], "full", NULL) : NAN,
-                    DIGITS),
-                DIGITS);
+            beside(t, cell_difference(gain_at(&s->data[d], o, s->ks)->value, DIGITS),
+                   cell_difference(theirs ? published(s->results, "objective_gain", name,
+                                                      objectives[o], "full", NULL)
+                                          : NAN,
+                                   DIGITS),
+                   DIGITS);
         }
     }
 }
@@ -296,13 +302,17 @@ static void objective_table(const summary *s, table *t) {
 static const char *const cells[] = {"repeated-seen", "repeated-unseen", "new-seen", "new-unseen"};
 
 /* The paper's four cells are in two places, and only those of CRAFT-R. */
-static double paper_cell(const char *data, const char *model, const char *objective, int which) {
+static double paper_cell(const summary *s, const char *data, const char *model,
+                         const char *objective, int which) {
     if (strcmp(model, "craft-r") || !objective) return NAN;
     if (which == 1)
-        return published("craft_r_separation", data, objective, "repeated_unseen", NULL);
-    if (which == 2) return published("craft_r_separation", data, objective, "new_seen", NULL);
+        return published(s->results, "craft_r_separation", data, objective, "repeated_unseen",
+                         NULL);
+    if (which == 2)
+        return published(s->results, "craft_r_separation", data, objective, "new_seen", NULL);
     if (strcmp(objective, "bce")) return NAN;
-    return published("craft_r_diagonal_20", data, which ? "new_unseen" : "repeated_seen", NULL);
+    return published(s->results, "craft_r_diagonal_20", data,
+                     which ? "new_unseen" : "repeated_seen", NULL);
 }
 
 static void membership_table(const summary *s, table *t) {
@@ -340,7 +350,7 @@ static void membership_table(const summary *s, table *t) {
                 table_put(t, mean_cell(summary_metric(s, UNIT_MEMBERSHIP, name, u->model,
                                                       u->objective, true, cells[c]),
                                        DIGITS));
-                table_put(t, cell_number(paper_cell(name, u->model, u->objective, c), 3));
+                table_put(t, cell_number(paper_cell(s, name, u->model, u->objective, c), 3));
             }
             table_put(t, cell_integer((int64_t)results_metric(r, u, "eligible", NULL)));
         }
@@ -364,15 +374,15 @@ static void exhaustive_table(const summary *s, table *t) {
             table_row(t, group);
             group = NULL;
             table_put(t, cell_text(m->label));
-            beside(
-                t, mean_cell(m->all_seen, DIGITS),
-                cell_number(published("exhaustive_diagonal", set->name, m->name, "all_seen", NULL),
-                            DIGITS),
-                DIGITS);
+            beside(t, mean_cell(m->all_seen, DIGITS),
+                   cell_number(published(s->results, "exhaustive_diagonal", set->name, m->name,
+                                         "all_seen", NULL),
+                               DIGITS),
+                   DIGITS);
             beside(t, mean_cell(m->all_unseen, DIGITS),
-                   cell_number(
-                       published("exhaustive_diagonal", set->name, m->name, "all_unseen", NULL),
-                       DIGITS),
+                   cell_number(published(s->results, "exhaustive_diagonal", set->name, m->name,
+                                         "all_unseen", NULL),
+                               DIGITS),
                    DIGITS);
         }
     }
@@ -413,7 +423,8 @@ static void projection_row(const summary *s, table *t, const result *u, const ch
                             DIGITS));
         table_put(t, cell_number(strcmp(u->model, "craft-r")
                                      ? NAN
-                                     : published("projection_full_mrr", u->data, removals[k], NULL),
+                                     : published(s->results, "projection_full_mrr", u->data,
+                                                 removals[k], NULL),
                                  DIGITS));
     }
 }
@@ -447,7 +458,8 @@ static void projection_cells_row(const summary *s, table *t, const result *u, co
             const char *key = c == 1 ? "repeated_unseen" : "new_seen";
             double paper = NAN;
             if (k < 2 && !strcmp(u->model, "craft-r"))
-                paper = published("projection_cells_craft_r", u->data, key, k ? "1" : "0", NULL);
+                paper = published(s->results, "projection_cells_craft_r", u->data, key,
+                                  k ? "1" : "0", NULL);
             table_put(t, cell_number(paper, 3));
         }
     }
@@ -497,9 +509,9 @@ static void minimal_table(const summary *s, table *t) {
         for (int c = 0; c < 6; c++) {
             table_put(t, cell_number(results_metric(r, &r->list.at[i], columns[c].metric, NULL),
                                      columns[c].digits));
-            table_put(
-                t, cell_number(published("minimal_scorer", s->data[d].name, columns[c].paper, NULL),
-                               columns[c].digits ? 3 : 0));
+            table_put(t, cell_number(published(s->results, "minimal_scorer", s->data[d].name,
+                                               columns[c].paper, NULL),
+                                     columns[c].digits ? 3 : 0));
         }
     }
 }
@@ -526,8 +538,8 @@ static void available_table(const summary *s, table *t) {
             table_put(t, mean_cell(m->available, DIGITS));
             table_put(t, cell_difference(m->available.mean - at_k(s, m, 0).mean, DIGITS));
         }
-        double low = published("time_available_mrr_difference", set->name, "0", NULL),
-               high = published("time_available_mrr_difference", set->name, "1", NULL);
+        double low = published(s->results, "time_available_mrr_difference", set->name, "0", NULL),
+               high = published(s->results, "time_available_mrr_difference", set->name, "1", NULL);
         if (!isnan(low)) {
             char note[160];
             (void)snprintf(note, sizeof note,
@@ -609,7 +621,8 @@ static void settings_table(const summary *s, table *t) {
         table_put(t, cell_number(results_metric(r, u, "covered", NULL) /
                                      results_metric(r, u, "test", NULL),
                                  3));
-        table_put(t, cell_number(published("settings", "coverage", s->data[d].name, NULL), 3));
+        table_put(t, cell_number(
+                         published(s->results, "settings", "coverage", s->data[d].name, NULL), 3));
     }
     char *options = json_dumps(json_object_get(r->plan.source, "settings"), JSON_COMPACT);
     text_buffer note = {0};

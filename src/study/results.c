@@ -81,11 +81,29 @@ static fr_status read_runs(results *r, fr_error *err) {
     return status;
 }
 
+/* Keeps the paper's numbers if the study follows its protocol. */
+static void take_published(results *r) {
+    json_t *root = json_loads(embedded_published, 0, NULL);
+    const json_t *settings = json_object_get(root, "settings");
+    const fr_protocol *p = &r->plan.protocol;
+    bool same = p->window == json_integer_value(json_object_get(settings, "events")) &&
+                p->train_share == json_number_value(json_object_get(settings, "train_share")) &&
+                r->plan.diagnostic_window ==
+                    json_integer_value(json_object_get(settings, "diagnostic_events")) &&
+                p->order == FR_ORDER_STREAM && p->oov == FR_OOV_EXCLUDE &&
+                !strcmp(p->catalog, "fixed");
+    if (same)
+        r->published = root;
+    else
+        json_decref(root);
+}
+
 fr_status results_open(results *r, const char *directory, fr_error *err) {
     *r = (results){.book.locks = -1};
     fr_status status = ledger_open(&r->book, directory, true, err);
     if (!status) status = read_plan(&r->book, &r->plan, err);
     if (!status) status = read_runs(r, err);
+    if (!status) take_published(r);
     if (status) results_close(r);
     return status;
 }
@@ -93,6 +111,7 @@ fr_status results_open(results *r, const char *directory, fr_error *err) {
 void results_close(results *r) {
     for (size_t i = 0; i < r->list.count; i++) fr_ranking_close(r->list.at[i].ranking);
     free(r->list.at);
+    json_decref(r->published);
     plan_free(&r->plan);
     ledger_close(&r->book);
     arena_free(&r->memory);
@@ -167,18 +186,15 @@ const char *results_hash(results *r, const result *unit, const char *name) {
     return out ? out : "";
 }
 
-double published(const char *first, ...) {
-    json_t *root = json_loads(embedded_published, 0, NULL);
-    const json_t *at = json_object_get(root, first);
+double published(const results *r, const char *first, ...) {
+    const json_t *at = json_object_get(r->published, first);
     va_list args;
     va_start(args, first);
     for (const char *key; (key = va_arg(args, const char *));)
         at = json_is_array(at) ? json_array_get(at, (size_t)strtoul(key, NULL, 10))
                                : json_object_get(at, key);
     va_end(args);
-    double value = json_is_number(at) ? json_number_value(at) : NAN;
-    json_decref(root);
-    return value;
+    return json_is_number(at) ? json_number_value(at) : NAN;
 }
 
 /* ---- the state of a study ---- */

@@ -25,6 +25,7 @@ typedef struct results {
     ledger book;
     plan plan;
     ARRAY(result) list;
+    json_t *published; /* the paper's numbers; NULL = another protocol */
 } results;
 
 fr_status results_open(results *r, const char *directory, fr_error *err);
@@ -42,7 +43,9 @@ const char *results_hash(results *r, const result *unit, const char *name);
 const char *results_text(results *r, const result *unit, const char *name);
 
 /* The paper's number at a path of keys, such as "main_result", "mooc", "craft", "full", "mean";
- * ends with NULL. NaN if it has none. Elements of lists are named by their index, "0". */
-double published(const char *first, ...) __attribute__((sentinel));
+ * ends with NULL. NaN if it has none, or if the study's windows, split, order or catalog are not
+ * the paper's: numbers that cannot be compared do not stand beside each other. Elements of lists
+ * are named by their index, "0". */
+double published(const results *r, const char *first, ...) __attribute__((sentinel));
 
 #endif
