@@ -666,10 +666,45 @@ FR_API FR_MUST_USE fr_status fr_membership_compute(const fr_ranking *ranking, in
  * (PROTOCOL 10): nothing, the direction in which pairs that have met differ from others, a random
  * one, the one of labels in random order. */
 enum { FR_REMOVE_NOTHING, FR_REMOVE_MEMBERSHIP, FR_REMOVE_RANDOM, FR_REMOVE_SHUFFLED, FR_REMOVALS };
+extern FR_API const char *const fr_removal_names[FR_REMOVALS]; /* base, membership, ... */
 
-/* Changes a scorer that was opened from a checkpoint and not used yet. */
+/* Changes a scorer that was opened from a checkpoint and not used yet; any other is FR_EUSAGE.
+ * Training pairs that have all met, or none of them, are FR_EINPUT. `seed` is that of the drawn
+ * negatives, of the random direction and of the shuffled labels. The same bits with any number of
+ * threads. */
 FR_API FR_MUST_USE fr_status fr_scorer_remove(fr_scorer *scorer, int what, int64_t seed,
                                               const fr_context *context, fr_error *err);
+
+/* What one direction a is to vectors z of pairs that have met or have not. */
+typedef struct fr_direction {
+    double length; /* |a| */
+    double cosine; /* of the angle to the membership direction */
+    double auc;    /* chance that a.z is larger for a pair that has met than for one that has not */
+    double membership_auc; /* the same along the membership direction, with a taken out of z */
+} fr_direction;
+
+typedef struct fr_projection {
+    int64_t pairs, met;
+    int64_t width, rows; /* of z; of the head */
+    /* Of FR_REMOVE_NOTHING there is membership_auc alone; the rest is NaN. */
+    fr_direction direction[FR_REMOVALS];
+} fr_projection;
+
+/* The same intervention for a model that is not ours, from .npy files:
+ *
+ *   representations  float32 or float64 [pairs, D], the vectors z that enter its scoring head
+ *   labels           bool or int of one byte [pairs], 1 = the pair has met before
+ *   head             float32 or float64 [rows, D] or [D], the first matrix of the head
+ *
+ * Writes the directory `output` with head-NAME.npy, which has the head's type and shape, and
+ * direction-NAME.npy, float64 [D], for membership, random and shuffled. Scores made with such a
+ * head are those of vectors without the direction. All or nothing is written; `force` replaces a
+ * directory made by this function. Anything but finite numbers, labels other than 0 and 1, labels
+ * of one kind and a direction of length 0 are FR_EINPUT. */
+FR_API FR_MUST_USE fr_status fr_project_files(const char *representations, const char *labels,
+                                              const char *head, const char *output, bool force,
+                                              int64_t seed, const fr_context *context,
+                                              fr_projection *out, fr_error *err);
 
 /* ---- 15. Studies: many runs, kept in a ledger (docs/study.md) ---- */
 

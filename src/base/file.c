@@ -158,6 +158,22 @@ bool directory_empty(const char *path) {
     return entries <= 2; /* "." and ".." */
 }
 
+fr_status directory_only(const char *path, const char *names, fr_error *err) {
+    DIR *folder = opendir(path);
+    if (!folder) return fail_errno(err, "%s: cannot be read", path);
+    fr_status status = FR_OK;
+    for (struct dirent *entry; !status && (entry = readdir(folder));) {
+        char spaced[sizeof entry->d_name + 2];
+        (void)snprintf(spaced, sizeof spaced, " %s ", entry->d_name);
+        if (strcmp(spaced, " . ") != 0 && strcmp(spaced, " .. ") != 0 && !strstr(names, spaced))
+            status =
+                fail(err, FR_EFILE, "%s: also holds %s, which --force would remove; move it away",
+                     path, entry->d_name);
+    }
+    closedir(folder);
+    return status;
+}
+
 void directory_remove(const char *path) {
     DIR *folder = opendir(path);
     if (!folder) return;

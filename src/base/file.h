@@ -65,6 +65,9 @@ fr_status staging_commit(staging *s, fr_error *err);
 /* Removes the directory if it was not committed. */
 void staging_discard(staging *s);
 
+/* For guards: an error unless all entries of the directory are among `names`, which are parted and
+ * enclosed by blanks. Replacing a directory removes what is in it. */
+fr_status directory_only(const char *path, const char *names, fr_error *err);
 /* A fresh private directory below $TMPDIR or /tmp. *out is the caller's. */
 fr_status directory_temporary(char **out, fr_error *err);
 /* Removes a directory and everything in it; no error if it is not there. */

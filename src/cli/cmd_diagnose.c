@@ -1,15 +1,15 @@
 /* cmd_diagnose.c - how much of a result is pair membership: diagnose minimal, diagnose membership.
  *
  * Both look at the test suffix of a long window. A further diagnosis is one more run_NAME with its
- * cli_command at the end and X(diagnose_NAME) in main.c.
+ * cli_command at the end and X(diagnose_NAME) in main.c; what it may share is in diagnose.h.
  */
-#include "cli.h"
+#include "diagnose.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void title(const char *text) {
+void diagnose_title(const char *text) {
     (void)printf("%s%s%s\n", cli_style(stdout, CLI_BOLD), text, cli_style(stdout, CLI_PLAIN));
 }
 
@@ -17,9 +17,8 @@ static const char *order_word(const fr_protocol *protocol) {
     return protocol->order == FR_ORDER_STRICT ? "strict" : "stream";
 }
 
-/* A window of the stream with one of the catalogs. */
-static fr_status open_window(const cli_call *call, const fr_stream *stream, fr_protocol protocol,
-                             const char *catalog, fr_window **out, fr_error *err) {
+fr_status diagnose_window(const cli_call *call, const fr_stream *stream, fr_protocol protocol,
+                          const char *catalog, fr_window **out, fr_error *err) {
     char word[16];
     (void)snprintf(word, sizeof word, "%s", catalog);
     protocol.catalog = word; /* the window keeps a copy */
@@ -61,7 +60,7 @@ static void print_fit(const char *name, const fr_minimal_fit *f) {
 
 static void print_minimal(const char *name, const fr_window_facts *w, const fr_protocol *protocol,
                           const fr_minimal *m, double penalty, int64_t seed) {
-    title(name);
+    diagnose_title(name);
     cli_pair("window", "%s events, catalog %s, history order %s", cli_count(w->events).s,
              cli_count(w->catalog_size).s, order_word(protocol));
     cli_pair("eligible events", "%s of %s test events, with 20 or more source-history negatives",
@@ -71,7 +70,7 @@ static void print_minimal(const char *name, const fr_window_facts *w, const fr_p
     char heading[160];
     (void)snprintf(heading, sizeof heading, "%-14s  %8s  %10s  %10s  %10s  %9s  %9s  %9s",
                    "negatives", "q1", "beta*", "drawn", "seen", "b0", "beta", "error");
-    title(heading);
+    diagnose_title(heading);
     print_fit("random", &m->random);
     print_fit("source-history", &m->history);
     char text[512];
@@ -96,7 +95,7 @@ static int run_minimal(cli_call *call) {
     fr_window *window = NULL;
     fr_minimal m;
     fr_status status = fr_stream_open(io->data, import, &call->context, &stream, &err);
-    if (!status) status = open_window(call, stream, *protocol, "fixed", &window, &err);
+    if (!status) status = diagnose_window(call, stream, *protocol, "fixed", &window, &err);
     if (!status)
         status =
             fr_minimal_compute(window, settings, (uint64_t)seed->seed, &call->context, &m, &err);
@@ -198,13 +197,14 @@ static fr_status measure(part *p, fr_error *err) {
     return status;
 }
 
-/* Ranks one scorer in one window. */
-static fr_status rank_window(const cli_call *call, const fr_window *window, const char *spec,
-                             int64_t seed, fr_ranking **out, fr_error *err) {
+fr_status diagnose_rank(const cli_call *call, const fr_window *window, const char *spec,
+                        int removal, int64_t seed, fr_ranking **out, fr_error *err) {
     fr_rank_settings settings;
     fr_scorer scorer = {0};
     fr_status status = fr_options_defaults(fr_rank_options, &settings, err);
     if (!status) status = fr_scorer_open(spec, window, seed, &call->context, &scorer, err);
+    if (!status && removal != FR_REMOVE_NOTHING)
+        status = fr_scorer_remove(&scorer, removal, seed, &call->context, err);
     if (!status) status = fr_rank_run(window, &scorer, &settings, &call->context, out, err);
     fr_scorer_close(&scorer);
     fr_options_free(fr_rank_options, &settings);
@@ -227,21 +227,23 @@ static fr_status diagnose_scorer(const cli_call *call, diagnosis *d, fr_error *e
     char trained[4096];
     const char *spec = io->scorer;
     fr_status status = fr_stream_open(io->data, import, &call->context, &stream, err);
-    if (!status) status = open_window(call, stream, *protocol, "time", &window, err);
+    if (!status) status = diagnose_window(call, stream, *protocol, "time", &window, err);
     if (!status && io->train) {
         training->force = io->force;
         (void)snprintf(trained, sizeof trained, "%s/model.safetensors", io->output);
         spec = trained;
         status = fr_train_run(window, io->train, model, training, io->output, &call->context, err);
     }
-    if (!status) status = rank_window(call, window, spec, training->seed, &d->cells.ranking, err);
+    if (!status)
+        status = diagnose_rank(call, window, spec, FR_REMOVE_NOTHING, training->seed,
+                               &d->cells.ranking, err);
     if (!status && !io->exhaustive && needs_no_file(spec)) {
         fr_protocol ranking = *protocol;
         ranking.window = io->ranking_window;
-        status = open_window(call, stream, ranking, "fixed", &short_window, err);
+        status = diagnose_window(call, stream, ranking, "fixed", &short_window, err);
         if (!status)
-            status =
-                rank_window(call, short_window, spec, training->seed, &d->exhaustive.ranking, err);
+            status = diagnose_rank(call, short_window, spec, FR_REMOVE_NOTHING, training->seed,
+                                   &d->exhaustive.ranking, err);
     }
     fr_window_close(short_window);
     fr_window_close(window);
@@ -276,8 +278,20 @@ static fr_status load_exhaustive(const char *path, part *p, fr_error *err) {
 
 /* ---- membership: what is shown ---- */
 
-static const char *const cell_keys[FR_CELLS] = {"repeated_seen", "repeated_unseen", "new_seen",
-                                                "new_unseen"};
+json_t *diagnose_cells(const fr_membership *table) {
+    static const char *const keys[FR_CELLS] = {"repeated_seen", "repeated_unseen", "new_seen",
+                                               "new_unseen"};
+    json_t *cells = json_object();
+    for (int c = 0; c < FR_CELLS; c++) {
+        const fr_cell *cell = &table->cell[c];
+        (void)json_object_set_new(cells, keys[c],
+                                  json_pack("{s:I, s:o, s:o, s:o}", "events",
+                                            (json_int_t)cell->events, "mrr",
+                                            cli_json_real(cell->mrr), "sd", cli_json_real(cell->sd),
+                                            "drawn", cli_json_real(cell->drawn)));
+    }
+    return cells;
+}
 
 static json_t *split_json(const part *p) {
     json_t *out = json_object();
@@ -294,22 +308,13 @@ static json_t *split_json(const part *p) {
 
 static json_t *diagnosis_json(const diagnosis *d) {
     fr_ranking_facts f = fr_ranking_get(d->cells.ranking);
-    json_t *cells = json_object();
-    for (int c = 0; c < FR_CELLS; c++) {
-        const fr_cell *cell = &d->table.cell[c];
-        (void)json_object_set_new(cells, cell_keys[c],
-                                  json_pack("{s:I, s:o, s:o, s:o}", "events",
-                                            (json_int_t)cell->events, "mrr",
-                                            cli_json_real(cell->mrr), "sd", cli_json_real(cell->sd),
-                                            "drawn", cli_json_real(cell->drawn)));
-    }
     json_t *out = json_pack(
         "{s:o, s:o, s:s, s:I, s:I, s:I, s:{s:I, s:I, s:I}, s:o, s:o}", "scorer",
         cli_json_text(f.scorer), "data", cli_json_text(f.data), "protocol", f.protocol, "k",
         (json_int_t)d->table.k, "ranked", (json_int_t)d->table.ranked, "unavailable",
         (json_int_t)d->table.unavailable, "eligible", "events", (json_int_t)d->table.eligible,
         "repeated", (json_int_t)d->table.cell[FR_REPEATED_SEEN].events, "new",
-        (json_int_t)d->table.cell[FR_NEW_SEEN].events, "cells", cells, "split",
+        (json_int_t)d->table.cell[FR_NEW_SEEN].events, "cells", diagnose_cells(&d->table), "split",
         split_json(&d->cells));
     if (!d->exhaustive.ranking) return out;
     fr_ranking_facts e = fr_ranking_get(d->exhaustive.ranking);
@@ -334,7 +339,7 @@ static void print_cells(const fr_membership *t) {
     char heading[96];
     (void)snprintf(heading, sizeof heading, "Expected MRR against %s negatives", cli_count(t->k).s);
     (void)printf("\n");
-    title(heading);
+    diagnose_title(heading);
     (void)printf("%-10s  %8s  %*s  %*s\n", "positives", "events", CELL, "seen", CELL, "unseen");
     for (int row = 0; row < 2; row++) {
         const fr_cell *cell = &t->cell[2 * row];
@@ -356,14 +361,14 @@ static void print_split(const part *p) {
     }
 }
 
-static void print_part_title(const char *what, const part *p) {
+void diagnose_heading(const char *what, const fr_ranking *ranking) {
     char window[32], catalog[32], order[32], line[160];
-    protocol_value(p->ranking, "window", window, sizeof window);
-    protocol_value(p->ranking, "catalog", catalog, sizeof catalog);
-    protocol_value(p->ranking, "order", order, sizeof order);
+    protocol_value(ranking, "window", window, sizeof window);
+    protocol_value(ranking, "catalog", catalog, sizeof catalog);
+    protocol_value(ranking, "order", order, sizeof order);
     (void)snprintf(line, sizeof line, "%s (window %s, catalog %s, history order %s)", what, window,
                    catalog, order);
-    title(line);
+    diagnose_title(line);
 }
 
 static void print_diagnosis(const diagnosis *d) {
@@ -371,7 +376,7 @@ static void print_diagnosis(const diagnosis *d) {
     const fr_membership *t = &d->table;
     char what[FR_NAME_MAX + 256];
     (void)snprintf(what, sizeof what, "%s on %s", f.scorer, f.data);
-    print_part_title(what, &d->cells);
+    diagnose_heading(what, d->cells.ranking);
     cli_pair("eligible events", "%s of %s ranked, with %s seen and %s unseen negatives",
              cli_count(t->eligible).s, cli_count(t->ranked).s, cli_count(t->k).s,
              cli_count(t->k).s);
@@ -380,13 +385,13 @@ static void print_diagnosis(const diagnosis *d) {
                  cli_count(t->unavailable).s);
     print_cells(t);
     (void)printf("\n");
-    print_part_title("MRR among all that occurred before, and where the rest of 1 is lost",
-                     &d->cells);
+    diagnose_heading("MRR among all that occurred before, and where the rest of 1 is lost",
+                     d->cells.ranking);
     print_split(&d->cells);
     if (!d->exhaustive.ranking) return;
     const part *e = &d->exhaustive;
     (void)printf("\n");
-    print_part_title("Exhaustive, no sampling: not the cells above", e);
+    diagnose_heading("Exhaustive, no sampling: not the cells above", e->ranking);
     cli_pair("All-seen", "%.4f  repeated positives among all seen (%s)", e->diagonal[0].value,
              cli_count(e->diagonal[0].events).s);
     cli_pair("All-unseen", "%.4f  new positives among all unseen (%s)", e->diagonal[1].value,

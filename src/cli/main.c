@@ -24,6 +24,7 @@
     X(metrics) \
     X(diagnose_minimal) \
     X(diagnose_membership) \
+    X(diagnose_project) \
     X(bench_scaling) \
     X(compare) \
     X(study_run) \

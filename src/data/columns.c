@@ -4,7 +4,6 @@
 #include "base/sha256.h"
 #include "data/sort.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,25 +23,9 @@ static fr_status open_column(columns *c, npy_writer *w, const char *name, char k
     return status;
 }
 
-/* Replacing a directory removes what is in it, so all of that must be ours, too. */
-static fr_status only_ours(const char *path, fr_error *err) {
-    static const char ours[] = " . .. manifest.json source.npy destination.npy time.npy "
-                               "features.npy source_ids.npy destination_ids.npy "
-                               "source_words.txt destination_words.txt ";
-    DIR *folder = opendir(path);
-    if (!folder) return fail_errno(err, "%s: cannot be read", path);
-    fr_status status = FR_OK;
-    for (struct dirent *entry; !status && (entry = readdir(folder));) {
-        char spaced[sizeof entry->d_name + 2];
-        (void)snprintf(spaced, sizeof spaced, " %s ", entry->d_name);
-        if (!strstr(ours, spaced))
-            status =
-                fail(err, FR_EFILE, "%s: also holds %s, which --force would remove; move it away",
-                     path, entry->d_name);
-    }
-    closedir(folder);
-    return status;
-}
+static const char ours[] = " manifest.json source.npy destination.npy time.npy features.npy "
+                           "source_ids.npy destination_ids.npy source_words.txt "
+                           "destination_words.txt ";
 
 /* Made by us, so it may be replaced. */
 static fr_status guard(const char *path, fr_error *err) {
@@ -53,7 +36,7 @@ static fr_status guard(const char *path, fr_error *err) {
     if (!status && (!format || strcmp(format, "fullrank-stream"))) status = FR_EFILE;
     json_decref(root);
     free(manifest);
-    if (!status) return only_ours(path, err);
+    if (!status) return directory_only(path, ours, err);
     return fail(err, FR_EFILE,
                 "%s: holds no imported stream, so --force does not replace it; remove it yourself",
                 path);

@@ -9,67 +9,44 @@
  * as the head W - (W a) a^T / (a.a): one matrix changes, and scoring costs what it did. Controls:
  * a direction drawn at random, and the one from labels put in random order.
  *
- * Sums run in double over fixed shards of events and then in their order, so the direction does not
- * depend on threads.
+ * Where vectors come from does not matter to the first half of this file: a model's forward (the
+ * second half) or a file (project_files.c). Sums run in double over fixed shards of pairs and then
+ * in their order, so the direction does not depend on threads.
  */
 #include "rank/project.h"
 #include "base/context.h"
 #include "base/rng.h"
 #include "base/shards.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { SHARD = 64 }; /* events */
+const char *const fr_removal_names[FR_REMOVALS] = {"base", "membership", "random", "shuffled"};
 
-typedef struct direction_job {
-    const model *m;
-    int64_t seed;
-    int width;               /* of z */
-    const uint8_t *label;    /* [2 * train] of positive and negative of each training event */
-    const int32_t *negative; /* [train] */
-    tape *tapes;             /* [threads] */
-    double *sums;            /* [shards, 2, width] of z by label */
-} direction_job;
+/* ---- directions of labelled vectors ---- */
+
+typedef struct mean_job {
+    const project_pairs *pairs;
+    const uint8_t *label; /* [pairs] */
+    double *z;            /* [threads, shard, width] */
+    double *sums;         /* [shards, 2, width] of z by label */
+} mean_job;
 
 static fr_status sum_shard(void *job, int64_t shard, int worker, fr_error *err) {
-    direction_job *j = job;
-    const fr_window *w = j->m->w;
-    tape *t = &j->tapes[worker];
-    int32_t first = (int32_t)shard * SHARD, count = w->train - first;
-    int32_t event[SHARD], from[SHARD + 1], candidate[2 * SHARD];
-    if (count > SHARD) count = SHARD;
-    for (int32_t i = 0; i < count; i++) {
-        event[i] = first + i;
-        from[i] = 2 * i;
-        candidate[2 * i] = w->destination[first + i];
-        candidate[2 * i + 1] = j->negative[first + i];
-    }
-    from[count] = 2 * count;
-    tape_reset(t);
-    model_inner inner = {0};
-    model_batch batch = {count, event, from, candidate};
-    (void)j->m->kind->forward(j->m, t, &batch, &inner);
-    if (t->status) return fail(err, t->status, "%s", t->error.message);
-    if (inner.z.cols != j->width)
-        return fail(err, FR_EINPUT, "internal: z has %d columns, its head %d", inner.z.cols,
-                    j->width);
-    double *sums = j->sums + (size_t)shard * 2 * (size_t)j->width;
-    for (int32_t k = 0; k < 2 * count; k++) {
-        const real *z = inner.z.v + (size_t)k * (size_t)j->width;
-        double *sum = sums + (size_t)j->label[2 * first + k] * (size_t)j->width;
-        for (int c = 0; c < j->width; c++) sum[c] += (double)z[c];
+    mean_job *j = job;
+    const project_pairs *p = j->pairs;
+    size_t width = (size_t)p->width;
+    int64_t first = shard * p->shard, count = p->count - first;
+    if (count > p->shard) count = p->shard;
+    double *z = j->z + (size_t)worker * (size_t)p->shard * width;
+    double *sums = j->sums + (size_t)shard * 2 * width;
+    TRY(p->read(p->from, first, count, worker, z, err));
+    for (int64_t k = 0; k < count; k++) {
+        double *sum = sums + j->label[first + k] * width;
+        for (size_t c = 0; c < width; c++) sum[c] += z[(size_t)k * width + c];
     }
     return FR_OK;
-}
-
-/* A candidate other than the event's destination, drawn as in training from numbers of its own. */
-static int32_t draw_negative(const fr_window *w, int64_t seed, int32_t event) {
-    rng_key key = {.seed = (uint64_t)seed, .purpose = RNG_PROJECT};
-    int32_t self = window_self(w, w->source[event]);
-    for (uint32_t draw = 0;; draw++) {
-        int32_t v = w->catalog[rng_below(key, (uint64_t)event, draw, (uint32_t)w->catalog_size)];
-        if (v != w->destination[event] && v != self) return v;
-    }
 }
 
 /* Fisher-Yates by counter. */
@@ -83,51 +60,134 @@ static void shuffle(uint8_t *label, int64_t count, int64_t seed) {
     }
 }
 
-static fr_status mean_difference(const model *m, bool shuffled, int64_t seed,
-                                 const fr_context *context, int width, double *out, fr_error *err) {
-    const fr_window *w = m->w;
-    int threads = context_threads(context);
-    int64_t shards = (w->train + SHARD - 1) / SHARD, seen = 0, pairs = 2 * (int64_t)w->train;
-    uint8_t *label = NULL;
-    int32_t *negative = NULL;
-    direction_job job = {.m = m, .seed = seed, .width = width};
-    fr_status status = ALLOCATE(label, pairs, err);
-    if (!status) status = ALLOCATE(negative, w->train, err);
-    if (!status) status = ALLOCATE(job.tapes, threads, err);
-    if (!status) status = ALLOCATE(job.sums, shards * 2 * width, err);
-    for (int32_t e = 0; !status && e < w->train; e++) {
-        int32_t u = w->source[e], cut = window_cut(w, e);
-        negative[e] = draw_negative(w, seed, e);
-        label[2 * e] = window_pair_history(w, u, w->destination[e], cut).count > 0;
-        label[2 * e + 1] = window_pair_history(w, u, negative[e], cut).count > 0;
-        seen += label[2 * e] + label[2 * e + 1];
+static fr_status mean_difference(const project_pairs *p, bool shuffled, int64_t seed,
+                                 const fr_context *context, double *out, fr_error *err) {
+    int64_t shards = (p->count + p->shard - 1) / p->shard, met = 0;
+    uint8_t *mixed = NULL;
+    mean_job job = {.pairs = p, .label = p->label};
+    for (int64_t k = 0; k < p->count; k++) met += p->label[k];
+    if (!met || met == p->count)
+        return fail(err, FR_EINPUT,
+                    "%s: %lld of %lld pairs have met before, expected some and not all", p->name,
+                    (long long)met, (long long)p->count);
+    fr_status status = ALLOCATE(
+        job.z, (size_t)context_threads(context) * (size_t)p->shard * (size_t)p->width, err);
+    if (!status) status = ALLOCATE(job.sums, (size_t)shards * 2 * (size_t)p->width, err);
+    if (!status && shuffled) status = ALLOCATE(mixed, p->count, err);
+    if (!status && shuffled) {
+        memcpy(mixed, p->label, (size_t)p->count);
+        shuffle(mixed, p->count, seed);
+        job.label = mixed;
     }
-    if (!status && (!seen || seen == pairs))
-        status = fail(err, FR_EINPUT,
-                      "%lld of %lld training pairs have met before, expected some and not all",
-                      (long long)seen, (long long)pairs);
-    if (!status) {
-        if (shuffled) shuffle(label, pairs, seed);
-        job.label = label;
-        job.negative = negative;
-        for (int i = 0; i < threads; i++) job.tapes[i].params = &m->params;
-        status = shards_run(context, "direction", shards, sum_shard, &job, err);
-    }
-    for (int c = 0; !status && c < width; c++) {
+    if (!status) status = shards_run(context, "direction", shards, sum_shard, &job, err);
+    for (int c = 0; !status && c < p->width; c++) {
         double sum[2] = {0};
         for (int64_t s = 0; s < shards; s++)
-            for (int l = 0; l < 2; l++) sum[l] += job.sums[(s * 2 + l) * width + c];
-        out[c] = sum[1] / (double)seen - sum[0] / (double)(pairs - seen);
+            for (int l = 0; l < 2; l++) sum[l] += job.sums[(s * 2 + l) * p->width + c];
+        out[c] = sum[1] / (double)met - sum[0] / (double)(p->count - met);
     }
-    for (int i = 0; job.tapes && i < threads; i++) tape_free(&job.tapes[i]);
-    free(job.tapes);
+    free(job.z);
     free(job.sums);
-    free(label);
-    free(negative);
+    free(mixed);
     return status;
 }
 
-static int head_width(const model *m) {
+fr_status project_find(const project_pairs *pairs, int what, int64_t seed,
+                       const fr_context *context, double *out, fr_error *err) {
+    if (what != FR_REMOVE_RANDOM)
+        return mean_difference(pairs, what == FR_REMOVE_SHUFFLED, seed, context, out, err);
+    rng_key key = {.seed = (uint64_t)seed, .purpose = RNG_PROJECT, .epoch = 2};
+    for (int c = 0; c < pairs->width; c++) {
+        double normal[2];
+        rng_normal(key, (uint64_t)c, 0, normal);
+        out[c] = normal[0];
+    }
+    return FR_OK;
+}
+
+fr_status project_square(const double *a, int width, double *out, fr_error *err) {
+    *out = 0;
+    for (int c = 0; c < width; c++) *out += a[c] * a[c];
+    if (*out > 0 && isfinite(*out)) return FR_OK;
+    return fail(err, FR_EINPUT, "the direction to remove has the length %g, expected one above 0",
+                sqrt(*out));
+}
+
+void project_row(double *row, const double *a, double square, int width) {
+    double along = 0;
+    for (int c = 0; c < width; c++) along += row[c] * a[c];
+    for (int c = 0; c < width; c++) row[c] -= along * a[c] / square;
+}
+
+/* ---- of a model ---- */
+
+enum { SHARD = 64 }; /* events */
+
+typedef struct model_pairs {
+    const model *m;
+    int width;         /* of z */
+    int32_t *negative; /* [train] */
+    uint8_t *label;    /* [2 * train] of positive and negative of each training event */
+    tape *tapes;       /* [threads] */
+} model_pairs;
+
+/* Pairs 2 e and 2 e + 1 are those of event e. */
+static fr_status read_model(void *from, int64_t first, int64_t count, int worker, double *z,
+                            fr_error *err) {
+    const model_pairs *p = from;
+    const fr_window *w = p->m->w;
+    tape *t = &p->tapes[worker];
+    int32_t event[SHARD], start[SHARD + 1] = {0}, candidate[2 * SHARD];
+    int events = (int)(count / 2);
+    for (int i = 0; i < events; i++) {
+        int32_t e = event[i] = (int32_t)(first / 2) + i;
+        start[i + 1] = 2 * (i + 1);
+        candidate[2 * i] = w->destination[e];
+        candidate[2 * i + 1] = p->negative[e];
+    }
+    tape_reset(t);
+    model_inner inner = {0};
+    model_batch batch = {events, event, start, candidate};
+    (void)p->m->kind->forward(p->m, t, &batch, &inner);
+    if (t->status) return fail(err, t->status, "%s", t->error.message);
+    if (inner.z.cols != p->width)
+        return fail(err, FR_EINPUT, "internal: z has %d columns, its head %d", inner.z.cols,
+                    p->width);
+    for (size_t k = 0; k < (size_t)count * (size_t)p->width; k++) z[k] = (double)inner.z.v[k];
+    return FR_OK;
+}
+
+/* A candidate other than the event's destination, drawn as in training from numbers of its own. */
+static int32_t draw_negative(const fr_window *w, int64_t seed, int32_t event) {
+    rng_key key = {.seed = (uint64_t)seed, .purpose = RNG_PROJECT};
+    int32_t self = window_self(w, w->source[event]);
+    for (uint32_t draw = 0;; draw++) {
+        int32_t v = w->catalog[rng_below(key, (uint64_t)event, draw, (uint32_t)w->catalog_size)];
+        if (v != w->destination[event] && v != self) return v;
+    }
+}
+
+static fr_status fill_pairs(model_pairs *p, int64_t seed, int threads, fr_error *err) {
+    const fr_window *w = p->m->w;
+    int32_t least = w->self ? 3 : 2; /* with shared ids a source is no candidate of its own */
+    if (w->catalog_size < least)
+        return fail(err, FR_EINPUT,
+                    "a catalog of %d destinations, expected at least %d to draw a negative",
+                    w->catalog_size, least);
+    TRY(ALLOCATE(p->negative, w->train, err));
+    TRY(ALLOCATE(p->label, 2 * (size_t)w->train, err));
+    TRY(ALLOCATE(p->tapes, threads, err));
+    for (int i = 0; i < threads; i++) p->tapes[i].params = &p->m->params;
+    for (int32_t e = 0; e < w->train; e++) {
+        int32_t u = w->source[e], cut = window_cut(w, e);
+        p->negative[e] = draw_negative(w, seed, e);
+        p->label[2 * e] = window_pair_history(w, u, w->destination[e], cut).count > 0;
+        p->label[2 * e + 1] = window_pair_history(w, u, p->negative[e], cut).count > 0;
+    }
+    return FR_OK;
+}
+
+int project_width(const model *m) {
     int weights[MODEL_HEADS], width = 0;
     for (int k = m->kind->head(m, weights) - 1; k >= 0; k--)
         width += m->params.list.at[weights[k]].cols;
@@ -136,40 +196,45 @@ static int head_width(const model *m) {
 
 fr_status project_direction(const model *m, int what, int64_t seed, const fr_context *context,
                             double **out, fr_error *err) {
-    int width = head_width(m);
-    TRY(ALLOCATE(*out, width, err));
-    if (what != FR_REMOVE_RANDOM)
-        return mean_difference(m, what == FR_REMOVE_SHUFFLED, seed, context, width, *out, err);
-    rng_key key = {.seed = (uint64_t)seed, .purpose = RNG_PROJECT, .epoch = 2};
-    for (int c = 0; c < width; c++) {
-        double normal[2];
-        rng_normal(key, (uint64_t)c, 0, normal);
-        (*out)[c] = normal[0];
+    int threads = context_threads(context);
+    model_pairs p = {.m = m, .width = project_width(m)};
+    fr_status status = ALLOCATE(*out, p.width, err);
+    if (!status) status = fill_pairs(&p, seed, threads, err);
+    if (!status) {
+        project_pairs pairs = {.name = "training pairs",
+                               .count = 2 * (int64_t)m->w->train,
+                               .width = p.width,
+                               .shard = 2 * SHARD,
+                               .label = p.label,
+                               .read = read_model,
+                               .from = &p};
+        status = project_find(&pairs, what, seed, context, *out, err);
     }
-    return FR_OK;
+    for (int i = 0; p.tapes && i < threads; i++) tape_free(&p.tapes[i]);
+    free(p.tapes);
+    free(p.label);
+    free(p.negative);
+    return status;
 }
 
 fr_status project_remove(model *m, const double *a, fr_error *err) {
-    int weights[MODEL_HEADS], parts = m->kind->head(m, weights), width = head_width(m);
-    double square = 0;
-    for (int c = 0; c < width; c++) square += a[c] * a[c];
-    if (!(square > 0)) return fail(err, FR_EINPUT, "the direction to remove is zero");
-    int rows = m->params.list.at[weights[0]].rows;
-    for (int r = 0; r < rows; r++) {
-        double along = 0; /* (W a)_r, over all parts of z */
-        const double *at = a;
+    int weights[MODEL_HEADS], parts = m->kind->head(m, weights), width = project_width(m);
+    double square, *row;
+    TRY(project_square(a, width, &square, err));
+    TRY(ALLOCATE(row, width, err));
+    for (int r = 0; r < m->params.list.at[weights[0]].rows; r++) {
+        real *part[MODEL_HEADS]; /* row r of every matrix; side by side they meet all of z */
+        double *at = row;
         for (int k = 0; k < parts; k++) {
             const param *p = &m->params.list.at[weights[k]];
-            const real *row = m->params.value + p->offset + (size_t)r * (size_t)p->cols;
-            for (int c = 0; c < p->cols; c++) along += (double)row[c] * *at++;
+            part[k] = m->params.value + p->offset + (size_t)r * (size_t)p->cols;
+            for (int c = 0; c < p->cols; c++) *at++ = (double)part[k][c];
         }
-        at = a;
-        for (int k = 0; k < parts; k++) {
-            const param *p = &m->params.list.at[weights[k]];
-            real *row = m->params.value + p->offset + (size_t)r * (size_t)p->cols;
-            for (int c = 0; c < p->cols; c++)
-                row[c] = (real)((double)row[c] - along * *at++ / square);
-        }
+        project_row(row, a, square, width);
+        at = row;
+        for (int k = 0; k < parts; k++)
+            for (int c = 0; c < m->params.list.at[weights[k]].cols; c++) part[k][c] = (real)*at++;
     }
+    free(row);
     return FR_OK;
 }

@@ -20,9 +20,6 @@
  * and on large windows they are most of all, so they are not even ranked for it. */
 enum { CELL_NEGATIVES = 20 };
 
-/* Removed from the vector that enters the head, in the order of FR_REMOVE_*. */
-static const char *const removal_name[] = {"base", "membership", "random", "shuffled"};
-
 static double now(void) {
     struct timespec t;
     (void)clock_gettime(CLOCK_MONOTONIC, &t);
@@ -561,7 +558,7 @@ static fr_status do_project(fr_study *s, const plan_unit *unit, unit_result *res
     for (int removal = 0; !status && removal < FR_REMOVALS; removal++) {
         fr_ranking *r = NULL;
         char prefix[32];
-        (void)snprintf(prefix, sizeof prefix, "%s-", removal_name[removal]);
+        (void)snprintf(prefix, sizeof prefix, "%s-", fr_removal_names[removal]);
         status = rank_once(s, unit, w, removal, unit->diagnostic ? CELL_NEGATIVES : 0, &r, err);
         if (!status && unit->diagnostic) status = note_cells(s, r, prefix, result, err);
         if (!status && !unit->diagnostic) {
