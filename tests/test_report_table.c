@@ -230,29 +230,38 @@ static void test_drop_missing(void **state) {
     table t;
     table_start(&t, NULL, NULL);
     table_column(&t, NULL, "model", TABLE_LEFT);
-    table_column(&t, "MRR", "ours", TABLE_RIGHT);
+    table_column(&t, "MRR", "ours", TABLE_RIGHT); /* stays alone and takes the name */
     table_column(&t, "MRR", "paper", TABLE_RIGHT);
     table_column(&t, "MRR", "diff.", TABLE_RIGHT);
+    table_column(&t, "seen", "paper", TABLE_RIGHT);
+    table_column(&t, "seen", "ours", TABLE_RIGHT); /* so does this */
+    table_column(&t, "both", "first", TABLE_RIGHT);
+    table_column(&t, "both", "none", TABLE_RIGHT);
+    table_column(&t, "both", "last", TABLE_RIGHT); /* two stay under their head */
     table_column(&t, NULL, "range", TABLE_RIGHT);
     table_column(&t, NULL, "remark", TABLE_LEFT);
     table_drop_missing(&t); /* no rows yet: nothing is known to be missing */
-    assert_int_equal(t.column_count, 6);
+    assert_int_equal(t.column_count, 11);
     for (int r = 0; r < 2; r++) {
         table_row(&t, NULL);
         table_put(&t, cell_text(""));
-        table_put(&t, r ? cell_number(NAN, 2) : cell_mean(0.5, NAN, 2)); /* once is enough */
+        table_put(&t, r ? cell_number(NAN, 2) : cell_number(0.5, 2)); /* once is enough */
         table_put(&t, cell_mean(NAN, 0.1, 2));
         table_put(&t, cell_difference(NAN, 2));
+        table_put(&t, cell_empty());
+        table_put(&t, cell_integer(r));
+        table_put(&t, cell_integer(7));
+        table_put(&t, cell_number(NAN, 2));
+        table_put(&t, cell_text("x"));
         table_put(&t, cell_interval(0.1, NAN, 2));
         if (!r) table_put(&t, cell_text("")); /* and once left out */
     }
-    table_mark_best(&t, 1, 0, 2, true);
     table_drop_missing(&t);
-    assert_int_equal(t.column_count, 2);
+    assert_int_equal(t.column_count, 5);
     assert_render(&t, TABLE_CSV,
-                  "model,MRR ours mean,MRR ours sd\n"
-                  ",0.50,\n"
-                  ",,\n");
+                  "model,MRR,seen,both first,both last\n"
+                  ",0.50,0,7,x\n"
+                  ",,1,7,x\n");
     table_free(&t);
     build(&t); /* nothing to leave out */
     table_drop_missing(&t);

@@ -21,7 +21,7 @@ static const fr_option demo_options[] = {
     {"output", FR_OPTION_TEXT, "fullrank-demo", "DIR", 0, 0, offsetof(demo_settings, output),
      "where everything goes"},
     {"events", FR_OPTION_INT, "0", "N", 0, 1e6, offsetof(demo_settings, events),
-     "length of the stream, 0 = the preset's; below 1,500 the diagnostics find no events"},
+     "length of the stream, 0 = the preset's; with few, diagnostics find no events"},
     {0}};
 
 /* Nothing in it, but for a ledger that was only begun. */

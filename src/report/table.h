@@ -98,7 +98,8 @@ void table_row(table *t, const char *group);
 /* Fills the next cell of the row. */
 void table_put(table *t, cell c);
 /* Takes out the columns of a finished table that hold numbers in no row: all their cells are empty
- * or missing. The first column stays; so does a table without rows. */
+ * or missing. The first column stays; so does a table without rows. A column that is left alone of
+ * its group takes the group's name. */
 void table_drop_missing(table *t);
 /* Adds a line below the table. */
 void table_note(table *t, const char *note);

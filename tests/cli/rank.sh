@@ -220,14 +220,14 @@ fi
 
 # The demo, a study of its own: killed it goes on, finished it is only shown.
 mkdir demo # an empty directory is fine
-"$fullrank" demo --events 1500 -o demo -q >/dev/null 2>&1 &
+"$fullrank" demo --events 1200 -o demo -q >/dev/null 2>&1 &
 child=$!
 sleep 1
 kill -9 $child
 wait $child 2>/dev/null
-runs "a killed demo goes on" 0 "$fullrank" demo --events 1500 -o demo
+runs "a killed demo goes on" 0 "$fullrank" demo --events 1200 -o demo
 is "its table begins with the oracle" \
-    "$(printf '%s\n' "$stdout" | sed -n '/^tiny$/,/^MRR/p' | awk 'NF > 4 && $1 != "MRR" { print $1 }' | tr '\n' ' ')" \
+    "$(printf '%s\n' "$stdout" | sed -n '/^synthetic$/,/^MRR/p' | awk 'NF > 4 && $1 != "MRR" { print $1 }' | tr '\n' ' ')" \
     "oracle recency edgebank popularity markov random CRAFT CRAFT-R GraphMixer TGN "
 is "and ends with the place of the report" "$(printf '%s\n' "$stdout" | tail -n 1)" "demo/report.html"
 lacks "columns of the paper, which has no such data, are left out" "$stdout" "paper"
@@ -237,7 +237,7 @@ is "every kind of result is there" "$(cd demo && ls tables/*.txt costs/*.txt | t
 tables/intervals.txt tables/kendall.txt tables/main.txt tables/membership.txt tables/minimal.txt \
 tables/projection-cells.txt tables/projection.txt tables/settings.txt tables/time-available.txt "
 first=$stdout
-runs "demo again" 0 "$fullrank" demo --events 1500 -o demo
+runs "demo again" 0 "$fullrank" demo --events 1200 -o demo
 is "shows the same" "$stdout" "$first"
 is "and does nothing" "$stderr" ""
 mkdir mine && echo precious >mine/recency.npy
