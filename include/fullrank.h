@@ -710,9 +710,10 @@ FR_API FR_MUST_USE fr_status fr_project_files(const char *representations, const
 
 typedef struct fr_study fr_study;
 
-/* Opens the study that `document` describes, a JSON file or the name of one that comes with the
- * tool ("paper", "quick", "demo"), in `directory`, which is made if it is not there. Relative paths
- * of data are looked for in `data`; NULL = where the document lies. */
+/* Opens the study that `document` describes, a JSON file, its text (which begins with '{') or the
+ * name of one that comes with the tool ("paper", "quick", "demo"), in `directory`, which is made if
+ * it is not there. Relative paths of data are looked for in `data`; NULL = where the document lies,
+ * here if it is no file. */
 FR_API FR_MUST_USE fr_status fr_study_open(const char *document, const char *data,
                                            const char *directory, fr_study **out, fr_error *err);
 FR_API void fr_study_close(fr_study *study);

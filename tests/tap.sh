@@ -42,6 +42,13 @@ has() { # NAME TEXT PART: TEXT contains PART
     esac
 }
 
+lacks() { # NAME TEXT PART: TEXT does not contain PART
+    case $2 in
+    *"$3"*) miss "$1" "found:" "$2" "expected not to contain:" "$3" ;;
+    *) pass "$1" ;;
+    esac
+}
+
 # shellcheck disable=SC2034 # stdout and stderr are for the caller
 runs() { # NAME EXIT-CODE COMMAND...
     tap_name=$1

@@ -223,6 +223,82 @@ static void test_number(void **state) {
     assert_int_equal(strlen(out), 1 + 309 + 1 + 20);
 }
 
+/* ---- columns with nothing in them ---- */
+
+static void test_drop_missing(void **state) {
+    (void)state;
+    table t;
+    table_start(&t, NULL, NULL);
+    table_column(&t, NULL, "model", TABLE_LEFT);
+    table_column(&t, "MRR", "ours", TABLE_RIGHT); /* stays alone and takes the name */
+    table_column(&t, "MRR", "paper", TABLE_RIGHT);
+    table_column(&t, "MRR", "diff.", TABLE_RIGHT);
+    table_column(&t, "seen", "paper", TABLE_RIGHT);
+    table_column(&t, "seen", "ours", TABLE_RIGHT); /* so does this */
+    table_column(&t, "both", "first", TABLE_RIGHT);
+    table_column(&t, "both", "none", TABLE_RIGHT);
+    table_column(&t, "both", "last", TABLE_RIGHT); /* two stay under their head */
+    table_column(&t, NULL, "range", TABLE_RIGHT);
+    table_column(&t, NULL, "remark", TABLE_LEFT);
+    table_drop_missing(&t); /* no rows yet: nothing is known to be missing */
+    assert_int_equal(t.column_count, 11);
+    for (int r = 0; r < 2; r++) {
+        table_row(&t, NULL);
+        table_put(&t, cell_text(""));
+        table_put(&t, r ? cell_number(NAN, 2) : cell_number(0.5, 2)); /* once is enough */
+        table_put(&t, cell_mean(NAN, 0.1, 2));
+        table_put(&t, cell_difference(NAN, 2));
+        table_put(&t, cell_empty());
+        table_put(&t, cell_integer(r));
+        table_put(&t, cell_integer(7));
+        table_put(&t, cell_number(NAN, 2));
+        table_put(&t, cell_text("x"));
+        table_put(&t, cell_interval(0.1, NAN, 2));
+        if (!r) table_put(&t, cell_text("")); /* and once left out */
+    }
+    table_drop_missing(&t);
+    assert_int_equal(t.column_count, 5);
+    assert_render(&t, TABLE_CSV,
+                  "model,MRR,seen,both first,both last\n"
+                  ",0.50,0,7,x\n"
+                  ",,1,7,x\n");
+    table_free(&t);
+    build(&t); /* nothing to leave out */
+    table_drop_missing(&t);
+    assert_render(&t, TABLE_TEXT, golden_text);
+    table_free(&t);
+}
+
+/* ---- long lines ---- */
+
+static void test_wrapped(void **state) {
+    (void)state;
+    char caption[800] = " ", note[300], expected[1200] = "n\n-\n1\n";
+    for (int i = 0; i < 30; i++) strcat(caption, "größere Zahl "); /* 13 columns, 15 bytes */
+    memset(note, 'x', 120); /* a word that does not fit stays whole */
+    strcpy(note + 120, "\n\ty");
+    table t;
+    table_start(&t, NULL, caption);
+    table_column(&t, NULL, "n", TABLE_RIGHT);
+    table_row(&t, NULL);
+    table_put(&t, cell_integer(1));
+    table_note(&t, note);
+    for (int word = 0; word < 60; word++) { /* 15 words take 95 or 98 columns */
+        strcat(expected, word % 2 ? "Zahl" : "größere");
+        strcat(expected, word % 15 == 14 ? "\n" : " ");
+    }
+    note[120] = 0; /* the table has its own copy */
+    strcat(expected, note);
+    strcat(expected, "\ny\n");
+    assert_render(&t, TABLE_TEXT, expected);
+    text_buffer out = {0};
+    fr_error err;
+    OK(table_render(&t, TABLE_MARKDOWN, &out, &err)); /* other formats break lines themselves */
+    assert_memory_equal(out.at, caption, strlen(caption));
+    text_free(&out);
+    table_free(&t);
+}
+
 /* ---- marks ---- */
 
 static void assert_marks(const double *values, int count, bool higher, const char *marks) {
@@ -463,12 +539,13 @@ static void test_misuse_is_told(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_golden),   cmocka_unit_test(test_equal_numbers),
-        cmocka_unit_test(test_html),     cmocka_unit_test(test_number),
-        cmocka_unit_test(test_marks),    cmocka_unit_test(test_ansi),
-        cmocka_unit_test(test_width),    cmocka_unit_test(test_alignment),
-        cmocka_unit_test(test_escaping), WITH_DIRECTORY(test_latex_compiles),
-        WITH_DIRECTORY(test_write),      WITH_DIRECTORY(test_misuse_is_told),
+        cmocka_unit_test(test_golden),       cmocka_unit_test(test_equal_numbers),
+        cmocka_unit_test(test_html),         cmocka_unit_test(test_number),
+        cmocka_unit_test(test_marks),        cmocka_unit_test(test_ansi),
+        cmocka_unit_test(test_drop_missing), cmocka_unit_test(test_wrapped),
+        cmocka_unit_test(test_width),        cmocka_unit_test(test_alignment),
+        cmocka_unit_test(test_escaping),     WITH_DIRECTORY(test_latex_compiles),
+        WITH_DIRECTORY(test_write),          WITH_DIRECTORY(test_misuse_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

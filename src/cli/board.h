@@ -1,4 +1,4 @@
-/* board.h - the table of rankings that `rank`, `metrics` and `demo` print. */
+/* board.h - the table of rankings that `rank` and `metrics` print. */
 #ifndef FR_CLI_BOARD_H
 #define FR_CLI_BOARD_H
 

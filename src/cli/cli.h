@@ -142,6 +142,11 @@ const char *cli_style(FILE *stream, cli_look look);
 /* Prints what stream was made at `path`, in a line or as JSON; returns an exit code. */
 int cli_report_stream(cli_call *call, const char *path);
 
+/* ---- Shared by commands (cmd_study.c) ---- */
+
+/* Prints the table of a study that people look for first, and where its report is. */
+void cli_study_show(const char *directory);
+
 /* ---- Output (output.c) ---- */
 
 /* A short text by value: printf("%s", cli_count(n).s). */

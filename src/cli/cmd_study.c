@@ -20,8 +20,7 @@ static const fr_option study_io_options[] = {
      "write tables, figures and report.html at the end"},
     {0}};
 
-/* The table people look for first. */
-static void print_main(const char *directory) {
+void cli_study_show(const char *directory) {
     char path[4096], line[4096];
     (void)snprintf(path, sizeof path, "%s/tables/main.txt", directory);
     FILE *file = fopen(path, "r");
@@ -51,7 +50,7 @@ static int run_study(cli_call *call) {
     if (!shown && io->report && !status) {
         if (call->common.json)
             return cli_print_json(json_pack("{s:o}", "output", cli_json_text(io->output)));
-        print_main(io->output);
+        cli_study_show(io->output);
     }
     if (status) return cli_report(status, &failed);
     return cli_report(shown, &err);
@@ -134,7 +133,7 @@ static int run_report(cli_call *call) {
     if (status) return cli_report(status, &err);
     if (call->common.json)
         return cli_print_json(json_pack("{s:o}", "output", cli_json_text(call->argument[0])));
-    print_main(call->argument[0]);
+    cli_study_show(call->argument[0]);
     return CLI_OK;
 }
 

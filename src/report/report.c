@@ -32,6 +32,7 @@ static fr_status write_table(const summary *s, const study_table *one, const cha
     table t = {0};
     fr_status status = FR_OK;
     one->make(s, &t);
+    table_drop_missing(&t); /* such as the paper's numbers for data it does not have */
     for (int i = 0; !status && t.row_count && i < 4; i++) {
         char path[4096];
         (void)snprintf(path, sizeof path, "%s/%s/%s.%s", directory,

@@ -120,6 +120,55 @@ cell_parts cell_print(const cell *c) {
     return parts;
 }
 
+/* ---- columns with nothing in them ---- */
+
+static bool missing(const cell *c) {
+    if (c->kind == CELL_TEXT) return !c->text || !*c->text;
+    cell_parts parts = cell_print(c);
+    return !*parts.value && !*parts.low;
+}
+
+static bool column_missing(table *t, int column) {
+    for (int r = 0; r < t->row_count; r++) {
+        const cell *c = table_cell(t, r, column);
+        if (!c || !missing(c)) return false;
+    }
+    return true;
+}
+
+static bool same_group(const table *t, int a, int b) {
+    if (a < 0 || b < 0 || a >= t->column_count || b >= t->column_count) return false;
+    const char *x = t->columns.at[a].group, *y = t->columns.at[b].group;
+    return x && y && !strcmp(x, y);
+}
+
+static void drop_column(table *t, int c) {
+    size_t wide = (size_t)t->column_count, kept = 0;
+    for (size_t i = 0; i < t->cells.count; i++)
+        if (i % wide != (size_t)c) t->cells.at[kept++] = t->cells.at[i];
+    t->cells.count = kept;
+    /* Who is left alone under a head takes its name. */
+    int alone = -1;
+    if (same_group(t, c - 1, c) && !same_group(t, c - 2, c) && !same_group(t, c, c + 1))
+        alone = c - 1;
+    if (same_group(t, c, c + 1) && !same_group(t, c, c + 2) && !same_group(t, c - 1, c))
+        alone = c + 1;
+    if (alone >= 0) {
+        t->columns.at[alone].head = t->columns.at[alone].group;
+        t->columns.at[alone].group = NULL;
+    }
+    memmove(&t->columns.at[c], &t->columns.at[c + 1],
+            (wide - (size_t)c - 1) * sizeof *t->columns.at);
+    t->columns.count = (size_t)--t->column_count;
+}
+
+void table_drop_missing(table *t) {
+    finish_row(t);
+    if (broken(t) || !t->row_count) return;
+    for (int c = t->column_count - 1; c > 0; c--)
+        if (column_missing(t, c)) drop_column(t, c);
+}
+
 /* ---- marks ---- */
 
 /* The value a reader compares, larger is better; -inf for none. */

@@ -97,6 +97,10 @@ void table_column(table *t, const char *group, const char *head, table_align ali
 void table_row(table *t, const char *group);
 /* Fills the next cell of the row. */
 void table_put(table *t, cell c);
+/* Takes out the columns of a finished table that hold numbers in no row: all their cells are empty
+ * or missing. The first column stays; so does a table without rows. A column that is left alone of
+ * its group takes the group's name. */
+void table_drop_missing(table *t);
 /* Adds a line below the table. */
 void table_note(table *t, const char *note);
 void table_free(table *t);
@@ -111,7 +115,7 @@ void table_mark_best(table *t, int column, int first, int count, bool higher_is_
 /* ---- rendering ---- */
 
 typedef enum table_format {
-    TABLE_TEXT,     /* for a terminal: columns aligned by width, no boxes, no marks */
+    TABLE_TEXT,     /* for a terminal: aligned columns, long lines of text broken, no marks */
     TABLE_ANSI,     /* the same with best bold and second underlined */
     TABLE_MARKDOWN, /* GitHub's pipe table */
     TABLE_CSV,      /* cells only (RFC 4180); mean and sd, low and high in columns of their own */

@@ -110,7 +110,11 @@ static bool has_caption(const table *t) { return t->caption || t->protocol; }
 
 /* ---- terminal ---- */
 
-enum { GAP = 2, INDENT = 2 }; /* between columns; of rows below a group's head */
+enum {
+    GAP = 2,    /* between columns */
+    INDENT = 2, /* of rows below a group's head */
+    LINE = 100, /* columns that titles, captions and notes may take */
+};
 
 static void escape_text(text_buffer *out, const char *text) {
     for (; *text; text++) text_fill(out, (unsigned char)*text < ' ' ? ' ' : *text, 1);
@@ -128,6 +132,33 @@ static void end_line(text_buffer *out) { /* without blanks at its end */
 static void put_line(text_buffer *out, const char *line) {
     if (!line) return;
     escape_text(out, line);
+    end_line(out);
+}
+
+static bool is_blank(char c) { return c && (unsigned char)c <= ' '; }
+
+/* The same in lines of LINE columns at most, broken at blanks; a longer word has its own line. */
+static void put_paragraph(text_buffer *out, const char *text) {
+    int used = 0;
+    if (!text) return;
+    while (is_blank(*text)) text++;
+    do {
+        size_t size = 0;
+        while (text[size] && !is_blank(text[size])) size++;
+        text_buffer word = {0};
+        text_put_bytes(&word, text, size);
+        int wide = word.at ? text_width(word.at) : 0;
+        out->failed |= word.failed;
+        if (used && used + 1 + wide > LINE) {
+            end_line(out);
+            used = 0;
+        }
+        if (used) text_put(out, " ");
+        text_put_bytes(out, text, size);
+        used += wide + (used > 0);
+        text_free(&word);
+        for (text += size; is_blank(*text);) text++;
+    } while (*text);
     end_line(out);
 }
 
@@ -179,7 +210,7 @@ static void render_text(const table *t, const look *k, int *width, text_buffer *
     int indent = has_row_groups(t) ? INDENT : 0, whole = -GAP;
     measure_text(t, indent, width);
     for (int c = 0; c < t->column_count; c++) whole += width[c] + GAP;
-    put_line(out, t->title);
+    put_paragraph(out, t->title);
     if (has_column_groups(t)) put_group_heads(t, width, out);
     for (int c = 0; c < t->column_count; c++) {
         size_t begin = out->count;
@@ -207,9 +238,9 @@ static void render_text(const table *t, const look *k, int *width, text_buffer *
     }
     out->failed |= plain.failed;
     text_free(&plain);
-    put_caption(out, k, t);
-    if (has_caption(t)) end_line(out);
-    for (int n = 0; n < t->note_count; n++) put_line(out, t->notes.at[n]);
+    put_paragraph(out, t->caption);
+    put_paragraph(out, t->protocol);
+    for (int n = 0; n < t->note_count; n++) put_paragraph(out, t->notes.at[n]);
 }
 
 /* ---- Markdown ---- */

@@ -68,8 +68,8 @@ static void main_table(const summary *s, table *t) {
     static const int judged[] = {1, 4, 7, 8, 9};
     start(s, t, "Main result",
           "MRR among 20 uniformly sampled negatives in expectation, and over every destination of "
-          "the catalog; mean and sample deviation over seeds. Best bold, second underlined, per "
-          "data set, the oracle apart.");
+          "the catalog; mean and sample deviation over seeds. Bold, where shown, is the best of a "
+          "data set and underlined the second, the oracle apart.");
     table_column(t, NULL, "model", TABLE_LEFT);
     beside_columns(t, "expected-20 MRR");
     beside_columns(t, "full MRR");

@@ -70,12 +70,15 @@ fr_status fr_study_open(const char *document, const char *data, const char *dire
     fr_study *s;
     *out = NULL;
     TRY(ALLOCATE(s, 1, err));
-    *s = (fr_study){.data = -1, .book.locks = -1, .directory = strdup(directory)};
+    size_t size = strlen(directory);
+    while (size > 1 && directory[size - 1] == '/') size--;
+    *s = (fr_study){.data = -1, .book.locks = -1, .directory = strndup(directory, size)};
     fr_status status = s->directory ? FR_OK : fail_memory(err, 0);
-    const char *preset = plan_preset(document);
+    const char *preset = plan_preset(document), *text = *document == '{' ? document : preset;
     if (!status)
-        status = preset ? plan_parse(&s->plan, preset, document, data ? data : ".", err)
-                        : plan_read(&s->plan, document, data, err);
+        status =
+            text ? plan_parse(&s->plan, text, preset ? document : "study", data ? data : ".", err)
+                 : plan_read(&s->plan, document, data, err);
     if (!status && mkdir(directory, 0777) && errno != EEXIST)
         status = fail_errno(err, "%s: directory cannot be made", directory);
     if (!status) status = ledger_open(&s->book, directory, false, err);
@@ -94,6 +97,30 @@ void fr_study_close(fr_study *s) {
     plan_free(&s->plan);
     free(s->directory);
     free(s);
+}
+
+/* ---- what a unit says ---- */
+
+/* What happened to data is told. Other notices, such as the loss of an epoch, are left to the
+ * unit's record: one line for each is enough. */
+static void hear_log(void *user, fr_level level, const char *line) {
+    const fr_study *s = user;
+    if (level == FR_WARNING || s->unit->kind == UNIT_DATA)
+        context_log(s->caller, level, "%s: %s", s->unit->key, line);
+}
+
+static void hear_progress(void *user, const char *stage, uint64_t done, uint64_t total,
+                          const char *unit) {
+    const fr_study *s = user;
+    char text[256];
+    (void)snprintf(text, sizeof text, "%td/%zu %s: %s", s->unit - s->plan.units.at + 1,
+                   s->plan.units.count, s->unit->key, stage);
+    context_progress(s->caller, text, done, total, unit);
+}
+
+static bool hear_cancel(void *user) {
+    const fr_study *s = user;
+    return s->caller && s->caller->cancel && s->caller->cancel(s->caller->user);
 }
 
 /* ---- one unit ---- */
@@ -129,29 +156,42 @@ static fr_status consider(fr_study *s, const plan_unit *u, standing *out, char i
     return status;
 }
 
-/* A model that has been ranked may be deleted; if it is needed again it is trained again. */
-static fr_status check_model(fr_study *s, const plan_unit *u, bool *there, fr_error *err) {
-    *there = true;
-    if (u->train < 0) return FR_OK;
+/* Is the recorded file or folder still there? If not, the unit that made it is to be done again. */
+static fr_status check_artefact(fr_study *s, int64_t unit, const char *name, bool *there,
+                                fr_error *err) {
     char *path, recorded[65], found[65];
-    int64_t train = s->plan.units.at[u->train].id;
-    TRY(study_artefact(s, train, "model", &path, recorded, err));
-    *there =
-        !access(path, R_OK) && !ranking_hash_file(path, found, NULL) && !strcmp(found, recorded);
+    TRY(study_artefact(s, unit, name, &path, recorded, err));
+    *there = directory_is(path) || (!access(path, R_OK) && !ranking_hash_file(path, found, NULL) &&
+                                    !strcmp(found, recorded));
     fr_status status = FR_OK;
     if (!*there) {
-        context_log(s->context, FR_NOTICE, "%s: gone or changed, its training is done again", path);
+        context_log(s->caller, FR_NOTICE, "%s: gone or changed, so it is made again", path);
         status = ledger_do(&s->book, err,
-                           "UPDATE run SET status = 'left', begun = NULL WHERE id = ?", "i", train);
+                           "UPDATE run SET status = 'left', begun = NULL WHERE id = ?", "i", unit);
     }
     free(path);
     return status;
+}
+
+/* Streams and models may be deleted or moved; what a unit needs is looked at before it begins. */
+static fr_status check_needs(fr_study *s, const plan_unit *u, bool *there, fr_error *err) {
+    *there = true;
+    if (u->kind == UNIT_DATA) return FR_OK;
+    TRY(check_artefact(s, work_data_unit(s, u->data)->id, "stream", there, err));
+    if (!*there || u->train < 0) return FR_OK;
+    return check_artefact(s, s->plan.units.at[u->train].id, "model", there, err);
 }
 
 static void timestamp(char out[32]) {
     time_t t = time(NULL);
     struct tm parts;
     (void)strftime(out, 32, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&t, &parts));
+}
+
+/* A path as it is kept: from the study's folder on, so that the folder may be moved. */
+static const char *inside(const fr_study *s, const char *path) {
+    size_t size = strlen(s->directory);
+    return !strncmp(path, s->directory, size) && path[size] == '/' ? path + size + 1 : path;
 }
 
 static fr_status store(fr_study *s, const plan_unit *u, const char *inputs, const unit_result *r,
@@ -175,7 +215,7 @@ static fr_status store(fr_study *s, const plan_unit *u, const char *inputs, cons
         if (a->path)
             status = ledger_do(book, err,
                                "INSERT INTO artefact (run, name, path, sha256) VALUES (?, ?, ?, ?)",
-                               "ittt", u->id, a->name, a->path, a->sha256);
+                               "ittt", u->id, a->name, inside(s, a->path), a->sha256);
         else
             status = ledger_put_bytes(book, u->id, a->name, a->bytes, a->size, err);
     }
@@ -237,12 +277,13 @@ static fr_status attempt(fr_study *s, const plan_unit *u, const char *inputs, bo
         status = fail(err, status, "%s", inner.message); /* nothing else would work either */
     else if (status) {
         *failed = true;
-        context_log(s->context, FR_WARNING, "%s failed: %s", u->key, inner.message);
+        context_log(s->caller, FR_WARNING, "%s failed: %s", u->key, inner.message);
         status = store_failure(s, u, inner.message, err);
     } else {
         status = store(s, u, inputs, &result, err);
         if (!status)
-            context_log(s->context, FR_NOTICE, "%s: %.1f s", u->key,
+            context_log(s->caller, FR_NOTICE, "%td/%zu %s: %.1f s", u - s->plan.units.at + 1,
+                        s->plan.units.count, u->key,
                         (double)(to.tv_sec - from.tv_sec) +
                             1e-9 * (double)(to.tv_nsec - from.tv_nsec));
     }
@@ -264,7 +305,7 @@ static fr_status skip(fr_study *s, const plan_unit *u, pass *p, fr_error *err) {
     (void)snprintf(message, sizeof message,
                    "%s is not there; `fullrank data get %s -o %s` gets the public sets", d->path,
                    d->name, d->path);
-    context_log(s->context, FR_WARNING, "%s skipped: %s", d->name, message);
+    context_log(s->caller, FR_WARNING, "%s skipped: %s", d->name, message);
     p->skipped++;
     p->tried[u - s->plan.units.at] = true;
     return ledger_do(&s->book, err,
@@ -278,10 +319,11 @@ static fr_status visit(fr_study *s, plan_unit *u, pass *p, fr_error *err) {
     char inputs[65];
     bool again, taken, there = true;
     if (p->tried[u - s->plan.units.at]) return FR_OK;
+    s->unit = u;
     fr_error inner = {0};
     fr_status status = consider(s, u, &where, inputs, &again, &inner);
     if (status && u->kind == UNIT_DATA && status != FR_ENOMEM && status != FR_ECANCEL) {
-        context_log(s->context, FR_WARNING, "%s failed: %s", u->key, inner.message);
+        context_log(s->caller, FR_WARNING, "%s failed: %s", u->key, inner.message);
         p->failed++;
         p->tried[u - s->plan.units.at] = true;
         return store_failure(s, u, inner.message, err); /* the rest goes on without it */
@@ -296,7 +338,7 @@ static fr_status visit(fr_study *s, plan_unit *u, pass *p, fr_error *err) {
     }
     bool failed = false;
     status = consider(s, u, &where, inputs, &again, err); /* it may have been done meanwhile */
-    if (!status && where == READY) status = check_model(s, u, &there, err);
+    if (!status && where == READY) status = check_needs(s, u, &there, err);
     if (!status && where == READY && there) status = attempt(s, u, inputs, again, &failed, err);
     ledger_unlock(&s->book, u->id);
     if (failed) {
@@ -310,8 +352,14 @@ static fr_status visit(fr_study *s, plan_unit *u, pass *p, fr_error *err) {
 fr_status fr_study_run(fr_study *s, const fr_context *context, fr_error *err) {
     pass p = {0};
     size_t n = s->plan.units.count;
-    s->context = context;
+    fr_context hearing = {.user = s,
+                          .log = hear_log,
+                          .progress = hear_progress,
+                          .cancel = hear_cancel,
+                          .threads = context ? context->threads : 0};
     TRY(ALLOCATE(p.tried, n, err));
+    s->caller = context;
+    s->context = &hearing;
     fr_status status = ledger_do(
         &s->book, err, "UPDATE run SET status = 'left' WHERE wanted AND status = 'skipped'", "");
     do {
@@ -327,7 +375,7 @@ fr_status fr_study_run(fr_study *s, const fr_context *context, fr_error *err) {
     } while (!status && (p.progress || p.waiting));
     work_leave(s);
     free(p.tried);
-    s->context = NULL;
+    s->caller = s->context = NULL;
     if (!status && p.failed)
         return fail(err, FR_EINPUT, "%d unit%s failed; `fullrank study status %s` says why",
                     p.failed, p.failed == 1 ? "" : "s", s->directory);

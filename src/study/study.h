@@ -14,7 +14,9 @@ struct fr_study {
     char *directory;
     ledger book;
     plan plan;
-    const fr_context *context; /* of the call under way */
+    const fr_context *caller;  /* of the call under way */
+    const fr_context *context; /* what units talk to: the caller, told which unit speaks */
+    const plan_unit *unit;     /* being looked at or done */
     /* The data set at hand. */
     int data; /* its number, -1 = none */
     fr_stream *stream;
@@ -30,7 +32,7 @@ typedef struct unit_metric {
 
 typedef struct unit_artefact {
     char name[32];
-    char *path;      /* below the study's folder; NULL = kept in the ledger */
+    char *path;      /* below the study's folder, or absolute; NULL = kept in the ledger */
     char sha256[65]; /* of the file */
     void *bytes;     /* to be kept in the ledger */
     size_t size;
@@ -55,6 +57,8 @@ fr_status work_inputs(fr_study *s, const plan_unit *unit, char out[65], bool *mi
 fr_status work_do(fr_study *s, const plan_unit *unit, bool again, unit_result *result,
                   fr_error *err);
 void work_free(unit_result *result);
+/* The unit that gets a data set. */
+const plan_unit *work_data_unit(const fr_study *s, int data);
 /* Lets the data set at hand go. */
 void work_leave(fr_study *s);
 

@@ -114,7 +114,7 @@ static fr_status place(const fr_study *s, const char *folder, const char *key, c
     return status;
 }
 
-static const plan_unit *data_unit(const fr_study *s, int data) {
+const plan_unit *work_data_unit(const fr_study *s, int data) {
     for (size_t i = 0; i < s->plan.units.count; i++)
         if (s->plan.units.at[i].kind == UNIT_DATA && s->plan.units.at[i].data == data)
             return &s->plan.units.at[i];
@@ -136,7 +136,8 @@ fr_status study_artefact(fr_study *s, int64_t unit, const char *name, char **pat
     if (!status) {
         const char *found = (const char *)sqlite3_column_text(q, 0);
         const char *sum = (const char *)sqlite3_column_text(q, 1);
-        *path = strdup(found ? found : "");
+        if (!found) found = "";
+        *path = *found == '/' ? strdup(found) : path_join(s->directory, found);
         (void)snprintf(hash, 65, "%s", sum ? sum : "");
         if (!*path) status = fail_memory(err, 0);
     }
@@ -158,7 +159,7 @@ static fr_status enter(fr_study *s, int data, fr_error *err) {
     char *path, hash[65];
     if (s->data == data) return FR_OK;
     work_leave(s);
-    TRY(study_artefact(s, data_unit(s, data)->id, "stream", &path, hash, err));
+    TRY(study_artefact(s, work_data_unit(s, data)->id, "stream", &path, hash, err));
     fr_status status = fr_stream_open(path, NULL, s->context, &s->stream, err);
     if (!status && strcmp(fr_stream_get(s->stream).sha256, hash))
         status = fail(err, FR_EINPUT, "%s: changed while the study ran", path);
@@ -256,7 +257,7 @@ fr_status work_inputs(fr_study *s, const plan_unit *unit, char out[65], bool *mi
         status = data_inputs(s, &s->plan.data[unit->data], all, missing, err);
     else if (!status) {
         char *path, hash[65];
-        status = study_artefact(s, data_unit(s, unit->data)->id, "stream", &path, hash, err);
+        status = study_artefact(s, work_data_unit(s, unit->data)->id, "stream", &path, hash, err);
         if (!status) {
             free(path);
             (void)json_object_set_new(all, "data", json_string(hash));
@@ -300,7 +301,7 @@ static fr_status do_data(fr_study *s, const plan_unit *unit, unit_result *result
     work_leave(s);
     fr_status status = FR_OK;
     if (d->path && directory_is(d->path)) {
-        if (!(path = strdup(d->path))) status = fail_memory(err, 0);
+        if (!(path = realpath(d->path, NULL))) status = fail_errno(err, "%s", d->path);
     } else
         status = place(s, "data", d->name, "", &path, err);
     if (!status && d->synth) {

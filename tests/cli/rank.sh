@@ -218,16 +218,36 @@ else
     skip "score files through NumPy" "python3 with NumPy is not installed"
 fi
 
-# The demo, twice in the same place.
+# The demo, a study of its own: killed it goes on, finished it is only shown.
 mkdir demo # an empty directory is fine
-runs "demo" 0 "$fullrank" demo --preset tiny -o demo
-has "prints its table" "$stdout" "oracle"
-has "says how to go on" "$stdout" "$fullrank metrics demo/recency.npy"
-runs "demo again" 0 "$fullrank" demo --preset tiny -o demo
+"$fullrank" demo --events 1200 -o demo -q >/dev/null 2>&1 &
+child=$!
+sleep 1
+kill -9 $child
+wait $child 2>/dev/null
+runs "a killed demo goes on" 0 "$fullrank" demo --events 1200 -o demo
+is "its table begins with the oracle" \
+    "$(printf '%s\n' "$stdout" | sed -n '/^synthetic$/,/^MRR/p' | awk 'NF > 4 && $1 != "MRR" { print $1 }' | tr '\n' ' ')" \
+    "oracle recency edgebank popularity markov random CRAFT CRAFT-R GraphMixer TGN "
+is "and ends with the place of the report" "$(printf '%s\n' "$stdout" | tail -n 1)" "demo/report.html"
+lacks "columns of the paper, which has no such data, are left out" "$stdout" "paper"
+is "no line of it is longer than 100 columns" "$(printf '%s\n' "$stdout" | awk 'length($0) > 104')" ""
+is "every kind of result is there" "$(cd demo && echo costs/*.txt tables/*.txt)" \
+    "costs/scaling.txt costs/timing.txt tables/exhaustive.txt tables/expected.txt tables/gain.txt \
+tables/intervals.txt tables/kendall.txt tables/main.txt tables/membership.txt tables/minimal.txt \
+tables/projection-cells.txt tables/projection.txt tables/settings.txt tables/time-available.txt"
+first=$stdout
+runs "demo again" 0 "$fullrank" demo --events 1200 -o demo
+is "shows the same" "$stdout" "$first"
+is "and does nothing" "$stderr" ""
 mkdir mine && echo precious >mine/recency.npy
-runs "demo among other files" 1 "$fullrank" demo --preset tiny -o mine
+runs "demo among other files" 1 "$fullrank" demo -o mine
 has "is refused" "$stderr" "mine: exists and is not of an earlier demo"
 is "and leaves them alone" "$(ls mine) $(cat mine/recency.npy)" "recency.npy precious"
+printf '{"name": "own", "data": {"drawn": {"synth": "tiny", "events": 300}}, "baselines": ["recency"]}' >own.json
+runs "a study of the user's own" 0 "$fullrank" study run own.json -o own -q
+runs "demo in its place" 1 "$fullrank" demo -o own
+has "is refused, too" "$stderr" "own: exists and is not of an earlier demo"
 
 # Nested draws on a real ranking: 2,000 seeds (fewer under sanitizers, which are slow).
 wikipedia=$(data_file wikipedia.csv.gz)
