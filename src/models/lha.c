@@ -11,6 +11,7 @@
  */
 #include "models/lha.h"
 
+#include "base/fingerprint.h"
 #include "base/shards.h"
 #include "models/dygformer_fast.h"
 
@@ -171,6 +172,15 @@ static fr_status replay(model *m, int32_t from, const fr_context *context, fr_er
     return FR_OK;
 }
 
+static uint64_t fingerprint(const model *m) {
+    const lha *h = m->own;
+    size_t pairs = (size_t)m->w->pairs, row = (size_t)h->base.dim * sizeof(real);
+    uint64_t hash = fingerprint_add(0, h->written, pairs * sizeof *h->written);
+    hash = fingerprint_add(hash, h->value, pairs * row);
+    return h->after ? fingerprint_add(hash, h->after, (size_t)(m->w->events - h->from) * row)
+                    : hash;
+}
+
 /* ---- checkpoint ---- */
 
 static const st_dtype REAL_TYPE = sizeof(real) == 8 ? ST_F64 : ST_F32;
@@ -239,8 +249,12 @@ static fr_status load(model *m, const safetensors *file, fr_error *err) {
     return FR_OK;
 }
 
-static const model_memory memory = {
-    .reset = reset, .learn = learn, .replay = replay, .save = save, .load = load};
+static const model_memory memory = {.reset = reset,
+                                    .learn = learn,
+                                    .replay = replay,
+                                    .fingerprint = fingerprint,
+                                    .save = save,
+                                    .load = load};
 
 const model_kind model_dygformer_lha = {
     .facts = {"dygformer-lha", "DyGFormer that remembers how each pair last looked",

@@ -54,6 +54,8 @@ typedef struct model_memory {
      * below its cut. The memory itself stays. `from` is the first test event after training, or 0
      * with an empty memory. */
     fr_status (*replay)(model *m, int32_t from, const fr_context *context, fr_error *err);
+    /* A hash of the memory, and of what replay has laid out. */
+    uint64_t (*fingerprint)(const model *m);
     /* The memory as tensors of a checkpoint (MODELS 4.2, 5.3); what is added must stay until the
      * writer commits. */
     fr_status (*save)(const model *m, safetensors_writer *w, fr_error *err);
@@ -91,6 +93,9 @@ bool model_uses(const fr_model *facts, const char *key);
 fr_status model_open(model *m, const char *name, const fr_model_settings *settings,
                      const fr_window *w, int64_t seed, fr_error *err);
 void model_close(model *m);
+
+/* A hash of all that scoring must leave alone: parameters and memory. */
+uint64_t model_fingerprint(const model *m);
 
 /* Scores through plain forward, for any model: the reference of the fast path. */
 fr_status model_plain(const model *m, int threads, fr_scorer *out, fr_error *err);

@@ -1,6 +1,8 @@
 /* registry.c - the list of models, opening one, and scoring through plain forward. */
 #include "models/model.h"
 
+#include "base/fingerprint.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,6 +97,11 @@ void model_close(model *m) {
     if (m->kind && m->own) m->kind->close(m);
     params_free(&m->params);
     *m = (model){0};
+}
+
+uint64_t model_fingerprint(const model *m) {
+    uint64_t hash = fingerprint_add(0, m->params.value, m->params.count * sizeof(real));
+    return m->kind->memory ? hash ^ m->kind->memory->fingerprint(m) : hash;
 }
 
 /* ---- plain scoring ---- */

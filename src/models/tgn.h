@@ -45,8 +45,6 @@ typedef struct tgn {
 fr_status tgn_memory_open(model *m, fr_error *err);
 void tgn_memory_close(tgn *c);
 extern const model_memory tgn_memory;
-/* A hash of memory and replayed states. */
-uint64_t tgn_fingerprint(const model *m);
 
 /* Where the state of a node stands that is made by events below `cut`. O(log degree). */
 int64_t tgn_place(const tgn *c, const fr_window *w, int32_t node, int32_t cut);

@@ -399,10 +399,6 @@ static fr_status make_worker(fast *f, worker *w, fr_error *err) {
     return FR_OK;
 }
 
-static uint64_t fingerprint(const void *state) {
-    return tgn_fingerprint(((const fast *)state)->t.m);
-}
-
 static void close_fast(void *state) {
     fast *f = state;
     tgn_tables_free(&f->t);
@@ -412,7 +408,7 @@ static void close_fast(void *state) {
 fr_status tgn_fast(const model *m, int threads, fr_scorer *out, fr_error *err) {
     fast *f;
     TRY(ALLOCATE(f, 1, err));
-    *out = (fr_scorer){.state = f, .fingerprint = fingerprint, .close = close_fast};
+    *out = (fr_scorer){.state = f, .close = close_fast};
     choose_kernels(out);
     TRY(tgn_tables_open(&f->t, m, err));
     int n = m->w->destinations;

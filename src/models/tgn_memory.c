@@ -8,6 +8,8 @@
  */
 #include "models/tgn.h"
 
+#include "base/fingerprint.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,28 +46,15 @@ int64_t tgn_place(const tgn *c, const fr_window *w, int32_t node, int32_t cut) {
     return c->nodes + 2 * (int64_t)(last.event[0] - c->from) + !source;
 }
 
-uint64_t tgn_fingerprint(const model *m) {
+static uint64_t fingerprint(const model *m) {
     const tgn *c = m->own;
-    size_t nodes = (size_t)c->nodes, states = nodes * (size_t)c->dim;
-    const struct {
-        const void *at;
-        size_t bytes;
-    } part[] = {{c->memory, states * sizeof(real)},
-                {c->updated, nodes * sizeof(double)},
-                {c->message, nodes * (size_t)c->message_width * sizeof(real)},
-                {c->due, nodes * sizeof(double)},
-                {c->pending, nodes * sizeof(bool)},
-                {c->version, 2 * (size_t)(m->w->events - c->from) * (size_t)c->dim * sizeof(real)}};
-    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a, eight bytes at a time */
-    for (size_t p = 0; p < sizeof part / sizeof *part; p++)
-        for (size_t k = 0; part[p].at && k < part[p].bytes; k += 8) {
-            uint64_t word = 0;
-            size_t left = part[p].bytes - k;
-            memcpy(&word, (const char *)part[p].at + k, left < 8 ? left : 8);
-            hash = (hash ^ word) * 0x100000001b3u;
-            hash ^= hash >> 29;
-        }
-    return hash;
+    size_t nodes = (size_t)c->nodes, row = (size_t)c->dim * sizeof(real);
+    uint64_t hash = fingerprint_add(0, c->memory, nodes * row);
+    hash = fingerprint_add(hash, c->updated, nodes * sizeof *c->updated);
+    hash = fingerprint_add(hash, c->message, nodes * (size_t)c->message_width * sizeof(real));
+    hash = fingerprint_add(hash, c->due, nodes * sizeof *c->due);
+    hash = fingerprint_add(hash, c->pending, nodes * sizeof *c->pending);
+    return fingerprint_add(hash, c->version, 2 * (size_t)(m->w->events - c->from) * row);
 }
 
 /* to = [ s ; s of the other ; phi(t - l) ; f ] (MODELS 5.2) */
@@ -250,5 +239,10 @@ static fr_status load(model *m, const safetensors *file, fr_error *err) {
     return FR_OK;
 }
 
-const model_memory tgn_memory = {
-    .reset = reset, .learn = learn, .settle = settle, .replay = replay, .save = save, .load = load};
+const model_memory tgn_memory = {.reset = reset,
+                                 .learn = learn,
+                                 .settle = settle,
+                                 .replay = replay,
+                                 .fingerprint = fingerprint,
+                                 .save = save,
+                                 .load = load};
