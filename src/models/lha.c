@@ -183,8 +183,6 @@ static uint64_t fingerprint(const model *m) {
 
 /* ---- checkpoint ---- */
 
-static const st_dtype REAL_TYPE = sizeof(real) == 8 ? ST_F64 : ST_F32;
-
 /* The numbers of pairs ascend by (source, destination): so do the rows. */
 static fr_status save(const model *m, safetensors_writer *w, fr_error *err) {
     lha *h = m->own;
@@ -207,7 +205,7 @@ static fr_status save(const model *m, safetensors_writer *w, fr_error *err) {
         }
     TRY(safetensors_writer_add(w, "state.pair.src", ST_I64, 1, shape, source, err));
     TRY(safetensors_writer_add(w, "state.pair.dst", ST_I64, 1, shape, destination, err));
-    return safetensors_writer_add(w, "state.pair.value", REAL_TYPE, 2, shape, value, err);
+    return safetensors_writer_add(w, "state.pair.value", ST_REAL, 2, shape, value, err);
 }
 
 static fr_status load(model *m, const safetensors *file, fr_error *err) {
@@ -218,7 +216,7 @@ static fr_status load(model *m, const safetensors *file, fr_error *err) {
     const void *source, *destination, *value;
     TRY(safetensors_require(file, "state.pair.src", ST_I64, 1, shape, &source, err));
     TRY(safetensors_require(file, "state.pair.dst", ST_I64, 1, shape, &destination, err));
-    TRY(safetensors_require(file, "state.pair.value", REAL_TYPE, 2, shape, &value, err));
+    TRY(safetensors_require(file, "state.pair.value", ST_REAL, 2, shape, &value, err));
     int32_t before = -1;
     for (int64_t i = 0; i < shape[0]; i++) {
         int64_t u = ((const int64_t *)source)[i], v = ((const int64_t *)destination)[i];

@@ -79,7 +79,7 @@ typedef struct model_kind {
     const model_memory *memory; /* NULL = remembers nothing */
 } model_kind;
 
-enum { MODEL_HEADS = 2 };
+enum { MODEL_HEADS = 2, MODEL_MOST_LAYERS = 8 };
 
 extern const model_kind *const model_kinds[]; /* NULL at the end */
 extern const model_kind model_craft, model_craft_r;
@@ -93,6 +93,18 @@ bool model_uses(const fr_model *facts, const char *key);
 fr_status model_open(model *m, const char *name, const fr_model_settings *settings,
                      const fr_window *w, int64_t seed, fr_error *err);
 void model_close(model *m);
+
+/* The values of a parameter, by number. */
+static inline const real *model_value(const model *m, int number) {
+    return m->params.value + m->params.list.at[number].offset;
+}
+/* to[edge-dim] = the features of an event, as many as the model reads */
+static inline void model_features(const model *m, int32_t event, real *to) {
+    int64_t width = m->settings.edge_dim;
+    if (!width) return;
+    const float *from = m->w->stream->feature + (m->w->first + event) * width;
+    for (int64_t k = 0; k < width; k++) to[k] = (real)from[k];
+}
 
 /* A hash of all that scoring must leave alone: parameters and memory. */
 uint64_t model_fingerprint(const model *m);

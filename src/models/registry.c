@@ -86,6 +86,9 @@ fr_status model_open(model *m, const char *name, const fr_model_settings *settin
         return near ? fail(err, FR_EUSAGE, "unknown model %s, did you mean %s?", name, near)
                     : fail(err, FR_EUSAGE, "unknown model %s (`fullrank models` lists them)", name);
     }
+    if (model_uses(&m->kind->facts, "layers") && settings->layers > MODEL_MOST_LAYERS)
+        return fail(err, FR_EUSAGE, "layers %lld, expected at most %d", (long long)settings->layers,
+                    MODEL_MOST_LAYERS);
     fr_status status = settle_edges(m, err);
     if (!status) status = m->kind->open(m, err);
     if (!status) status = params_ready(&m->params, seed, err);

@@ -64,15 +64,15 @@ static void write_message(const model *m, int32_t event, const real *s, const re
     size_t row = (size_t)c->dim * sizeof *to;
     memcpy(to, s, row);
     memcpy(to + c->dim, other, row);
-    kernel_time(c->time_dim, tgn_value(m, c->time.weight), tgn_value(m, c->time.bias),
+    kernel_time(c->time_dim, model_value(m, c->time.weight), model_value(m, c->time.bias),
                 window_time(m->w, event) - updated, to + 2 * c->dim);
-    tgn_features(c, m->w, event, to + 2 * c->dim + c->time_dim);
+    model_features(m, event, to + 2 * c->dim + c->time_dim);
 }
 
 static gru_weights weights_of(const model *m) {
     const tgn *c = m->own;
-    return (gru_weights){tgn_value(m, c->gru.input), tgn_value(m, c->gru.hidden),
-                         tgn_value(m, c->gru.input_bias), tgn_value(m, c->gru.hidden_bias)};
+    return (gru_weights){model_value(m, c->gru.input), model_value(m, c->gru.hidden),
+                         model_value(m, c->gru.input_bias), model_value(m, c->gru.hidden_bias)};
 }
 
 /* ---- training ---- */
@@ -209,14 +209,13 @@ static fr_status replay(model *m, int32_t from, const fr_context *context, fr_er
 
 /* ---- checkpoints ---- */
 
-static const st_dtype REAL_TYPE = sizeof(real) == 8 ? ST_F64 : ST_F32;
 static const char MEMORY[] = "state.memory", UPDATED[] = "state.last_update"; /* MODELS 5.3 */
 
 /* Nothing is pending: an epoch has been settled. */
 static fr_status save(const model *m, safetensors_writer *w, fr_error *err) {
     const tgn *c = m->own;
     int64_t shape[] = {c->nodes, c->dim};
-    TRY(safetensors_writer_add(w, MEMORY, REAL_TYPE, 2, shape, c->memory, err));
+    TRY(safetensors_writer_add(w, MEMORY, ST_REAL, 2, shape, c->memory, err));
     return safetensors_writer_add(w, UPDATED, ST_F64, 1, shape, c->updated, err);
 }
 
@@ -225,7 +224,7 @@ static fr_status load(model *m, const safetensors *file, fr_error *err) {
     int64_t shape[] = {c->nodes, c->dim};
     size_t states = (size_t)c->nodes * (size_t)c->dim, nodes = (size_t)c->nodes;
     const void *memory, *updated;
-    TRY(safetensors_require(file, MEMORY, REAL_TYPE, 2, shape, &memory, err));
+    TRY(safetensors_require(file, MEMORY, ST_REAL, 2, shape, &memory, err));
     TRY(safetensors_require(file, UPDATED, ST_F64, 1, shape, &updated, err));
     reset(m);
     memcpy(c->memory, memory, states * sizeof *c->memory);
