@@ -210,14 +210,14 @@ static void test_reset(void **state) {
     double loss;
     fr_training run = training(1);
     open_model(&m, &f, usual);
-    uint64_t empty = tgn_fingerprint(&m);
+    uint64_t empty = tgn_memory.fingerprint(&m);
     OK(trainer_open(&t, &m, &run, NULL, &err));
     trainer_begin(&t, 0);
     for (int at = 0; at < 60; at += 20) OK(trainer_step(&t, t.order + at, 20, &loss, &err));
-    assert_true(tgn_fingerprint(&m) != empty);
+    assert_true(tgn_memory.fingerprint(&m) != empty);
     replay(&m, f.w->train);
     trainer_begin(&t, 1);
-    assert_true(tgn_fingerprint(&m) == empty);
+    assert_true(tgn_memory.fingerprint(&m) == empty);
     trainer_close(&t);
     model_close(&m);
     close_fixture(&f);
@@ -249,9 +249,9 @@ static void test_scoring_changes_nothing(void **state) {
         model m;
         open_model(&m, &f, with(k % 2));
         train(&m, training(1), 1);
-        uint64_t trained = tgn_fingerprint(&m);
+        uint64_t trained = tgn_memory.fingerprint(&m);
         replay(&m, f.w->train);
-        uint64_t before = tgn_fingerprint(&m);
+        uint64_t before = tgn_memory.fingerprint(&m);
         assert_true(before != trained); /* the hash sees replayed states */
         for (int fast = 0; fast < 2; fast++) {
             float *there = scores_of(&m, fast, f.w->train, f.w->events, false);
@@ -261,7 +261,7 @@ static void test_scoring_changes_nothing(void **state) {
             free(there);
             free(back);
         }
-        assert_true(tgn_fingerprint(&m) == before);
+        assert_true(tgn_memory.fingerprint(&m) == before);
         model_close(&m);
         close_fixture(&f);
     }
@@ -318,7 +318,7 @@ static void test_threads(void **state) {
             train(&m, training(2), threads[i]);
             assert_memory_equal(first.params.value, m.params.value,
                                 m.params.count * sizeof *m.params.value);
-            assert_true(tgn_fingerprint(&m) == tgn_fingerprint(&first));
+            assert_true(tgn_memory.fingerprint(&m) == tgn_memory.fingerprint(&first));
             model_close(&m);
         }
         model_close(&first);
@@ -379,7 +379,7 @@ static void test_save_and_load(void **state) {
         OK(checkpoint_load(&back, path, f.w, &err));
         replay(&m, f.w->train);
         replay(&back, f.w->train);
-        assert_true(tgn_fingerprint(&m) != 0);
+        assert_true(tgn_memory.fingerprint(&m) != 0);
         for (int fast = 0; fast < 2; fast++) {
             float *before = scores_of(&m, fast, f.w->train, f.w->events, false);
             float *after = scores_of(&back, fast, f.w->train, f.w->events, false);

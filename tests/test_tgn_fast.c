@@ -176,12 +176,12 @@ static float *all_scores(const fixture *f, int worker, bool backwards) {
     float *scores = calloc((size_t)f->w->events * n, sizeof *scores);
     assert_non_null(scores);
     OK(tgn_fast(&f->m, worker + 1, &fast, &err));
-    uint64_t before = fast.fingerprint(fast.state);
+    uint64_t before = model_fingerprint(&f->m);
     for (int32_t i = first_event(f), end = f->w->events; i < end; i++) {
         int32_t e = backwards ? first_event(f) + end - 1 - i : i;
         score(f, &fast, e, worker, scores + (size_t)e * n);
     }
-    assert_true(fast.fingerprint(fast.state) == before);
+    assert_true(model_fingerprint(&f->m) == before);
     fr_scorer_close(&fast);
     return scores;
 }

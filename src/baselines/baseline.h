@@ -55,7 +55,4 @@ double baseline_decay(const fr_window *w, double half_life);
  * underflows, however short the half-life. Starts at -INFINITY and never falls. */
 double baseline_heat(double heat, double fresh);
 
-/* Adds bytes to a fingerprint, which starts at 0. */
-uint64_t baseline_hash(uint64_t hash, const void *bytes, size_t size);
-
 #endif

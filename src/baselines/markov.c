@@ -5,6 +5,8 @@
  */
 #include "baselines/baseline.h"
 
+#include "base/fingerprint.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,10 +65,10 @@ static fr_status observe(void *state, int32_t event, fr_error *err) {
 
 static uint64_t fingerprint(const void *state) {
     const markov *m = state;
-    uint64_t hash = baseline_hash(0, m->tail, (size_t)m->w->destinations * sizeof *m->tail);
-    hash = baseline_hash(hash, m->last, (size_t)m->w->sources * sizeof *m->last);
+    uint64_t hash = fingerprint_add(0, m->tail, (size_t)m->w->destinations * sizeof *m->tail);
+    hash = fingerprint_add(hash, m->last, (size_t)m->w->sources * sizeof *m->last);
     for (int32_t v = 0; v < m->w->destinations; v++)
-        hash = baseline_hash(hash, m->rows[v].at, m->rows[v].count * sizeof *m->rows[v].at);
+        hash = fingerprint_add(hash, m->rows[v].at, m->rows[v].count * sizeof *m->rows[v].at);
     return hash;
 }
 

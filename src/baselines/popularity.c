@@ -1,6 +1,8 @@
 /* popularity.c - how often a destination has occurred: ever, or lately. */
 #include "baselines/baseline.h"
 
+#include "base/fingerprint.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +32,7 @@ static fr_status observe_count(void *state, int32_t event, fr_error *err) {
 
 static uint64_t fingerprint_count(const void *state) {
     const popularity *p = state;
-    return baseline_hash(0, p->count, (size_t)p->w->destinations * sizeof *p->count);
+    return fingerprint_add(0, p->count, (size_t)p->w->destinations * sizeof *p->count);
 }
 
 static void close_count(void *state) {
@@ -101,9 +103,9 @@ static fr_status observe_recent(void *state, int32_t event, fr_error *err) {
 static uint64_t fingerprint_recent(const void *state) {
     const recent *r = state;
     size_t n = (size_t)r->w->destinations;
-    uint64_t hash = baseline_hash(0, r->heat, n * sizeof *r->heat);
-    hash = baseline_hash(hash, r->order, n * sizeof *r->order);
-    return baseline_hash(hash, r->score, n * sizeof *r->score);
+    uint64_t hash = fingerprint_add(0, r->heat, n * sizeof *r->heat);
+    hash = fingerprint_add(hash, r->order, n * sizeof *r->order);
+    return fingerprint_add(hash, r->score, n * sizeof *r->score);
 }
 
 static void close_recent(void *state) {

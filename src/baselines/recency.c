@@ -6,6 +6,8 @@
  */
 #include "baselines/baseline.h"
 
+#include "base/fingerprint.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,8 +64,8 @@ static fr_status observe(void *state, int32_t event, fr_error *err) {
 
 static uint64_t fingerprint(const void *state) {
     const recency *r = state;
-    uint64_t hash = baseline_hash(0, r->tail, (size_t)r->w->destinations * sizeof *r->tail);
-    return r->heat ? baseline_hash(hash, r->heat, (size_t)r->w->pairs * sizeof *r->heat) : hash;
+    uint64_t hash = fingerprint_add(0, r->tail, (size_t)r->w->destinations * sizeof *r->tail);
+    return r->heat ? fingerprint_add(hash, r->heat, (size_t)r->w->pairs * sizeof *r->heat) : hash;
 }
 
 static void close_recency(void *state) {

@@ -101,10 +101,3 @@ double baseline_decay(const fr_window *w, double half_life) {
 double baseline_heat(double heat, double fresh) {
     return fmax(heat, fresh + log1p(exp(heat - fresh))); /* fresh is never the smaller by much */
 }
-
-uint64_t baseline_hash(uint64_t hash, const void *bytes, size_t size) {
-    const unsigned char *at = bytes; /* FNV-1a */
-    hash ^= 0xcbf29ce484222325u;
-    for (size_t i = 0; i < size; i++) hash = (hash ^ at[i]) * 0x100000001b3u;
-    return hash;
-}

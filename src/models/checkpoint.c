@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const st_dtype REAL_TYPE = sizeof(real) == 8 ? ST_F64 : ST_F32;
-
 /* ---- writing ---- */
 
 int checkpoint_entries(const model *m, const fr_training *t, checkpoint_entry *out) {
@@ -73,7 +71,7 @@ fr_status checkpoint_add(const model *m, const fr_training *training, safetensor
     for (size_t i = 0; i < m->params.list.count; i++) {
         const param *p = &m->params.list.at[i];
         int64_t shape[] = {p->rows, p->cols};
-        TRY(safetensors_writer_add(w, p->name, REAL_TYPE, p->dims, shape + (p->dims == 1),
+        TRY(safetensors_writer_add(w, p->name, ST_REAL, p->dims, shape + (p->dims == 1),
                                    m->params.value + p->offset, err));
     }
     if (m->kind->memory) TRY(m->kind->memory->save(m, w, err));
@@ -164,8 +162,8 @@ fr_status checkpoint_take(model *m, const safetensors *file, const fr_window *w,
         const param *p = &m->params.list.at[i];
         int64_t shape[] = {p->rows, p->cols};
         const void *data;
-        status = safetensors_require(file, p->name, REAL_TYPE, p->dims, shape + (p->dims == 1),
-                                     &data, err);
+        status = safetensors_require(file, p->name, ST_REAL, p->dims, shape + (p->dims == 1), &data,
+                                     err);
         size_t count = (size_t)p->rows * (size_t)p->cols;
         if (!status) memcpy(m->params.value + p->offset, data, count * sizeof(real));
         for (size_t k = p->offset; !status && k < p->offset + count; k++)

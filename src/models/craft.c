@@ -9,10 +9,9 @@
  */
 #include "models/craft.h"
 
-#include "models/model.h"
+#include "models/layers.h"
 #include "nn/ops.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,18 +27,8 @@ enum {
     SITE_LAYER /* + 3 per layer */
 };
 
-/* Weight and bias, one after the other: their order is that of the file. A dense layer
- * (rows, cols), or with rows 0 a norm of cols; outside the layers if `layer` is negative. */
-static craft_pair add_pair(params *p, int layer, int rows, int cols, const char *name) {
-    char full[48];
-    craft_pair out;
-    if (layer < 0)
-        (void)snprintf(full, sizeof full, "%s", name);
-    else
-        (void)snprintf(full, sizeof full, "layers.%d.%s", layer, name);
-    out.weight = params_add(p, rows, cols, rows ? INIT_NORMAL : INIT_ONE, 0.02, "%s.weight", full);
-    out.bias = params_add(p, 0, rows ? rows : cols, INIT_ZERO, 0, "%s.bias", full);
-    return out;
+static param_pair dense(params *p, int layer, int rows, int cols, const char *name) {
+    return layer_add(p, layer, rows, cols, INIT_NORMAL, INIT_ZERO, 0.02, name);
 }
 
 static fr_status open_kind(model *m, bool repeat, fr_error *err) {
@@ -49,8 +38,6 @@ static fr_status open_kind(model *m, bool repeat, fr_error *err) {
     if (d % (int)s->heads)
         return fail(err, FR_EUSAGE, "dim %d is not a multiple of heads %lld", d,
                     (long long)s->heads);
-    if (layers > CRAFT_MOST_LAYERS)
-        return fail(err, FR_EUSAGE, "layers %d, expected at most %d", layers, CRAFT_MOST_LAYERS);
     craft *c;
     TRY(ALLOCATE(c, 1, err));
     m->own = c;
@@ -63,29 +50,29 @@ static fr_status open_kind(model *m, bool repeat, fr_error *err) {
                  .z = d * (repeat ? 3 : 2)};
     c->item = params_add(p, m->w->destinations, d, INIT_NORMAL, 0.02, "item.weight");
     c->position = params_add(p, c->history, d, INIT_NORMAL, 0.02, "position.weight");
-    c->input_norm = add_pair(p, -1, 0, d, "input_norm");
+    c->input_norm = layer_norm(p, -1, d, "input_norm");
     for (int l = 0; l < layers; l++) {
         craft_layer *y = &c->layer[l];
-        y->query = add_pair(p, l, d, d, "query");
-        y->key = add_pair(p, l, d, d, "key");
-        y->value = add_pair(p, l, d, d, "value");
-        y->out = add_pair(p, l, d, d, "out");
-        y->attn_norm = add_pair(p, l, 0, d, "attn_norm");
-        y->ffn1 = add_pair(p, l, 4 * d, d, "ffn1");
-        y->ffn2 = add_pair(p, l, d, 4 * d, "ffn2");
-        y->ffn_norm = add_pair(p, l, 0, d, "ffn_norm");
+        y->query = dense(p, l, d, d, "query");
+        y->key = dense(p, l, d, d, "key");
+        y->value = dense(p, l, d, d, "value");
+        y->out = dense(p, l, d, d, "out");
+        y->attn_norm = layer_norm(p, l, d, "attn_norm");
+        y->ffn1 = dense(p, l, 4 * d, d, "ffn1");
+        y->ffn2 = dense(p, l, d, 4 * d, "ffn2");
+        y->ffn_norm = layer_norm(p, l, d, "ffn_norm");
     }
-    c->elapsed = add_pair(p, -1, d, 1, "elapsed");
-    c->elapsed_norm = add_pair(p, -1, 0, d, "elapsed_norm");
+    c->elapsed = dense(p, -1, d, 1, "elapsed");
+    c->elapsed_norm = layer_norm(p, -1, d, "elapsed_norm");
     if (repeat) {
-        c->repeats = add_pair(p, -1, d, 1, "repeat");
-        c->repeat_norm = add_pair(p, -1, 0, d, "repeat_norm");
+        c->repeats = dense(p, -1, d, 1, "repeat");
+        c->repeat_norm = layer_norm(p, -1, d, "repeat_norm");
     }
     if (c->head_layers == 2) {
-        c->fc1 = add_pair(p, -1, c->z, c->z, "head.fc1");
+        c->fc1 = dense(p, -1, c->z, c->z, "head.fc1");
         c->prelu = params_add(p, 0, 1, INIT_FIXED, 0.15, "head.prelu");
     }
-    c->fc2 = add_pair(p, -1, 1, c->z, "head.fc2");
+    c->fc2 = dense(p, -1, 1, c->z, "head.fc2");
     return FR_OK;
 }
 

@@ -4,14 +4,8 @@
 
 #include "models/model.h"
 
-enum { CRAFT_MOST_LAYERS = 8 };
-
-typedef struct craft_pair {
-    int weight, bias; /* numbers of parameters */
-} craft_pair;
-
 typedef struct craft_layer {
-    craft_pair query, key, value, out, attn_norm, ffn1, ffn2, ffn_norm;
+    param_pair query, key, value, out, attn_norm, ffn1, ffn2, ffn_norm;
 } craft_layer;
 
 typedef struct craft {
@@ -19,8 +13,8 @@ typedef struct craft {
     bool repeat; /* CRAFT-R */
     int z;       /* width of the vector that enters the head */
     int item, position, prelu;
-    craft_pair input_norm, elapsed, elapsed_norm, repeats, repeat_norm, fc1, fc2;
-    craft_layer layer[CRAFT_MOST_LAYERS];
+    param_pair input_norm, elapsed, elapsed_norm, repeats, repeat_norm, fc1, fc2;
+    craft_layer layer[MODEL_MOST_LAYERS];
 } craft;
 
 /* x_v of MODELS 2.1: seconds since the destination last occurred before `cut`, rounded to float;

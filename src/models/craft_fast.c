@@ -41,9 +41,9 @@ typedef struct worker {
     real *code; /* [codes, room] what the head takes of every candidate beside q */
     int slots;  /* of the event, and whether short enough to fold (see fold) */
     bool folded;
-    real *key[CRAFT_MOST_LAYERS], *value[CRAFT_MOST_LAYERS]; /* [slots, dim] */
-    real *folded_key[CRAFT_MOST_LAYERS];   /* [heads * slots, dim + 1] at most dim rows */
-    real *folded_value[CRAFT_MOST_LAYERS]; /* [dim, heads * slots] */
+    real *key[MODEL_MOST_LAYERS], *value[MODEL_MOST_LAYERS]; /* [slots, dim] */
+    real *folded_key[MODEL_MOST_LAYERS];   /* [heads * slots, dim + 1] at most dim rows */
+    real *folded_value[MODEL_MOST_LAYERS]; /* [dim, heads * slots] */
     real *q;                               /* [dim + codes, width] */
     real *y, *mix, *branch;                /* [dim, width] */
     real *wide;                            /* [most of heads * slots, 4 dim, head rows; width] */
@@ -162,7 +162,7 @@ KERNEL void slot_rows(int slots, int dim, const real *rho, const int32_t *item,
 
 /* ---- one event ---- */
 
-#define AT(parameter) craft_value(f->t.m, parameter)
+#define AT(parameter) model_value(f->t.m, parameter)
 
 /* A short history is cheaper when the two products of every candidate around the softmax, WQ q and
  * WO c, go over to keys and values: q.(WQ_h^T K) + bQ.K instead of (WQ q + bQ).K, and sums of WO_h
@@ -254,7 +254,7 @@ KERNEL void forget_repeats(const fast *f, worker *w) {
 /* w->wide = logits [heads * slots, width] of candidates `from` .. in layer l. */
 KERNEL void make_logits(const fast *f, worker *w, int l, int from, int width, double *clock) {
     int dim = f->t.c->dim, heads = f->t.c->heads, part = dim / heads;
-    craft_pair weights = f->t.c->layer[l].query;
+    param_pair weights = f->t.c->layer[l].query;
     const real *query = l ? w->branch : f->t.query0 + from;
     size_t ld = (size_t)(l ? width : f->t.room);
     if (l && w->folded) {

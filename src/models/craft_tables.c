@@ -37,11 +37,11 @@ static void make_queries(craft_tables *t, const real *gain, const real *bias) {
         for (int k = 0; k < dim; k++)
             t->q0[(size_t)k * room + (size_t)v] = (real)(row[k] * rho * gain[k] + bias[k]);
     }
-    craft_pair query = t->c->layer[0].query;
+    param_pair query = t->c->layer[0].query;
     for (int k = 0; k < dim; k++)
         for (size_t v = 0; v < room; v++)
-            t->query0[(size_t)k * room + v] = craft_value(t->m, query.bias)[k];
-    gemm_nn(dim, t->room, dim, craft_value(t->m, query.weight), dim, t->q0, t->room, t->query0,
+            t->query0[(size_t)k * room + v] = model_value(t->m, query.bias)[k];
+    gemm_nn(dim, t->room, dim, model_value(t->m, query.weight), dim, t->q0, t->room, t->query0,
             t->room, true);
 }
 
@@ -51,7 +51,7 @@ static fr_status project(craft_tables *t, int rows, const real *x, int weight, d
     int dim = t->c->dim;
     size_t size = (size_t)rows * (size_t)dim;
     TRY(TAKE(&t->memory, *out, size, err));
-    gemm_nt(rows, dim, dim, x, dim, craft_value(t->m, weight), dim, *out, dim, false);
+    gemm_nt(rows, dim, dim, x, dim, model_value(t->m, weight), dim, *out, dim, false);
     for (size_t k = 0; k < size; k++) (*out)[k] *= (real)scale;
     return FR_OK;
 }
@@ -79,17 +79,17 @@ static fr_status make_layer(craft_tables *t, int l, const real *items, const rea
     TRY(project(t, t->slots, slots, y->key.weight, scale, &to->key_slot, err));
     TRY(project(t, n, items, y->value.weight, 1, &to->value_item, err));
     TRY(project(t, t->slots, slots, y->value.weight, 1, &to->value_slot, err));
-    TRY(centre_outputs(t, dim, craft_value(t->m, y->out.weight), &to->out_weight, err));
-    TRY(centre_outputs(t, 1, craft_value(t->m, y->out.bias), &to->no_history, err));
-    TRY(centre_outputs(t, 4 * dim, craft_value(t->m, y->ffn2.weight), &to->ffn2_weight, err));
-    TRY(centre_outputs(t, 1, craft_value(t->m, y->ffn2.bias), &to->ffn2_bias, err));
+    TRY(centre_outputs(t, dim, model_value(t->m, y->out.weight), &to->out_weight, err));
+    TRY(centre_outputs(t, 1, model_value(t->m, y->out.bias), &to->no_history, err));
+    TRY(centre_outputs(t, 4 * dim, model_value(t->m, y->ffn2.weight), &to->ffn2_weight, err));
+    TRY(centre_outputs(t, 1, model_value(t->m, y->ffn2.bias), &to->ffn2_bias, err));
     TRY(TAKE(&t->memory, to->out_bias, dim, err));
-    const real *value = craft_value(t->m, y->value.weight), *out = craft_value(t->m, y->out.weight),
-               *shift = craft_value(t->m, c->input_norm.bias);
+    const real *value = model_value(t->m, y->value.weight), *out = model_value(t->m, y->out.weight),
+               *shift = model_value(t->m, c->input_norm.bias);
     double sum[1024], mean = 0; /* the widest dim there is */
-    for (int i = 0; i < dim; i++) sum[i] = craft_value(t->m, y->out.bias)[i];
+    for (int i = 0; i < dim; i++) sum[i] = model_value(t->m, y->out.bias)[i];
     for (int j = 0; j < dim; j++) {
-        double shared = craft_value(t->m, y->value.bias)[j];
+        double shared = model_value(t->m, y->value.bias)[j];
         for (int k = 0; k < dim; k++) shared += (double)value[j * dim + k] * shift[k];
         for (int i = 0; i < dim; i++) sum[i] += out[i * dim + j] * shared;
     }
@@ -102,11 +102,11 @@ static fr_status make_layer(craft_tables *t, int l, const real *items, const rea
 
 /* A code LN(weight x + bias) through the columns from `column` of the head's first layer [.., z].
  */
-static fr_status make_code(craft_tables *t, craft_code *code, craft_pair line, craft_pair norm,
+static fr_status make_code(craft_tables *t, craft_code *code, param_pair line, param_pair norm,
                            const real *first, int column, fr_error *err) {
     int dim = t->c->dim;
-    const real *w = craft_value(t->m, line.weight), *b = craft_value(t->m, line.bias);
-    const real *gain = craft_value(t->m, norm.weight), *bias = craft_value(t->m, norm.bias);
+    const real *w = model_value(t->m, line.weight), *b = model_value(t->m, line.bias);
+    const real *gain = model_value(t->m, norm.weight), *bias = model_value(t->m, norm.bias);
     double w_mean = 0, b_mean = 0, cross = 0;
     TRY(TAKE(&t->memory, code->slope, t->head_rows, err));
     TRY(TAKE(&t->memory, code->offset, t->head_rows, err));
@@ -137,8 +137,8 @@ static fr_status make_code(craft_tables *t, craft_code *code, craft_pair line, c
 
 static fr_status make_head(craft_tables *t, fr_error *err) {
     const craft *c = t->c;
-    craft_pair pair = c->head_layers == 2 ? c->fc1 : c->fc2;
-    const real *first = craft_value(t->m, pair.weight);
+    param_pair pair = c->head_layers == 2 ? c->fc1 : c->fc2;
+    const real *first = model_value(t->m, pair.weight);
     const craft_code *e = &t->elapsed, *r = &t->repeats;
     t->head_rows = c->head_layers == 2 ? c->z : 1;
     t->codes = c->repeat ? 4 : 2;
@@ -150,7 +150,7 @@ static fr_status make_head(craft_tables *t, fr_error *err) {
     TRY(TAKE(&t->memory, t->constant, t->head_rows, err));
     for (int k = 0; k < t->head_rows; k++) {
         real *row = t->head + k * width, *code = row + c->dim;
-        double constant = craft_value(t->m, pair.bias)[k] + e->constant[k];
+        double constant = model_value(t->m, pair.bias)[k] + e->constant[k];
         if (c->repeat) constant += r->constant[k] + craft_rho(r, 0) * r->offset[k];
         t->constant[k] = (real)constant;
         memcpy(row, first + k * c->z, (size_t)c->dim * sizeof *row);
@@ -186,10 +186,10 @@ static fr_status make_tables(craft_tables *t, arena *step, fr_error *err) {
     TRY(TAKE(&t->memory, t->slot_centred, slot_size, err));
     TRY(TAKE(&t->memory, t->q0, column_size, err));
     TRY(TAKE(&t->memory, t->query0, column_size, err));
-    const real *gain = craft_value(t->m, c->input_norm.weight);
-    centre_rows(n, dim, craft_value(t->m, c->item), gain, t->item_centred, items);
-    centre_rows(t->slots, dim, craft_value(t->m, c->position), gain, t->slot_centred, slots);
-    make_queries(t, gain, craft_value(t->m, c->input_norm.bias));
+    const real *gain = model_value(t->m, c->input_norm.weight);
+    centre_rows(n, dim, model_value(t->m, c->item), gain, t->item_centred, items);
+    centre_rows(t->slots, dim, model_value(t->m, c->position), gain, t->slot_centred, slots);
+    make_queries(t, gain, model_value(t->m, c->input_norm.bias));
     for (int l = 0; l < c->layers; l++) TRY(make_layer(t, l, items, slots, err));
     return make_head(t, err);
 }

@@ -40,7 +40,7 @@ typedef struct craft_tables {
     double *item_centred, *slot_centred; /* [destinations, dim], [slots, dim] rows minus means */
     real *q0;                            /* [dim, room] LN0(E) */
     real *query0;                        /* [dim, room] the first layer's queries */
-    craft_layer_tables layer[CRAFT_MOST_LAYERS];
+    craft_layer_tables layer[MODEL_MOST_LAYERS];
     int head_rows;
     int codes;      /* numbers per candidate beside q that the head's first layer takes */
     real *head;     /* [head rows, dim + codes] of q, rho x, rho of the elapsed time, and if there
@@ -52,10 +52,6 @@ typedef struct craft_tables {
 /* On failure too the tables must be freed. */
 fr_status craft_tables_open(craft_tables *t, const model *m, fr_error *err);
 void craft_tables_free(craft_tables *t);
-
-static inline const real *craft_value(const model *m, int parameter) {
-    return m->params.value + m->params.list.at[parameter].offset;
-}
 
 static inline int craft_round_up(int n) {
     return (n + CRAFT_LANES - 1) / CRAFT_LANES * CRAFT_LANES;

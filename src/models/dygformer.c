@@ -14,41 +14,29 @@
 #include "models/dygformer.h"
 
 #include "models/dygformer_fast.h"
+#include "models/layers.h"
 
-#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Places where dropout acts, four per layer: op_dropout has room for eight layers. */
 enum { SITE_ATTENTION, SITE_OUT, SITE_GELU, SITE_FFN, SITES };
 
 /* ---- parameters ---- */
 
-typedef enum kind_of { DENSE, NORM, PROJECTION /* no bias at first */ } kind_of;
-
-static dygformer_pair add(params *p, kind_of kind, int rows, int cols, double scale,
-                          const char *name) {
-    dygformer_pair out;
-    param_init weight = kind == NORM ? INIT_ONE : INIT_LINEAR;
-    out.weight = params_add(p, rows, cols, weight, scale, "%s.weight", name);
-    out.bias = params_add(p, 0, rows ? rows : cols, kind == DENSE ? INIT_LINEAR : INIT_ZERO, scale,
-                          "%s.bias", name);
-    return out;
-}
-
-static dygformer_pair dense(params *p, int rows, int cols, const char *name) {
-    return add(p, DENSE, rows, cols, 1 / sqrt((double)cols), name);
+/* A dense layer whose bias is 0 at first. */
+static param_pair projection(params *p, int layer, int rows, int cols, double scale,
+                             const char *name) {
+    return layer_add(p, layer, rows, cols, INIT_LINEAR, INIT_ZERO, scale, name);
 }
 
 static void add_layer(params *p, int l, int d, dygformer_layer *y) {
-    char name[48];
-#define NAMED(text) ((void)snprintf(name, sizeof name, "layers.%d." text, l), name)
-    y->norm1 = add(p, NORM, 0, d, 0, NAMED("norm1"));
-    y->qkv = add(p, PROJECTION, 3 * d, d, sqrt(6 / (4.0 * d)), NAMED("qkv"));
-    y->out = add(p, PROJECTION, d, d, 1 / sqrt((double)d), NAMED("out"));
-    y->norm2 = add(p, NORM, 0, d, 0, NAMED("norm2"));
-    y->ffn1 = dense(p, 4 * d, d, NAMED("ffn1"));
-    y->ffn2 = dense(p, d, 4 * d, NAMED("ffn2"));
-#undef NAMED
+    y->norm1 = layer_norm(p, l, d, "norm1");
+    y->qkv = projection(p, l, 3 * d, d, sqrt(6 / (4.0 * d)), "qkv");
+    y->out = projection(p, l, d, d, 1 / sqrt((double)d), "out");
+    y->norm2 = layer_norm(p, l, d, "norm2");
+    y->ffn1 = layer_linear(p, l, 4 * d, d, "ffn1");
+    y->ffn2 = layer_linear(p, l, d, 4 * d, "ffn2");
 }
 
 fr_status dygformer_declare(model *m, dygformer *f, int head_width, fr_error *err) {
@@ -58,9 +46,6 @@ fr_status dygformer_declare(model *m, dygformer *f, int head_width, fr_error *er
     if (d % (int)s->heads || d % 4)
         return fail(err, FR_EUSAGE, "dim %d is not a multiple of heads %lld and of 4", d,
                     (long long)s->heads);
-    if (s->layers > DYGFORMER_MOST_LAYERS)
-        return fail(err, FR_EUSAGE, "layers %lld, expected at most %d", (long long)s->layers,
-                    DYGFORMER_MOST_LAYERS);
     *f = (dygformer){.dim = d,
                      .channel = ch,
                      .heads = (int)s->heads,
@@ -69,23 +54,20 @@ fr_status dygformer_declare(model *m, dygformer *f, int head_width, fr_error *er
                      .patch = slots,
                      .time_dim = (int)s->time_dim,
                      .edge_dim = (int)s->edge_dim};
-    f->time.weight = params_add(p, 0, f->time_dim, INIT_TIME, 0, "time.weight");
-    if (!s->time_trainable) params_freeze(p);
-    f->time.bias = params_add(p, 0, f->time_dim, INIT_ZERO, 0, "time.bias");
-    if (!s->time_trainable) params_freeze(p);
-    f->cooc1 = dense(p, ch, 1, "cooc.fc1");
-    f->cooc2 = dense(p, ch, ch, "cooc.fc2");
+    f->time = layer_time(p, f->time_dim, s->time_trainable);
+    f->cooc1 = layer_linear(p, -1, ch, 1, "cooc.fc1");
+    f->cooc2 = layer_linear(p, -1, ch, ch, "cooc.fc2");
     f->node_bias = params_add(p, 0, ch, INIT_ZERO, 0, "patch.node.bias");
     if (f->edge_dim)
-        f->patch_edge = dense(p, ch, slots * f->edge_dim, "patch.edge");
+        f->patch_edge = layer_linear(p, -1, ch, slots * f->edge_dim, "patch.edge");
     else
         f->patch_edge.bias = params_add(p, 0, ch, INIT_ZERO, 0, "patch.edge.bias");
-    f->patch_time = dense(p, ch, slots * f->time_dim, "patch.time");
-    f->patch_cooc = dense(p, ch, slots * ch, "patch.cooc");
+    f->patch_time = layer_linear(p, -1, ch, slots * f->time_dim, "patch.time");
+    f->patch_cooc = layer_linear(p, -1, ch, slots * ch, "patch.cooc");
     for (int l = 0; l < f->layers; l++) add_layer(p, l, d, &f->layer[l]);
-    f->output = dense(p, d, d, "output");
-    f->fc1 = dense(p, d, 2 * d, "head.fc1");
-    f->fc2 = dense(p, 1, head_width, "head.fc2");
+    f->output = layer_linear(p, -1, d, d, "output");
+    f->fc1 = layer_linear(p, -1, d, 2 * d, "head.fc1");
+    f->fc2 = layer_linear(p, -1, 1, head_width, "head.fc2");
     return FR_OK;
 }
 
@@ -248,10 +230,10 @@ static tensor features(const model *m, tape *t, const dygformer_inputs *in) {
     tensor y = tape_constant(t, in->side_tokens, f->edge_dim);
     for (int i = 0; !t->status && i < in->side_tokens; i++) {
         real *to = y.v + (size_t)i * (size_t)f->edge_dim;
-        bool self = in->token[i] < 0;
-        int64_t event = m->w->first + (self ? 0 : in->token[i]);
-        const float *from = m->w->stream->feature + event * f->edge_dim;
-        for (int k = 0; k < f->edge_dim; k++) to[k] = self ? 0 : (real)from[k];
+        if (in->token[i] < 0)
+            memset(to, 0, (size_t)f->edge_dim * sizeof *to);
+        else
+            model_features(m, in->token[i], to);
     }
     return y;
 }

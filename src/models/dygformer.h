@@ -9,23 +9,17 @@
 #define DYGFORMER_OPTIONS "dim heads layers history dropout time-dim time-trainable edge-dim patch"
 #define DYGFORMER_EPS     1e-5
 
-enum { DYGFORMER_MOST_LAYERS = 8 };
-
-typedef struct dygformer_pair {
-    int weight, bias; /* numbers of parameters */
-} dygformer_pair;
-
 typedef struct dygformer_layer {
-    dygformer_pair norm1, qkv, out, norm2, ffn1, ffn2;
+    param_pair norm1, qkv, out, norm2, ffn1, ffn2;
 } dygformer_layer;
 
 typedef struct dygformer {
     int dim, channel, heads, layers, history, patch, time_dim, edge_dim; /* channel = dim / 4 */
-    dygformer_pair time, cooc1, cooc2;
+    param_pair time, cooc1, cooc2;
     int node_bias;
-    dygformer_pair patch_edge, patch_time, patch_cooc; /* patch_edge.weight only if edge_dim > 0 */
-    dygformer_layer layer[DYGFORMER_MOST_LAYERS];
-    dygformer_pair output, fc1, fc2;
+    param_pair patch_edge, patch_time, patch_cooc; /* patch_edge.weight only if edge_dim > 0 */
+    dygformer_layer layer[MODEL_MOST_LAYERS];
+    param_pair output, fc1, fc2;
 } dygformer;
 
 /* What forward reads of the window (MODELS 3.1). A side is a source at an event, or a candidate at

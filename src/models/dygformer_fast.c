@@ -78,7 +78,7 @@ typedef struct fast {
     worker *workers;
 } fast;
 
-#define AT(number) (f->t.m->params.value + f->t.m->params.list.at[number].offset)
+#define AT(number) model_value(f->t.m, number)
 
 /* ---- kernels ---- */
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#define AT(number) (m->params.value + m->params.list.at[number].offset)
+#define AT(number) model_value(m, number)
 
 void dygformer_product(const dygformer_matrix *w, int rows, const real *x, int ldx, real *y,
                        int ldy, bool accumulate) {
@@ -38,7 +38,7 @@ static fr_status turn(arena *memory, int in, int out, const real *weight, dygfor
 
 /* Output o of a dense layer behind a norm, times `scale`: weights of the normalised row. Returns
  * its constant. */
-static double fold_norm(const model *m, dygformer_pair norm, dygformer_pair dense, int dim, int o,
+static double fold_norm(const model *m, param_pair norm, param_pair dense, int dim, int o,
                         double scale, const dygformer_matrix *w) {
     const real *row = AT(dense.weight) + (size_t)o * (size_t)dim;
     double constant = (double)AT(dense.bias)[o];
@@ -137,8 +137,7 @@ void dygformer_edge(const dygformer_tables *t, int32_t event, int from, int coun
                     real *to) {
     const model *m = t->m;
     const dygformer *f = t->f;
-    const float *row = m->w->stream->feature + (m->w->first + event) * f->edge_dim;
-    for (int k = 0; k < f->edge_dim; k++) features[k] = (real)row[k];
+    model_features(m, event, features);
     for (int s = from; s < from + count; s++, to += f->channel)
         gemm_nt(1, f->channel, f->edge_dim, features, f->edge_dim,
                 AT(f->patch_edge.weight) + (size_t)s * (size_t)f->edge_dim, f->patch * f->edge_dim,

@@ -45,7 +45,7 @@ typedef struct dygformer_tables {
         dygformer_matrix qkv, ffn1; /* (dim + 1, 3 dim), (dim + 1, 4 dim) */
         dygformer_matrix out, ffn2; /* (dim, dim), (4 dim, dim) */
         real *out_bias, *ffn2_bias; /* [dim] */
-    } layer[DYGFORMER_MOST_LAYERS];
+    } layer[MODEL_MOST_LAYERS];
     dygformer_matrix head; /* (2 dim, dim) the head's first layer behind the output layer */
     real *head_bias;       /* [dim] */
 } dygformer_tables;

@@ -9,38 +9,17 @@
  */
 #include "models/graphmixer.h"
 
+#include "models/layers.h"
 #include "nn/ops.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { LAYER_SITES = 4 }; /* places in a layer where dropout acts; each has its own random bits */
-
-/* Weight and bias, one after the other: their order is that of the file. A dense layer
- * (rows, cols), or with rows 0 a norm of cols; outside the layers if `layer` is negative. */
-static graphmixer_pair add_pair(params *p, int layer, int rows, int cols, const char *name) {
-    char full[48];
-    graphmixer_pair out;
-    double scale = 1 / sqrt((double)cols);
-    if (layer < 0)
-        (void)snprintf(full, sizeof full, "%s", name);
-    else
-        (void)snprintf(full, sizeof full, "layers.%d.%s", layer, name);
-    out.weight = params_add(p, rows, cols, rows ? INIT_LINEAR : INIT_ONE, scale, "%s.weight", full);
-    out.bias = params_add(p, 0, rows ? rows : cols, rows ? INIT_LINEAR : INIT_ZERO, scale,
-                          "%s.bias", full);
-    return out;
-}
 
 static fr_status open_kind(model *m, fr_error *err) {
     const fr_model_settings *s = &m->settings;
     params *p = &m->params;
     graphmixer *g;
-    if (s->layers > GRAPHMIXER_MOST_LAYERS)
-        return fail(err, FR_EUSAGE, "layers %lld, expected at most %d", (long long)s->layers,
-                    GRAPHMIXER_MOST_LAYERS);
     TRY(ALLOCATE(g, 1, err));
     m->own = g;
     *g = (graphmixer){.dim = (int)s->dim,
@@ -52,27 +31,24 @@ static fr_status open_kind(model *m, fr_error *err) {
                       .hidden = (int)s->tokens / 2,
                       .pool_slots = s->pool == FR_POOL_SLOTS};
     int d = g->dim;
-    g->time.weight = params_add(p, 0, g->time_dim, INIT_TIME, 0, "time.weight");
-    params_freeze(p);
-    g->time.bias = params_add(p, 0, g->time_dim, INIT_ZERO, 0, "time.bias");
-    params_freeze(p);
-    g->proj = add_pair(p, -1, d, g->edge_dim + g->time_dim, "proj");
+    g->time = layer_time(p, g->time_dim, false);
+    g->proj = layer_linear(p, -1, d, g->edge_dim + g->time_dim, "proj");
     for (int l = 0; l < g->layers; l++) {
         graphmixer_layer *y = &g->layer[l];
-        y->token_norm = add_pair(p, l, 0, d, "token_norm");
-        y->token_fc1 = add_pair(p, l, g->hidden, g->tokens, "token_fc1");
-        y->token_fc2 = add_pair(p, l, g->tokens, g->hidden, "token_fc2");
-        y->channel_norm = add_pair(p, l, 0, d, "channel_norm");
-        y->channel_fc1 = add_pair(p, l, 4 * d, d, "channel_fc1");
-        y->channel_fc2 = add_pair(p, l, d, 4 * d, "channel_fc2");
+        y->token_norm = layer_norm(p, l, d, "token_norm");
+        y->token_fc1 = layer_linear(p, l, g->hidden, g->tokens, "token_fc1");
+        y->token_fc2 = layer_linear(p, l, g->tokens, g->hidden, "token_fc2");
+        y->channel_norm = layer_norm(p, l, d, "channel_norm");
+        y->channel_fc1 = layer_linear(p, l, 4 * d, d, "channel_fc1");
+        y->channel_fc2 = layer_linear(p, l, d, 4 * d, "channel_fc2");
     }
-    g->norm = add_pair(p, -1, 0, d, "norm");
-    g->output = add_pair(p, -1, d, d, "output");
+    g->norm = layer_norm(p, -1, d, "norm");
+    g->output = layer_linear(p, -1, d, d, "output");
     g->src = params_add(p, m->w->sources, d, INIT_NORMAL, 0.02, "src.weight");
     g->dst = params_add(p, m->w->destinations, d, INIT_NORMAL, 0.02, "dst.weight");
-    g->head_src = add_pair(p, -1, g->head_width, 2 * d, "head.src");
-    g->head_dst = add_pair(p, -1, g->head_width, 2 * d, "head.dst");
-    g->head_out = add_pair(p, -1, 1, g->head_width, "head.out");
+    g->head_src = layer_linear(p, -1, g->head_width, 2 * d, "head.src");
+    g->head_dst = layer_linear(p, -1, g->head_width, 2 * d, "head.dst");
+    g->head_out = layer_linear(p, -1, 1, g->head_width, "head.out");
     return FR_OK;
 }
 
@@ -99,15 +75,12 @@ typedef struct inputs {
 static void read_node(const model *m, inputs *in, int node, int32_t e, int part, event_list past) {
     const graphmixer *g = m->own;
     const fr_window *w = m->w;
-    size_t width = (size_t)g->edge_dim;
     int at = in->from[node], hidden = in->hidden_from[node];
     for (int j = 0; j < past.count; j++, at++) { /* slot 0 is the newest */
         int32_t event = past.event[past.count - 1 - j];
-        size_t row = (size_t)(w->first + event) * width;
         in->delta[at] = w->time[e] - w->time[event];
         in->key[at] = (row_key){e, part * g->tokens + j};
-        for (size_t k = 0; k < width; k++)
-            in->feature[(size_t)at * width + k] = (real)w->stream->feature[row + k];
+        model_features(m, event, in->feature + (size_t)at * (size_t)g->edge_dim);
     }
     for (int k = 0; past.count && k < g->hidden; k++)
         in->hidden_key[hidden++] = (row_key){e, part * g->hidden + k};

@@ -5,25 +5,19 @@
 
 #include "models/model.h"
 
-enum { GRAPHMIXER_MOST_LAYERS = 8 };
-
 static const double GRAPHMIXER_EPS = 1e-5;
 
-typedef struct graphmixer_pair {
-    int weight, bias; /* numbers of parameters */
-} graphmixer_pair;
-
 typedef struct graphmixer_layer {
-    graphmixer_pair token_norm, token_fc1, token_fc2, channel_norm, channel_fc1, channel_fc2;
+    param_pair token_norm, token_fc1, token_fc2, channel_norm, channel_fc1, channel_fc2;
 } graphmixer_layer;
 
 typedef struct graphmixer {
     int dim, layers, tokens, time_dim, edge_dim, head_width;
     int hidden;      /* rows between the two token products: tokens / 2 */
     bool pool_slots; /* divide by `tokens`, else by the slots that are there */
-    graphmixer_pair time, proj, norm, output, head_src, head_dst, head_out;
+    param_pair time, proj, norm, output, head_src, head_dst, head_out;
     int src, dst; /* identities */
-    graphmixer_layer layer[GRAPHMIXER_MOST_LAYERS];
+    graphmixer_layer layer[MODEL_MOST_LAYERS];
 } graphmixer;
 
 /* What a node with `slots` real slots is divided by when it is pooled. */

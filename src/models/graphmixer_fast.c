@@ -54,10 +54,7 @@ typedef struct fast {
     worker *workers;
 } fast;
 
-static const real *value(const fast *f, int parameter) {
-    return f->m->params.value + f->m->params.list.at[parameter].offset;
-}
-#define AT(parameter) value(f, parameter)
+#define AT(parameter) model_value(f->m, parameter)
 
 /* ---- a block of nodes ---- */
 
@@ -67,13 +64,12 @@ static void fill(int rows, int cols, const real *bias, real *y, int ld) {
 }
 
 /* y[rows, out] = x[rows, in] W^T + b */
-static void linear(const fast *f, int rows, int in, int out, graphmixer_pair p, const real *x,
-                   real *y) {
+static void linear(const fast *f, int rows, int in, int out, param_pair p, const real *x, real *y) {
     gemm_linear(rows, out, in, x, AT(p.weight), AT(p.bias), y);
 }
 
 /* x += more (NULL = nothing), y = LN(x) */
-static void norm(const fast *f, int rows, graphmixer_pair p, const real *more, real *x, real *y) {
+static void norm(const fast *f, int rows, param_pair p, const real *more, real *x, real *y) {
     kernel_norm(rows, f->g->dim, x, more, AT(p.weight), AT(p.bias), GRAPHMIXER_EPS, NULL, NULL, y);
 }
 
@@ -150,7 +146,7 @@ static void encode_block(const fast *f, worker *w, double time, int count, const
  * are their rows in the table of identities. Histories come without gaps: a block is a stretch of
  * nodes that have one. */
 static void encode(const fast *f, worker *w, double time, int count, const int32_t *index,
-                   int identities, graphmixer_pair head) {
+                   int identities, param_pair head) {
     const graphmixer *g = f->g;
     int d = g->dim;
     for (int n = 0, end; n < count; n = end) {
@@ -239,8 +235,7 @@ static fr_status make_edges(fast *f, fr_error *err) {
     TRY(ALLOCATE(feature, n, err));
     fill(w->events, d, AT(g->proj.bias), f->edge, d);
     for (int32_t e = 0; e < w->events; e++) {
-        const float *from = w->stream->feature + (size_t)(w->first + e) * (size_t)n;
-        for (int k = 0; k < n; k++) feature[k] = (real)from[k];
+        model_features(f->m, e, feature);
         gemm_nt(1, d, n, feature, n, AT(g->proj.weight), all, f->edge + (size_t)e * (size_t)d, d,
                 true);
     }

@@ -11,6 +11,7 @@
  */
 #include "models/lha.h"
 
+#include "base/fingerprint.h"
 #include "base/shards.h"
 #include "models/dygformer_fast.h"
 
@@ -171,9 +172,16 @@ static fr_status replay(model *m, int32_t from, const fr_context *context, fr_er
     return FR_OK;
 }
 
-/* ---- checkpoint ---- */
+static uint64_t fingerprint(const model *m) {
+    const lha *h = m->own;
+    size_t pairs = (size_t)m->w->pairs, row = (size_t)h->base.dim * sizeof(real);
+    uint64_t hash = fingerprint_add(0, h->written, pairs * sizeof *h->written);
+    hash = fingerprint_add(hash, h->value, pairs * row);
+    return h->after ? fingerprint_add(hash, h->after, (size_t)(m->w->events - h->from) * row)
+                    : hash;
+}
 
-static const st_dtype REAL_TYPE = sizeof(real) == 8 ? ST_F64 : ST_F32;
+/* ---- checkpoint ---- */
 
 /* The numbers of pairs ascend by (source, destination): so do the rows. */
 static fr_status save(const model *m, safetensors_writer *w, fr_error *err) {
@@ -197,7 +205,7 @@ static fr_status save(const model *m, safetensors_writer *w, fr_error *err) {
         }
     TRY(safetensors_writer_add(w, "state.pair.src", ST_I64, 1, shape, source, err));
     TRY(safetensors_writer_add(w, "state.pair.dst", ST_I64, 1, shape, destination, err));
-    return safetensors_writer_add(w, "state.pair.value", REAL_TYPE, 2, shape, value, err);
+    return safetensors_writer_add(w, "state.pair.value", ST_REAL, 2, shape, value, err);
 }
 
 static fr_status load(model *m, const safetensors *file, fr_error *err) {
@@ -208,7 +216,7 @@ static fr_status load(model *m, const safetensors *file, fr_error *err) {
     const void *source, *destination, *value;
     TRY(safetensors_require(file, "state.pair.src", ST_I64, 1, shape, &source, err));
     TRY(safetensors_require(file, "state.pair.dst", ST_I64, 1, shape, &destination, err));
-    TRY(safetensors_require(file, "state.pair.value", REAL_TYPE, 2, shape, &value, err));
+    TRY(safetensors_require(file, "state.pair.value", ST_REAL, 2, shape, &value, err));
     int32_t before = -1;
     for (int64_t i = 0; i < shape[0]; i++) {
         int64_t u = ((const int64_t *)source)[i], v = ((const int64_t *)destination)[i];
@@ -239,8 +247,12 @@ static fr_status load(model *m, const safetensors *file, fr_error *err) {
     return FR_OK;
 }
 
-static const model_memory memory = {
-    .reset = reset, .learn = learn, .replay = replay, .save = save, .load = load};
+static const model_memory memory = {.reset = reset,
+                                    .learn = learn,
+                                    .replay = replay,
+                                    .fingerprint = fingerprint,
+                                    .save = save,
+                                    .load = load};
 
 const model_kind model_dygformer_lha = {
     .facts = {"dygformer-lha", "DyGFormer that remembers how each pair last looked",

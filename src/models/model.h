@@ -54,6 +54,8 @@ typedef struct model_memory {
      * below its cut. The memory itself stays. `from` is the first test event after training, or 0
      * with an empty memory. */
     fr_status (*replay)(model *m, int32_t from, const fr_context *context, fr_error *err);
+    /* A hash of the memory, and of what replay has laid out. */
+    uint64_t (*fingerprint)(const model *m);
     /* The memory as tensors of a checkpoint (MODELS 4.2, 5.3); what is added must stay until the
      * writer commits. */
     fr_status (*save)(const model *m, safetensors_writer *w, fr_error *err);
@@ -77,7 +79,7 @@ typedef struct model_kind {
     const model_memory *memory; /* NULL = remembers nothing */
 } model_kind;
 
-enum { MODEL_HEADS = 2 };
+enum { MODEL_HEADS = 2, MODEL_MOST_LAYERS = 8 };
 
 extern const model_kind *const model_kinds[]; /* NULL at the end */
 extern const model_kind model_craft, model_craft_r;
@@ -91,6 +93,21 @@ bool model_uses(const fr_model *facts, const char *key);
 fr_status model_open(model *m, const char *name, const fr_model_settings *settings,
                      const fr_window *w, int64_t seed, fr_error *err);
 void model_close(model *m);
+
+/* The values of a parameter, by number. */
+static inline const real *model_value(const model *m, int number) {
+    return m->params.value + m->params.list.at[number].offset;
+}
+/* to[edge-dim] = the features of an event, as many as the model reads */
+static inline void model_features(const model *m, int32_t event, real *to) {
+    int64_t width = m->settings.edge_dim;
+    if (!width) return;
+    const float *from = m->w->stream->feature + (m->w->first + event) * width;
+    for (int64_t k = 0; k < width; k++) to[k] = (real)from[k];
+}
+
+/* A hash of all that scoring must leave alone: parameters and memory. */
+uint64_t model_fingerprint(const model *m);
 
 /* Scores through plain forward, for any model: the reference of the fast path. */
 fr_status model_plain(const model *m, int threads, fr_scorer *out, fr_error *err);

@@ -1,6 +1,8 @@
 /* registry.c - the list of models, opening one, and scoring through plain forward. */
 #include "models/model.h"
 
+#include "base/fingerprint.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,6 +86,9 @@ fr_status model_open(model *m, const char *name, const fr_model_settings *settin
         return near ? fail(err, FR_EUSAGE, "unknown model %s, did you mean %s?", name, near)
                     : fail(err, FR_EUSAGE, "unknown model %s (`fullrank models` lists them)", name);
     }
+    if (model_uses(&m->kind->facts, "layers") && settings->layers > MODEL_MOST_LAYERS)
+        return fail(err, FR_EUSAGE, "layers %lld, expected at most %d", (long long)settings->layers,
+                    MODEL_MOST_LAYERS);
     fr_status status = settle_edges(m, err);
     if (!status) status = m->kind->open(m, err);
     if (!status) status = params_ready(&m->params, seed, err);
@@ -95,6 +100,11 @@ void model_close(model *m) {
     if (m->kind && m->own) m->kind->close(m);
     params_free(&m->params);
     *m = (model){0};
+}
+
+uint64_t model_fingerprint(const model *m) {
+    uint64_t hash = fingerprint_add(0, m->params.value, m->params.count * sizeof(real));
+    return m->kind->memory ? hash ^ m->kind->memory->fingerprint(m) : hash;
 }
 
 /* ---- plain scoring ---- */

@@ -8,6 +8,8 @@
  */
 #include "models/tgn.h"
 
+#include "models/layers.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,30 +19,13 @@ enum { SITE_WEIGHTS, SITE_OUT }; /* of dropout */
 
 /* ---- parameters ---- */
 
-static double scale_of(int inputs) { return 1 / sqrt((double)inputs); }
-
-static tgn_pair add_linear(params *p, int rows, int cols, const char *name) {
-    tgn_pair out;
-    out.weight = params_add(p, rows, cols, INIT_LINEAR, scale_of(cols), "%s.weight", name);
-    out.bias = params_add(p, 0, rows, INIT_LINEAR, scale_of(cols), "%s.bias", name);
-    return out;
-}
-
+/* A dense layer without bias. */
 static int add_plain(params *p, int rows, int cols, const char *name) {
-    return params_add(p, rows, cols, INIT_LINEAR, scale_of(cols), "%s.weight", name);
-}
-
-static tgn_pair add_time(params *p, int width, bool trainable) {
-    tgn_pair out;
-    out.weight = params_add(p, 0, width, INIT_TIME, 0, "time.weight");
-    if (!trainable) params_freeze(p);
-    out.bias = params_add(p, 0, width, INIT_ZERO, 0, "time.bias");
-    if (!trainable) params_freeze(p);
-    return out;
+    return params_add(p, rows, cols, INIT_LINEAR, 1 / sqrt((double)cols), "%s.weight", name);
 }
 
 static gru_params add_gru(params *p, int dim, int width) {
-    double scale = scale_of(dim);
+    double scale = 1 / sqrt((double)dim);
     gru_params out;
     out.input = params_add(p, 3 * dim, width, INIT_LINEAR, scale, "gru.weight_ih");
     out.hidden = params_add(p, 3 * dim, dim, INIT_LINEAR, scale, "gru.weight_hh");
@@ -53,11 +38,10 @@ static void add_embedding(params *p, tgn *c) {
     c->query = add_plain(p, c->wide, c->wide, "attn.query");
     c->key = add_plain(p, c->wide, c->key_width, "attn.key");
     c->value = add_plain(p, c->wide, c->key_width, "attn.value");
-    c->out = add_linear(p, c->wide, c->wide, "attn.out");
-    c->norm.weight = params_add(p, 0, c->wide, INIT_ONE, 0, "attn.norm.weight");
-    c->norm.bias = params_add(p, 0, c->wide, INIT_ZERO, 0, "attn.norm.bias");
-    c->fc1 = add_linear(p, c->dim, c->wide + c->dim, "merge.fc1");
-    c->fc2 = add_linear(p, c->dim, c->dim, "merge.fc2");
+    c->out = layer_linear(p, -1, c->wide, c->wide, "attn.out");
+    c->norm = layer_norm(p, -1, c->wide, "attn.norm");
+    c->fc1 = layer_linear(p, -1, c->dim, c->wide + c->dim, "merge.fc1");
+    c->fc2 = layer_linear(p, -1, c->dim, c->dim, "merge.fc2");
 }
 
 static fr_status open_tgn(model *m, fr_error *err) {
@@ -82,11 +66,11 @@ static fr_status open_tgn(model *m, fr_error *err) {
                .key_width = d + edges + dt,
                .message_width = 2 * d + dt + edges};
     m->keep = 2 * d;
-    c->time = add_time(&m->params, dt, s->time_trainable);
+    c->time = layer_time(&m->params, dt, s->time_trainable);
     c->gru = add_gru(&m->params, d, c->message_width);
     if (!identity) add_embedding(&m->params, c);
-    c->head1 = add_linear(&m->params, d, 2 * d, "head.fc1");
-    c->head2 = add_linear(&m->params, 1, d, "head.fc2");
+    c->head1 = layer_linear(&m->params, -1, d, 2 * d, "head.fc1");
+    c->head2 = layer_linear(&m->params, -1, 1, d, "head.fc2");
     return tgn_memory_open(m, err);
 }
 
@@ -240,7 +224,7 @@ static tensor read_features(const model *m, tape *t, const inputs *in) {
     const tgn *c = m->own;
     tensor f = tape_constant(t, in->keys, c->edges);
     for (int i = 0; !t->status && i < in->keys; i++)
-        tgn_features(c, m->w, in->key_event[i], f.v + (size_t)i * (size_t)c->edges);
+        model_features(m, in->key_event[i], f.v + (size_t)i * (size_t)c->edges);
     return f;
 }
 

@@ -13,10 +13,6 @@
 #include "models/model.h"
 #include "nn/ops.h"
 
-typedef struct tgn_pair {
-    int weight, bias; /* numbers of parameters */
-} tgn_pair;
-
 typedef struct tgn {
     int dim, time_dim, edges, heads, neighbors;
     bool identity; /* embedding is the memory: no attention, no merge */
@@ -24,10 +20,10 @@ typedef struct tgn {
     int key_width; /* dim + edges + time_dim: what a neighbour is */
     int message_width;
 
-    tgn_pair time;
+    param_pair time;
     gru_params gru;
     int query, key, value;
-    tgn_pair out, norm, fc1, fc2, head1, head2;
+    param_pair out, norm, fc1, fc2, head1, head2;
 
     /* memory (MODELS 5.1); lifetime: run */
     int32_t sources, nodes;
@@ -45,8 +41,6 @@ typedef struct tgn {
 fr_status tgn_memory_open(model *m, fr_error *err);
 void tgn_memory_close(tgn *c);
 extern const model_memory tgn_memory;
-/* A hash of memory and replayed states. */
-uint64_t tgn_fingerprint(const model *m);
 
 /* Where the state of a node stands that is made by events below `cut`. O(log degree). */
 int64_t tgn_place(const tgn *c, const fr_window *w, int32_t node, int32_t cut);
@@ -66,17 +60,6 @@ static inline event_list tgn_neighbors(const tgn *c, const fr_window *w, int32_t
                                        int32_t cut) {
     return node < c->sources ? window_source_history(w, node, cut, c->neighbors)
                              : window_destination_history(w, node - c->sources, cut, c->neighbors);
-}
-
-/* to[edges] = the features of an event */
-static inline void tgn_features(const tgn *c, const fr_window *w, int32_t event, real *to) {
-    if (!c->edges) return;
-    const float *from = w->stream->feature + (size_t)(w->first + event) * (size_t)c->edges;
-    for (int k = 0; k < c->edges; k++) to[k] = (real)from[k];
-}
-
-static inline const real *tgn_value(const model *m, int parameter) {
-    return m->params.value + m->params.list.at[parameter].offset;
 }
 
 /* A scorer through composed matrices and states turned into keys beforehand (MODELS 5.6). */

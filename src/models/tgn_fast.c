@@ -71,7 +71,7 @@ typedef struct fast {
 /* ---- kernels ---- */
 
 #define KERNEL        static inline __attribute__((always_inline))
-#define AT(parameter) tgn_value(f->t.m, parameter)
+#define AT(parameter) model_value(f->t.m, parameter)
 
 /* The compiler makes of it what the instruction set has. */
 typedef real lanes
@@ -208,7 +208,7 @@ KERNEL void embed_source(const fast *f, worker *w, const fr_query *query, const 
         real *code = w->code + j * c->time_dim, *feature = w->feature + j * c->edges;
         w->state[j] = destination_state(f, w, window->destination[e]);
         w->edge[j] = feature;
-        tgn_features(c, window, e, feature);
+        model_features(f->t.m, e, feature);
         kernel_time(c->time_dim, AT(c->time.weight), AT(c->time.bias),
                     window_time(window, query->event) - window_time(window, e), code);
         for (int h = 0; h < c->heads; h++) {
@@ -399,10 +399,6 @@ static fr_status make_worker(fast *f, worker *w, fr_error *err) {
     return FR_OK;
 }
 
-static uint64_t fingerprint(const void *state) {
-    return tgn_fingerprint(((const fast *)state)->t.m);
-}
-
 static void close_fast(void *state) {
     fast *f = state;
     tgn_tables_free(&f->t);
@@ -412,7 +408,7 @@ static void close_fast(void *state) {
 fr_status tgn_fast(const model *m, int threads, fr_scorer *out, fr_error *err) {
     fast *f;
     TRY(ALLOCATE(f, 1, err));
-    *out = (fr_scorer){.state = f, .fingerprint = fingerprint, .close = close_fast};
+    *out = (fr_scorer){.state = f, .close = close_fast};
     choose_kernels(out);
     TRY(tgn_tables_open(&f->t, m, err));
     int n = m->w->destinations;

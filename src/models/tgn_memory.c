@@ -8,6 +8,8 @@
  */
 #include "models/tgn.h"
 
+#include "base/fingerprint.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,28 +46,15 @@ int64_t tgn_place(const tgn *c, const fr_window *w, int32_t node, int32_t cut) {
     return c->nodes + 2 * (int64_t)(last.event[0] - c->from) + !source;
 }
 
-uint64_t tgn_fingerprint(const model *m) {
+static uint64_t fingerprint(const model *m) {
     const tgn *c = m->own;
-    size_t nodes = (size_t)c->nodes, states = nodes * (size_t)c->dim;
-    const struct {
-        const void *at;
-        size_t bytes;
-    } part[] = {{c->memory, states * sizeof(real)},
-                {c->updated, nodes * sizeof(double)},
-                {c->message, nodes * (size_t)c->message_width * sizeof(real)},
-                {c->due, nodes * sizeof(double)},
-                {c->pending, nodes * sizeof(bool)},
-                {c->version, 2 * (size_t)(m->w->events - c->from) * (size_t)c->dim * sizeof(real)}};
-    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a, eight bytes at a time */
-    for (size_t p = 0; p < sizeof part / sizeof *part; p++)
-        for (size_t k = 0; part[p].at && k < part[p].bytes; k += 8) {
-            uint64_t word = 0;
-            size_t left = part[p].bytes - k;
-            memcpy(&word, (const char *)part[p].at + k, left < 8 ? left : 8);
-            hash = (hash ^ word) * 0x100000001b3u;
-            hash ^= hash >> 29;
-        }
-    return hash;
+    size_t nodes = (size_t)c->nodes, row = (size_t)c->dim * sizeof(real);
+    uint64_t hash = fingerprint_add(0, c->memory, nodes * row);
+    hash = fingerprint_add(hash, c->updated, nodes * sizeof *c->updated);
+    hash = fingerprint_add(hash, c->message, nodes * (size_t)c->message_width * sizeof(real));
+    hash = fingerprint_add(hash, c->due, nodes * sizeof *c->due);
+    hash = fingerprint_add(hash, c->pending, nodes * sizeof *c->pending);
+    return fingerprint_add(hash, c->version, 2 * (size_t)(m->w->events - c->from) * row);
 }
 
 /* to = [ s ; s of the other ; phi(t - l) ; f ] (MODELS 5.2) */
@@ -75,15 +64,15 @@ static void write_message(const model *m, int32_t event, const real *s, const re
     size_t row = (size_t)c->dim * sizeof *to;
     memcpy(to, s, row);
     memcpy(to + c->dim, other, row);
-    kernel_time(c->time_dim, tgn_value(m, c->time.weight), tgn_value(m, c->time.bias),
+    kernel_time(c->time_dim, model_value(m, c->time.weight), model_value(m, c->time.bias),
                 window_time(m->w, event) - updated, to + 2 * c->dim);
-    tgn_features(c, m->w, event, to + 2 * c->dim + c->time_dim);
+    model_features(m, event, to + 2 * c->dim + c->time_dim);
 }
 
 static gru_weights weights_of(const model *m) {
     const tgn *c = m->own;
-    return (gru_weights){tgn_value(m, c->gru.input), tgn_value(m, c->gru.hidden),
-                         tgn_value(m, c->gru.input_bias), tgn_value(m, c->gru.hidden_bias)};
+    return (gru_weights){model_value(m, c->gru.input), model_value(m, c->gru.hidden),
+                         model_value(m, c->gru.input_bias), model_value(m, c->gru.hidden_bias)};
 }
 
 /* ---- training ---- */
@@ -220,14 +209,13 @@ static fr_status replay(model *m, int32_t from, const fr_context *context, fr_er
 
 /* ---- checkpoints ---- */
 
-static const st_dtype REAL_TYPE = sizeof(real) == 8 ? ST_F64 : ST_F32;
 static const char MEMORY[] = "state.memory", UPDATED[] = "state.last_update"; /* MODELS 5.3 */
 
 /* Nothing is pending: an epoch has been settled. */
 static fr_status save(const model *m, safetensors_writer *w, fr_error *err) {
     const tgn *c = m->own;
     int64_t shape[] = {c->nodes, c->dim};
-    TRY(safetensors_writer_add(w, MEMORY, REAL_TYPE, 2, shape, c->memory, err));
+    TRY(safetensors_writer_add(w, MEMORY, ST_REAL, 2, shape, c->memory, err));
     return safetensors_writer_add(w, UPDATED, ST_F64, 1, shape, c->updated, err);
 }
 
@@ -236,7 +224,7 @@ static fr_status load(model *m, const safetensors *file, fr_error *err) {
     int64_t shape[] = {c->nodes, c->dim};
     size_t states = (size_t)c->nodes * (size_t)c->dim, nodes = (size_t)c->nodes;
     const void *memory, *updated;
-    TRY(safetensors_require(file, MEMORY, REAL_TYPE, 2, shape, &memory, err));
+    TRY(safetensors_require(file, MEMORY, ST_REAL, 2, shape, &memory, err));
     TRY(safetensors_require(file, UPDATED, ST_F64, 1, shape, &updated, err));
     reset(m);
     memcpy(c->memory, memory, states * sizeof *c->memory);
@@ -250,5 +238,10 @@ static fr_status load(model *m, const safetensors *file, fr_error *err) {
     return FR_OK;
 }
 
-const model_memory tgn_memory = {
-    .reset = reset, .learn = learn, .settle = settle, .replay = replay, .save = save, .load = load};
+const model_memory tgn_memory = {.reset = reset,
+                                 .learn = learn,
+                                 .settle = settle,
+                                 .replay = replay,
+                                 .fingerprint = fingerprint,
+                                 .save = save,
+                                 .load = load};

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#define AT(parameter) tgn_value(t->m, parameter)
+#define AT(parameter) model_value(t->m, parameter)
 
 /* to[cols, rows] = the transpose of from[rows, cols], whose rows are ld apart */
 static void turn(int rows, int cols, const real *from, int ld, real *to) {
@@ -132,7 +132,7 @@ static fr_status by_event(tgn_tables *t, arena *step, fr_error *err) {
                 angle[i] = (double)AT(c->time.weight)[i] * window_time(w, e);
             vmath_cos(c->time_dim, angle, t->cosine + row * width);
             vmath_sin(c->time_dim, angle, t->sine + row * width);
-            tgn_features(c, w, e, t->feature + row * edges);
+            model_features(t->m, e, t->feature + row * edges);
         }
     }
     return FR_OK;

@@ -353,7 +353,7 @@ static void attention_back(tape_node *self) {
             for (size_t j = 0; j < size; j++) dropped[j] = factor ? a[j] * factor[j] : a[j];
             gemm_tn(nk, dh, nq, dropped, nk, dy, d, n->v.g + k0 + at, d, true);
             gemm_nt(nq, nk, dh, dy, d, n->v.v + k0 + at, d, da, nk, false);
-            for (int i = 0; i < nq; i++) { /* dl = a * (da - a.da), into `dropped` */
+            for (int i = 0; i < nq; i++) { /* dl = a * (da - a.da) (MODELS 10) */
                 real *row = da + (size_t)i * (size_t)nk;
                 const real *w = a + (size_t)i * (size_t)nk;
                 if (factor)

@@ -34,6 +34,11 @@ typedef struct params {
     real *value;  /* [count] */
 } params;
 
+/* The weight and the bias of a layer by number. */
+typedef struct param_pair {
+    int weight, bias;
+} param_pair;
+
 /* Declares a matrix (rows, cols) or, with rows 0, a vector; returns its number, or -1 when out of
  * memory. The name is printf-formatted. */
 int params_add(params *p, int rows, int cols, param_init init, double scale, const char *format,

@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "nn/real.h"
 
 #include <jansson.h>
 
@@ -32,7 +33,8 @@ typedef enum st_dtype {
     ST_U64,
     ST_F64,
     ST_C64,
-    ST_DTYPES
+    ST_DTYPES,
+    ST_REAL = sizeof(real) == 8 ? ST_F64 : ST_F32 /* that of our numbers */
 } st_dtype;
 
 enum { ST_MAX_DIMS = 8 };

@@ -21,8 +21,7 @@ static fr_status score(void *state, const fr_query *query, int worker, float *sc
 }
 
 static uint64_t fingerprint(const void *state) {
-    const learned *l = state;
-    return l->fast.fingerprint ? l->fast.fingerprint(l->fast.state) : 0;
+    return model_fingerprint(&((const learned *)state)->m);
 }
 
 static void close_learned(void *state) {

@@ -1,0 +1,22 @@
+/* layers.h - how models declare the layers they are made of: weight and bias, one after the other,
+ * which is their order in the checkpoint (MODELS 9).
+ *
+ * A layer of block l is named "layers.l.NAME", one outside the blocks (layer -1) just NAME. The
+ * initial values are those of MODELS 1.7. */
+#ifndef FR_MODELS_LAYERS_H
+#define FR_MODELS_LAYERS_H
+
+#include "nn/params.h"
+
+/* A matrix (rows, cols), or with rows 0 a vector of cols, and a bias of as many numbers as it has
+ * outputs; `scale` is that of both. */
+param_pair layer_add(params *p, int layer, int rows, int cols, param_init weight, param_init bias,
+                     double scale, const char *name);
+/* "linear": both uniform, by the number of inputs. */
+param_pair layer_linear(params *p, int layer, int rows, int cols, const char *name);
+/* A layer norm. */
+param_pair layer_norm(params *p, int layer, int cols, const char *name);
+/* The time encoder (MODELS 1.3), frozen unless it is trainable. */
+param_pair layer_time(params *p, int width, bool trainable);
+
+#endif

@@ -1,0 +1,409 @@
+/* test_models.c - what every model promises, whatever it computes: no look ahead, and scoring that
+ * changes nothing.
+ *
+ * All models are trained on one prefix. Their parameters and memory then go, as in a checkpoint,
+ * into models on other windows with the same prefix, whose future differs: every score of an event
+ * must keep its bits, through the fast path and through plain forward, in both orders, with many
+ * events at one time. The same change one event earlier must show: else nothing was tested.
+ */
+#include "base/rng.h"
+#include "models/checkpoint.h"
+#include "testing.h"
+#include "train/trainer.h"
+
+enum { EVENTS = 130, TRAIN = 80, SOURCES = 6, DESTINATIONS = 11, FEATURES = 4, MOST_MODELS = 8 };
+
+typedef struct row {
+    uint32_t source, destination;
+    int time;
+    float feature[FEATURES];
+} row;
+
+typedef struct trained {
+    char label[32];
+    model m;     /* of the stream as it is, replayed */
+    char *state; /* a file with its memory */
+} trained;
+
+typedef struct fixture {
+    const char *directory;
+    rng_key key;
+    int order;
+    row rows[EVENTS];
+    fr_stream *stream;
+    fr_window *w;
+    trained models[MOST_MODELS];
+    int count;
+} fixture;
+
+/* ---- streams ---- */
+
+static void draw_features(rng_key key, int i, row *r) {
+    for (uint32_t k = 0; k < FEATURES; k++)
+        r->feature[k] = (float)(2 * rng_uniform(key, (uint64_t)i, 10 + k) - 1);
+}
+
+/* Half of the events share the time of the one before. Every node occurs in the training prefix, so
+ * that all windows number them alike. */
+static void draw_rows(rng_key key, row *rows) {
+    int time = 0;
+    for (int i = 0; i < EVENTS; i++) {
+        uint64_t e = (uint64_t)i;
+        bool habit = rng_below(key, e, 3, 2);
+        time += rng_below(key, e, 0, 2) ? 0 : 50 + (int)rng_below(key, e, 1, 2000);
+        rows[i].time = time;
+        rows[i].source = i < DESTINATIONS ? (uint32_t)i % SOURCES : rng_below(key, e, 2, SOURCES);
+        rows[i].destination = i < DESTINATIONS ? (uint32_t)i
+                              : habit          ? rows[i].source
+                                               : rng_below(key, e, 4, DESTINATIONS);
+        draw_features(key, i, &rows[i]);
+    }
+}
+
+/* The first `count` rows as a window that begins with the same training prefix. */
+static fr_window *open_window(const fixture *f, const row *rows, int count, fr_stream **stream) {
+    fr_error err;
+    fr_window *w;
+    char *path = in_directory(f->directory, "stream.csv");
+    FILE *file = fopen(path, "w");
+    (void)fprintf(file, "u,v,t,f0,f1,f2,f3\n");
+    for (int i = 0; i < count; i++)
+        (void)fprintf(file, "%u,%u,%d,%.4f,%.4f,%.4f,%.4f\n", rows[i].source,
+                      1000 + rows[i].destination, rows[i].time, (double)rows[i].feature[0],
+                      (double)rows[i].feature[1], (double)rows[i].feature[2],
+                      (double)rows[i].feature[3]);
+    assert_int_equal(fclose(file), 0);
+    fr_protocol protocol = {.train_share = (TRAIN + 0.5) / count, .order = f->order};
+    OK(fr_stream_open(path, NULL, NULL, stream, &err));
+    OK(fr_window_open(*stream, &protocol, NULL, &w, &err));
+    assert_int_equal(w->train, TRAIN);
+    assert_int_equal(w->events, count);
+    assert_int_equal(w->sources, SOURCES);
+    assert_int_equal(w->destinations, DESTINATIONS);
+    return w;
+}
+
+/* ---- models ---- */
+
+static fr_model_settings small_settings(void) {
+    fr_error err;
+    fr_model_settings s;
+    OK(fr_options_defaults(fr_model_options, &s, &err));
+    s.dim = 8;
+    s.history = 9;
+    s.patch = 4;
+    s.time_dim = 4;
+    s.neighbors = 4;
+    s.tokens = 6;
+    s.head_width = 7;
+    return s;
+}
+
+static const fr_training run = {.epochs = 1, .batch_size = 20, .seed = 7, .rate = 0.01};
+
+static void train(fixture *f, const char *name, fr_model_settings settings, const char *label) {
+    fr_error err;
+    trained *out = &f->models[f->count++];
+    trainer t;
+    double loss;
+    (void)snprintf(out->label, sizeof out->label, "%s", label);
+    OK(model_open(&out->m, name, &settings, f->w, 7, &err));
+    OK(trainer_open(&t, &out->m, &run, NULL, &err));
+    OK(trainer_epoch(&t, 0, NULL, &loss, &err));
+    trainer_close(&t);
+    const model_memory *memory = out->m.kind->memory;
+    if (!memory) return;
+    safetensors_writer file = {0};
+    out->state = path_join(f->directory, label);
+    OK(safetensors_writer_open(&file, out->state, &err));
+    OK(memory->save(&out->m, &file, &err));
+    OK(safetensors_writer_commit(&file, &err));
+    safetensors_writer_discard(&file);
+    OK(memory->replay(&out->m, TRAIN, NULL, &err));
+}
+
+/* Every model there is, TGN with both embeddings, trained. */
+static void open_fixture(fixture *f, const char *directory, int order, uint64_t seed) {
+    *f = (fixture){
+        .directory = directory, .order = order, .key = {.seed = seed, .purpose = RNG_TEST}};
+    draw_rows(f->key, f->rows);
+    f->w = open_window(f, f->rows, EVENTS, &f->stream);
+    fr_model_settings small = small_settings(), identity = small;
+    identity.embedding = FR_EMBEDDING_IDENTITY;
+    const fr_model *facts;
+    for (int k = 0; (facts = fr_model_at(k)); k++) train(f, facts->name, small, facts->name);
+    train(f, "tgn", identity, "tgn-identity");
+    assert_int_equal(f->count, 7);
+}
+
+static void close_fixture(fixture *f) {
+    for (int k = 0; k < f->count; k++) {
+        model_close(&f->models[k].m);
+        free(f->models[k].state);
+    }
+    fr_window_close(f->w);
+    fr_stream_close(f->stream);
+}
+
+/* The trained model on another window. */
+static void carry(const trained *from, const fr_window *w, model *to) {
+    fr_error err;
+    OK(model_open(to, from->m.kind->facts.name, &from->m.settings, w, 0, &err));
+    assert_int_equal(to->params.count, from->m.params.count);
+    memcpy(to->params.value, from->m.params.value, to->params.count * sizeof(real));
+    if (!to->kind->memory) return;
+    safetensors file = {0};
+    OK(safetensors_open(from->state, &file, &err));
+    OK(to->kind->memory->load(to, &file, &err));
+    safetensors_close(&file);
+    OK(to->kind->memory->replay(to, TRAIN, NULL, &err));
+}
+
+typedef float scores[DESTINATIONS];
+
+static void score(const fr_scorer *scorer, const fr_window *w, int32_t event, int worker,
+                  float *to) {
+    fr_error err;
+    fr_query query = {event, w->source[event], window_time(w, event)};
+    OK(scorer->score(scorer->state, &query, worker, to, &err));
+}
+
+/* Scores of an event through plain forward and the fast path. The fast path sees an earlier event
+ * first: what it keeps from event to event must not tell. */
+static void score_both(const model *m, int32_t event, scores to[2]) {
+    fr_error err;
+    for (int fast = 0; fast < 2; fast++) {
+        fr_scorer scorer;
+        OK(fast ? m->kind->fast(m, 1, &scorer, &err) : model_plain(m, 1, &scorer, &err));
+        if (fast) score(&scorer, m->w, TRAIN, 0, to[fast]);
+        score(&scorer, m->w, event, 0, to[fast]);
+        fr_scorer_close(&scorer);
+    }
+}
+
+/* Compares event `event` of the stream with event `place` of a changed one, for every model. */
+static void compare(const fixture *f, int32_t event, const row *rows, int count, int32_t place,
+                    bool same, const char *what) {
+    fr_stream *stream;
+    fr_window *w = open_window(f, rows, count, &stream);
+    for (int k = 0; k < f->count; k++) {
+        model m;
+        scores expected[2], found[2];
+        carry(&f->models[k], w, &m);
+        score_both(&f->models[k].m, event, expected);
+        score_both(&m, place, found);
+        for (int fast = 0; fast < 2; fast++) {
+            if (!memcmp(expected[fast], found[fast], sizeof(scores)) == same) continue;
+            print_error("# %s, %s, order %d, event %d, %s: scores %s\n", f->models[k].label,
+                        fast ? "fast path" : "plain forward", f->order, event, what,
+                        same ? "differ" : "are the same");
+            assert_true(false);
+        }
+        model_close(&m);
+    }
+    fr_window_close(w);
+    fr_stream_close(stream);
+}
+
+/* ---- no look ahead ---- */
+
+typedef enum change { REDRAWN, TURNED, REMOVED, CHANGES } change;
+static const char *const change_names[] = {"later events redrawn", "later events turned round",
+                                           "later events removed"};
+
+/* Another event, apart from its time. */
+static row redraw(const fixture *f, int i, row old) {
+    row r = old;
+    r.source = rng_below(f->key, (uint64_t)i, 30, SOURCES);
+    r.destination =
+        (old.destination + 1 + rng_below(f->key, (uint64_t)i, 31, DESTINATIONS - 1)) % DESTINATIONS;
+    draw_features((rng_key){.seed = f->key.seed + 99, .purpose = RNG_TEST}, i, &r);
+    return r;
+}
+
+/* Everything from the cut on becomes something else, but for the source and time of event i, which
+ * are its question. Returns how many events are left. */
+static int change_future(const fixture *f, int32_t i, change how, row *rows) {
+    int32_t cut = window_cut(f->w, i);
+    memcpy(rows, f->rows, sizeof f->rows);
+    for (int j = cut; j < EVENTS; j++) {
+        row from = how == TURNED ? f->rows[cut + EVENTS - 1 - j] : redraw(f, j, f->rows[j]);
+        from.time = rows[j].time;
+        if (how == REDRAWN && j > i)
+            from.time = rows[j - 1].time + (int)rng_below(f->key, (uint64_t)j, 32, 3);
+        if (j == i) from.source = rows[i].source;
+        rows[j] = from;
+    }
+    return how == REMOVED ? i + 1 : EVENTS;
+}
+
+/* The newest event of i's past now has i's source, another destination and other features. */
+static void change_past(const fixture *f, int32_t i, row *rows) {
+    int32_t last = window_cut(f->w, i) - 1;
+    assert_true(last >= TRAIN);
+    memcpy(rows, f->rows, sizeof f->rows);
+    rows[last] = redraw(f, last, rows[last]);
+    rows[last].source = rows[i].source;
+}
+
+static void test_no_look_ahead(void **state) {
+    for (int k = 0; k < 4; k++) {
+        fixture f;
+        open_fixture(&f, *state, k % 2 ? FR_ORDER_STRICT : FR_ORDER_STREAM, 3 + (uint64_t)k);
+        for (int32_t i = TRAIN + 9; i < EVENTS; i += 13) {
+            row rows[EVENTS];
+            for (int how = 0; how < CHANGES; how++) {
+                int count = change_future(&f, i, (change)how, rows);
+                compare(&f, i, rows, count, i, true, change_names[how]);
+            }
+            change_past(&f, i, rows);
+            compare(&f, i, rows, EVENTS, i, false, "newest past event changed");
+        }
+        close_fixture(&f);
+    }
+}
+
+/* Test events with the time of the one before, of the same source: first, with strict order, none
+ * sees the other, so their lines may be exchanged; in stream order the first is past of the
+ * second. */
+static void test_events_of_one_time(void **state) {
+    for (int order = 0; order < 2; order++) {
+        fixture f;
+        int cases = 0;
+        bool strict = order == FR_ORDER_STRICT;
+        open_fixture(&f, *state, order, 11);
+        for (int32_t i = EVENTS - 1; i > TRAIN + 2 && cases < 3; i--) {
+            row rows[EVENTS];
+            if (f.rows[i].time != f.rows[i - 1].time) continue;
+            cases++;
+            memcpy(rows, f.rows, sizeof rows);
+            rows[i - 1] = redraw(&f, i - 1, rows[i - 1]);
+            rows[i - 1].source = rows[i].source;
+            compare(&f, i, rows, EVENTS, i, strict, "the line before changed");
+            row swap = rows[i];
+            rows[i] = rows[i - 1];
+            rows[i - 1] = swap;
+            if (strict) compare(&f, i, rows, EVENTS, i - 1, true, "lines exchanged");
+        }
+        assert_int_equal(cases, 3);
+        close_fixture(&f);
+    }
+}
+
+/* ---- scoring changes nothing ---- */
+
+enum { TESTED = EVENTS - TRAIN };
+
+/* All test events forwards, backwards and at random, by two workers. */
+static void check_any_order(const trained *t, fr_scorer *scorer) {
+    scores first[TESTED], again;
+    rng_key key = {.seed = 8, .purpose = RNG_TEST};
+    uint64_t before = model_fingerprint(&t->m);
+    for (int i = 0; i < TESTED; i++) score(scorer, t->m.w, TRAIN + i, 0, first[i]);
+    for (int i = 0; i < 3 * TESTED; i++) {
+        int at = i < TESTED ? TESTED - 1 - i : (int)rng_below(key, (uint64_t)i, 0, TESTED);
+        score(scorer, t->m.w, TRAIN + at, i % 2, again);
+        assert_memory_equal(again, first[at], sizeof again);
+    }
+    assert_true(model_fingerprint(&t->m) == before);
+}
+
+/* Plain forward over blocks of candidates of several sizes, backwards, several events at a time. */
+static void check_any_block(const trained *t) {
+    fr_error err;
+    scores expected[TESTED];
+    fr_scorer plain;
+    OK(model_plain(&t->m, 1, &plain, &err));
+    for (int i = 0; i < TESTED; i++) score(&plain, t->m.w, TRAIN + i, 0, expected[i]);
+    fr_scorer_close(&plain);
+    tape own = {.params = &t->m.params};
+    for (int block = 1; block <= 7; block += 3) {
+        for (int v = 0; v < DESTINATIONS; v += block) {
+            int32_t event[TESTED], from[TESTED + 1] = {0}, candidate[TESTED * 7];
+            for (int i = 0; i < TESTED; i++) {
+                event[i] = EVENTS - 1 - i;
+                int count = DESTINATIONS - v < block ? DESTINATIONS - v : block;
+                from[i + 1] = from[i] + count;
+                for (int k = 0; k < count; k++) candidate[from[i] + k] = v + count - 1 - k;
+            }
+            tape_reset(&own);
+            model_batch batch = {TESTED, event, from, candidate};
+            tensor y = t->m.kind->forward(&t->m, &own, &batch, NULL);
+            assert_int_equal(own.status, FR_OK);
+            for (int i = 0; i < TESTED; i++)
+                for (int k = from[i]; k < from[i + 1]; k++) {
+                    float found = (float)y.v[k];
+                    assert_memory_equal(&found, &expected[event[i] - TRAIN][candidate[k]],
+                                        sizeof found);
+                }
+        }
+    }
+    tape_free(&own);
+}
+
+static void test_scoring_changes_nothing(void **state) {
+    fr_error err;
+    for (int order = 0; order < 2; order++) {
+        fixture f;
+        open_fixture(&f, *state, order, 21);
+        for (int k = 0; k < f.count; k++) {
+            trained *t = &f.models[k];
+            for (int fast = 0; fast < 2; fast++) {
+                fr_scorer scorer;
+                OK(fast ? t->m.kind->fast(&t->m, 2, &scorer, &err)
+                        : model_plain(&t->m, 2, &scorer, &err));
+                check_any_order(t, &scorer);
+                fr_scorer_close(&scorer);
+            }
+            check_any_block(t);
+            uint64_t before = model_fingerprint(&t->m); /* it would tell */
+            if (t->m.kind->memory) {
+                t->m.kind->memory->reset(&t->m);
+                assert_true(model_fingerprint(&t->m) != before);
+            }
+            before = model_fingerprint(&t->m);
+            t->m.params.value[t->m.params.count / 2] += 1;
+            assert_true(model_fingerprint(&t->m) != before);
+        }
+        close_fixture(&f);
+    }
+}
+
+/* Records of a checkpoint do not depend on threads and shards. */
+static void test_records(void **state) {
+    fr_error err;
+    fixture f;
+    static const int threads[] = {1, 2, 5}, shards[] = {64, 7, 1};
+    open_fixture(&f, *state, FR_ORDER_STREAM, 31);
+    for (int k = 0; k < f.count; k++) {
+        char *path = in_directory(*state, "model.safetensors");
+        OK(checkpoint_save(&f.models[k].m, &run, path, &err));
+        fr_ranking *first = NULL;
+        for (int turn = 0; turn < 9; turn++) {
+            fr_context context = {.threads = threads[turn % 3]};
+            fr_rank_settings settings = {.shard = shards[turn / 3], .popularity_power = 1};
+            fr_scorer scorer;
+            fr_ranking *ranking;
+            OK(fr_scorer_open(path, f.w, 0, &context, &scorer, &err));
+            OK(fr_rank_run(f.w, &scorer, &settings, &context, &ranking, &err));
+            fr_scorer_close(&scorer);
+            if (!first) {
+                first = ranking;
+                continue;
+            }
+            fr_ranking_facts a = fr_ranking_get(first), b = fr_ranking_get(ranking);
+            assert_int_equal(b.count, a.count);
+            assert_memory_equal(b.records, a.records, (size_t)a.count * sizeof *a.records);
+            fr_ranking_close(ranking);
+        }
+        fr_ranking_close(first);
+    }
+    close_fixture(&f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        WITH_DIRECTORY(test_no_look_ahead), WITH_DIRECTORY(test_events_of_one_time),
+        WITH_DIRECTORY(test_scoring_changes_nothing), WITH_DIRECTORY(test_records)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
