@@ -198,10 +198,11 @@ static fr_status measure(part *p, fr_error *err) {
 }
 
 fr_status diagnose_rank(const cli_call *call, const fr_window *window, const char *spec,
-                        int removal, int64_t seed, fr_ranking **out, fr_error *err) {
+                        int removal, int64_t met, int64_t seed, fr_ranking **out, fr_error *err) {
     fr_rank_settings settings;
     fr_scorer scorer = {0};
     fr_status status = fr_options_defaults(fr_rank_options, &settings, err);
+    settings.met = met;
     if (!status) status = fr_scorer_open(spec, window, seed, &call->context, &scorer, err);
     if (!status && removal != FR_REMOVE_NOTHING)
         status = fr_scorer_remove(&scorer, removal, seed, &call->context, err);
@@ -235,14 +236,14 @@ static fr_status diagnose_scorer(const cli_call *call, diagnosis *d, fr_error *e
         status = fr_train_run(window, io->train, model, training, io->output, &call->context, err);
     }
     if (!status)
-        status = diagnose_rank(call, window, spec, FR_REMOVE_NOTHING, training->seed,
+        status = diagnose_rank(call, window, spec, FR_REMOVE_NOTHING, 0, training->seed,
                                &d->cells.ranking, err);
     if (!status && !io->exhaustive && needs_no_file(spec)) {
         fr_protocol ranking = *protocol;
         ranking.window = io->ranking_window;
         status = diagnose_window(call, stream, ranking, "fixed", &short_window, err);
         if (!status)
-            status = diagnose_rank(call, short_window, spec, FR_REMOVE_NOTHING, training->seed,
+            status = diagnose_rank(call, short_window, spec, FR_REMOVE_NOTHING, 0, training->seed,
                                    &d->exhaustive.ranking, err);
     }
     fr_window_close(short_window);

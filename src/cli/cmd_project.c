@@ -49,12 +49,13 @@ static const char *const metric_keys[METRICS] = {"mrr", "hits10", "all_seen", "a
 
 /* One model without each of the directions. */
 typedef struct intervention {
-    fr_ranking *base; /* NULL = there is none */
-    fr_metric_value value[FR_REMOVALS][METRICS];
-    fr_membership cells[FR_REMOVALS]; /* of the diagnostic window */
+    fr_ranking *base;                            /* NULL = there is none */
+    fr_metric_value value[FR_REMOVALS][METRICS]; /* on the ranking window */
+    fr_membership cells[FR_REMOVALS];            /* on the diagnostic window */
 } intervention;
 
-/* The base comes last: whatever makes an intervention impossible is found before any ranking. */
+/* For cells only events that may be eligible are ranked, on large windows a small part. The base
+ * comes last: whatever makes an intervention impossible is found before any ranking. */
 static fr_status intervene(const cli_call *call, const fr_window *window, const char *spec,
                            bool cells, intervention *out, fr_error *err) {
     const project_io *io = call->settings[0];
@@ -62,8 +63,9 @@ static fr_status intervene(const cli_call *call, const fr_window *window, const 
     for (int i = 1; i <= FR_REMOVALS; i++) {
         int removal = i % FR_REMOVALS;
         fr_ranking *r = NULL;
-        fr_status status = diagnose_rank(call, window, spec, removal, training->seed, &r, err);
-        if (!status) {
+        fr_status status =
+            diagnose_rank(call, window, spec, removal, cells ? io->k : 0, training->seed, &r, err);
+        if (!status && !cells) {
             fr_ranking_facts f = fr_ranking_get(r);
             status = fr_metrics_compute(f.records, f.count, f.oov, metric_names, METRICS,
                                         out->value[removal], err);
@@ -119,7 +121,7 @@ static json_t *intervention_json(const intervention *t, bool cells) {
     fr_ranking_facts f = fr_ranking_get(t->base);
     json_t *out =
         json_pack("{s:o, s:s, s:I}", "scorer", cli_json_text(f.scorer), "protocol", f.protocol,
-                  "ranked", (json_int_t)t->value[FR_REMOVE_NOTHING][0].events);
+                  "ranked", (json_int_t)(cells ? t->cells[0].ranked : t->value[0][0].events));
     if (cells) {
         (void)json_object_set_new(out, "k", json_integer(t->cells[0].k));
         (void)json_object_set_new(out, "eligible", json_integer(t->cells[0].eligible));
