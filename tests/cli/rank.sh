@@ -135,7 +135,8 @@ runs "per-event through a symbolic link" 1 metrics recency.npy --per-event link.
 runs "per-event through a symbolic link by force" 0 metrics recency.npy --per-event link.tsv --force
 is "the link stays a link" "$(readlink link.tsv)" "target.tsv"
 is "its target is written" "$(cksum <target.tsv)" "$(cksum <before.tsv)"
-mkfifo pipe.tsv && cat pipe.tsv >piped.tsv &
+mkfifo pipe.tsv
+cat pipe.tsv >piped.tsv &
 runs "per-event to a pipe" 0 metrics recency.npy --per-event pipe.tsv --force
 wait
 is "is written into it" "$(cksum <piped.tsv)" "$(cksum <before.tsv)"
@@ -235,7 +236,8 @@ is "no line of it is longer than 100 columns" "$(printf '%s\n' "$stdout" | awk '
 is "every kind of result is there" "$(cd demo && echo costs/*.txt tables/*.txt)" \
     "costs/scaling.txt costs/timing.txt tables/exhaustive.txt tables/expected.txt tables/gain.txt \
 tables/intervals.txt tables/kendall.txt tables/main.txt tables/membership.txt tables/minimal.txt \
-tables/projection-cells.txt tables/projection.txt tables/settings.txt tables/time-available.txt"
+tables/projection-cells.txt tables/projection.txt tables/settings.txt tables/ties.txt \
+tables/time-available.txt"
 first=$stdout
 runs "demo again" 0 "$fullrank" demo --events 1200 -o demo
 is "shows the same" "$stdout" "$first"

@@ -13,6 +13,7 @@ if ! "$python" -c 'import numpy' 2>/dev/null; then
     skip "the tutorial" "python3 with NumPy is not installed"
     finish
 fi
+# shellcheck disable=SC2317 # runs calls it
 shows() { "$python" "$FULLRANK_SOURCE/tests/tutorial.py" "$FULLRANK_SOURCE/$1" "$fullrank" ${2+"$2"}; }
 runs "every command of docs/tutorial.md works as shown" 0 shows docs/tutorial.md
 wikipedia=$(data_file wikipedia.csv.gz)
