@@ -97,6 +97,7 @@ np.save("w.npy", r.normal(size=(4, 9)).astype("f4"))
 np.save("same.npy", np.ones(2000, "i1"))
 np.save("wide.npy", np.ones((4, 8)))
 PYTHON
+# shellcheck disable=SC2317 # called through `runs`
 files() { project --representations z.npy --labels m.npy --head w.npy -o heads "$@"; }
 runs "vectors in files" 0 files
 has "how many have met" "$stdout" "2,000, of them met"
