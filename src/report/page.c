@@ -27,6 +27,7 @@ static fr_status put_table(page *p, const char *name, fr_error *err) {
     table t = {0};
     while (one->name && strcmp(one->name, name)) one++;
     one->make(p->s, &t);
+    table_drop_missing(&t);
     fr_status status = t.row_count ? table_render(&t, TABLE_HTML, p->out, err) : FR_OK;
     table_free(&t);
     return status;
