@@ -53,11 +53,8 @@ runs "a killed study goes on" 0 study run small.json -o killed -q
 is "and ends with the same tables" "$(diff -r straight/tables killed/tables 2>&1)" ""
 
 # A study that was begun in one place goes on in another, even without its data.
-study run small.json -o begun -q >/dev/null 2>&1 &
-child=$!
-sleep 1
-kill -9 $child
-wait $child 2>/dev/null
+sed 's/"seeds": \[7, 17\]/"seeds": [7]/' small.json >begun.json
+study run begun.json -o begun -q >/dev/null 2>&1
 mkdir -p else/where && mv begun else/where/study
 rm -rf else/where/study/data
 cd else || exit 1
