@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "models/model.h"
 #include "study/embedded.h"
 
 #include <stdint.h>
@@ -14,7 +15,7 @@
 
 const char *const unit_kind_name[UNIT_KINDS] = {"data", "facts",      "minimal", "train",
                                                 "rank", "membership", "project", "scaling"};
-static const char *const objective_name[] = {"bce", "bpr"};
+const char *const plan_objective_name[] = {"bce", "bpr"};
 
 /* What a document may contain, for messages about what it may not. */
 static const fr_option keys[] = {{.key = "name"},
@@ -202,7 +203,7 @@ static fr_status add(plan *p, plan_unit u, int *number, fr_error *err) {
     const char *name = p->data[u.data].name, *kind = unit_kind_name[u.kind];
     if (u.trained)
         (void)snprintf(key, sizeof key, "%s/%s/%s/%lld/%s%s", name, u.model,
-                       objective_name[u.objective], (long long)u.seed,
+                       plan_objective_name[u.objective], (long long)u.seed,
                        u.diagnostic ? "diagnostic-" : "", kind);
     else if (u.model)
         (void)snprintf(key, sizeof key, "%s/%s/%s%s", name, u.model,
@@ -221,23 +222,23 @@ static fr_status add(plan *p, plan_unit u, int *number, fr_error *err) {
 }
 
 /* Training on one window, and what is done with the model. */
-static fr_status add_model(plan *p, int data, const char *model, int objective, int64_t seed,
+static fr_status add_model(plan *p, int data, const char *name, int objective, int64_t seed,
                            fr_error *err) {
     const json_t *map = json_object_get(p->source, "objectives");
-    const json_t *ranked = map ? json_object_get(map, objective_name[objective])
+    const json_t *ranked = map ? json_object_get(map, plan_objective_name[objective])
                            : objective == FR_OBJECTIVE_BCE ? json_object_get(p->source, "models")
                                                            : NULL;
     const json_t *membership =
-        json_object_get(json_object_get(p->source, "membership"), objective_name[objective]);
+        json_object_get(json_object_get(p->source, "membership"), plan_objective_name[objective]);
     bool projected =
-        objective == FR_OBJECTIVE_BCE && in_list(json_object_get(p->source, "projection"), model);
+        objective == FR_OBJECTIVE_BCE && in_list(json_object_get(p->source, "projection"), name);
     plan_unit u = {.data = data,
-                   .model = model,
+                   .model = name,
                    .objective = objective,
                    .seed = seed,
                    .trained = true,
                    .train = -1};
-    if (in_list(ranked, model) || projected) {
+    if (in_list(ranked, name) || projected) {
         u.kind = UNIT_TRAIN;
         TRY(add(p, u, &u.train, err));
         u.kind = UNIT_RANK;
@@ -247,16 +248,16 @@ static fr_status add_model(plan *p, int data, const char *model, int objective, 
         u.kind = UNIT_SCALING;
         if (objective == FR_OBJECTIVE_BCE &&
             seed == json_integer_value(json_array_get(json_object_get(p->source, "seeds"), 0)) &&
-            in_list(json_object_get(p->source, "scaling"), model))
+            in_list(json_object_get(p->source, "scaling"), name))
             TRY(add(p, u, NULL, err));
     }
-    if (in_list(membership, model) || projected) {
+    if (in_list(membership, name) || projected) {
         u.diagnostic = true;
         u.train = -1;
         u.kind = UNIT_TRAIN;
         TRY(add(p, u, &u.train, err));
         u.kind = UNIT_MEMBERSHIP;
-        if (in_list(membership, model)) TRY(add(p, u, NULL, err));
+        if (in_list(membership, name)) TRY(add(p, u, NULL, err));
         u.kind = UNIT_PROJECT;
         if (projected) TRY(add(p, u, NULL, err));
     }
@@ -279,7 +280,7 @@ static fr_status make_units(parser *r, fr_error *err) {
                  *models = json_object_get(p->source, "models"),
                  *baselines = json_object_get(p->source, "baselines");
     size_t m, s, b;
-    json_t *model, *seed, *baseline;
+    json_t *item, *seed, *baseline;
     for (int d = 0; d < p->datas; d++) {
         TRY(add(p, (plan_unit){.kind = UNIT_DATA, .data = d, .train = -1}, NULL, err));
         TRY(add(p, (plan_unit){.kind = UNIT_FACTS, .data = d, .train = -1}, NULL, err));
@@ -296,8 +297,8 @@ static fr_status make_units(parser *r, fr_error *err) {
         /* seeds outermost: after the first there is something of every model to look at */
         json_array_foreach((json_t *)(uintptr_t)seeds, s, seed) for (int objective = 0;
                                                                      objective < 2; objective++)
-            json_array_foreach((json_t *)(uintptr_t)models, m, model) TRY(add_model(
-                p, d, json_string_value(model), objective, json_integer_value(seed), err));
+            json_array_foreach((json_t *)(uintptr_t)models, m, item) TRY(
+                add_model(p, d, json_string_value(item), objective, json_integer_value(seed), err));
     }
     return FR_OK;
 }
@@ -310,25 +311,17 @@ typedef struct both {
     const fr_model *facts; /* options it does not use are left alone; NULL = set them all */
 } both;
 
-static bool uses(const fr_model *facts, const char *key) {
-    char text[512];
-    (void)snprintf(text, sizeof text, " %s ", facts->options);
-    char word[80];
-    (void)snprintf(word, sizeof word, " %s ", key);
-    for (char *c = word; *c; c++) *c = *c == '_' ? '-' : *c;
-    return strstr(text, word);
-}
-
 static fr_status set_both(void *user, const char *key, const char *value, fr_error *err) {
     both *b = user;
     if (fr_options_find(fr_training_options, key) && strcmp(key, "seed") &&
         strcmp(key, "objective") && strcmp(key, "resume"))
         return fr_options_set(fr_training_options, &b->training, key, value, err);
-    if (b->facts && fr_options_find(fr_model_options, key) && !uses(b->facts, key)) return FR_OK;
+    const fr_option *of_model = fr_options_find(fr_model_options, key);
+    if (b->facts && of_model && !model_uses(b->facts, of_model->key)) return FR_OK;
     return fr_options_set(fr_model_options, &b->model, key, value, err);
 }
 
-fr_status plan_settings(const plan *p, const plan_unit *unit, fr_model_settings *model,
+fr_status plan_settings(const plan *p, const plan_unit *unit, fr_model_settings *shape,
                         fr_training *training, fr_error *err) {
     both b = {0};
     parser r = {.where = p->name};
@@ -338,7 +331,7 @@ fr_status plan_settings(const plan *p, const plan_unit *unit, fr_model_settings 
     TRY(each_setting(&r, "settings", json_object_get(p->source, "settings"), set_both, &b, err));
     b.training.objective = unit->objective;
     b.training.seed = unit->seed;
-    *model = b.model;
+    *shape = b.model;
     *training = b.training;
     return FR_OK;
 }

@@ -22,6 +22,7 @@ typedef enum unit_kind {
     UNIT_KINDS
 } unit_kind;
 extern const char *const unit_kind_name[UNIT_KINDS];
+extern const char *const plan_objective_name[]; /* by FR_OBJECTIVE_* */
 
 typedef struct plan_data {
     const char *name;
@@ -68,7 +69,7 @@ void plan_free(plan *p);
 const char *plan_preset(const char *name);
 
 /* Options of a model under this plan: its defaults and the document's "settings". */
-fr_status plan_settings(const plan *p, const plan_unit *unit, fr_model_settings *model,
+fr_status plan_settings(const plan *p, const plan_unit *unit, fr_model_settings *shape,
                         fr_training *training, fr_error *err);
 
 #endif

@@ -20,8 +20,6 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char *const objective_name[] = {"bce", "bpr"};
-
 /* ---- opening ---- */
 
 /* Every unit of the plan has a row; rows of other plans stay, unwanted. */
@@ -38,7 +36,7 @@ static fr_status enter_units(fr_study *s, fr_error *err) {
                       "UPDATE run SET wanted = 1, place = ?, data = ?, model = ?, objective = ?,"
                       " seed = ?, window = ? WHERE key = ?",
                       "itttitt", (int64_t)i, p->data[u->data].name, u->model,
-                      u->trained ? objective_name[u->objective] : NULL, u->seed,
+                      u->trained ? plan_objective_name[u->objective] : NULL, u->seed,
                       u->diagnostic ? "diagnostic" : "ranking", u->key));
         fr_status status =
             ledger_prepare(&s->book, &q, err, "SELECT id FROM run WHERE key = ?", "t", u->key);
