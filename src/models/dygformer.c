@@ -277,13 +277,12 @@ tensor dygformer_hidden(const model *m, tape *t, const model_batch *b, tensor *z
         const dygformer_layer *y = &f->layer[l];
         int site = SITES * l;
         tensor qkv = LINEAR(NORM(x, y->norm1), y->qkv);
-        tensor mix = op_attention(t, op_columns(t, qkv, 0, d), op_columns(t, qkv, d, d),
-                                  op_columns(t, qkv, 2 * d, d), f->heads, in.spans, n,
-                                  site + SITE_ATTENTION, in.keys);
-        x = op_add(t, x, op_dropout(t, LINEAR(mix, y->out), site + SITE_OUT, in.keys));
+        tensor mix =
+            op_attention_joint(t, qkv, f->heads, in.spans, n, site + SITE_ATTENTION, in.keys);
+        x = op_residual(t, x, LINEAR(mix, y->out), site + SITE_OUT, in.keys);
         const int ffn1[] = {y->ffn1.weight, y->ffn1.bias}, ffn2[] = {y->ffn2.weight, y->ffn2.bias};
         tensor mlp = op_mlp(t, NORM(x, y->norm2), ffn1, ffn2, site + SITE_GELU, in.keys);
-        x = op_add(t, x, op_dropout(t, mlp, site + SITE_FFN, in.keys));
+        x = op_residual(t, x, mlp, site + SITE_FFN, in.keys);
     }
     *z = LINEAR(op_mean(t, x, 2 * n, in.mean_from, in.mean_divisor), f->output);
     z->rows = n; /* the two sides of a sequence are neighbouring rows: [z_u; z_v] is one row */
@@ -311,6 +310,7 @@ const model_kind model_dygformer = {
          "vectors of edge features, time differences and co-occurrence counts; one transformer "
          "of `layers` blocks over both, and the means of the two sides enter a small head.",
          DYGFORMER_OPTIONS},
+    .events_at_once = 7,
     .open = open_dygformer,
     .close = close_dygformer,
     .forward = forward,

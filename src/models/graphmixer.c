@@ -148,11 +148,11 @@ static tensor encode(const graphmixer *g, tape *t, const inputs *in) {
                             from, hidden);
         u = DROP(op_gelu(t, u), site, in->hidden_key);
         tensor mixed = op_slots(t, u, y->token_fc2.weight, y->token_fc2.bias, n, hidden, from);
-        x = op_add(t, x, DROP(mixed, site + 1, in->key));
+        x = op_residual(t, x, mixed, site + 1, in->key);
         const int fc1[] = {y->channel_fc1.weight, y->channel_fc1.bias},
                   fc2[] = {y->channel_fc2.weight, y->channel_fc2.bias};
         tensor f = op_mlp(t, NORM(x, y->channel_norm), fc1, fc2, site + 2, in->key);
-        x = op_add(t, x, DROP(f, site + 3, in->key));
+        x = op_residual(t, x, f, site + 3, in->key);
     }
     return LINEAR(op_mean(t, NORM(x, g->norm), n, from, in->divisor), g->output);
 }
@@ -189,6 +189,7 @@ const model_kind model_graphmixer = {
               "across events and across channels through `layers` blocks and averaged; with a "
               "learned identity of either node the two results meet in a small head.",
               "dim layers dropout time-dim edge-dim tokens head-width pool"},
+    .events_at_once = 3,
     .open = open_kind,
     .close = close_kind,
     .forward = forward,

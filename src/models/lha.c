@@ -259,6 +259,7 @@ const model_kind model_dygformer_lha = {
               "As dygformer, and the head also sees a memory of the pair: an average of its states "
               "at the pair's past events, the newest with weight `gamma`.",
               DYGFORMER_OPTIONS " gamma"},
+    .events_at_once = 7,
     .open = open_lha,
     .close = close_lha,
     .forward = forward,

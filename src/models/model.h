@@ -65,6 +65,9 @@ typedef struct model_memory {
 typedef struct model_kind {
     fr_model facts;
     bool shuffled; /* training events in a fresh random order each epoch, else in stream order */
+    /* Training runs forward and back for so many events at a time, as many as leave a step's
+     * numbers in the cache; 0 = for a whole shard. */
+    int events_at_once;
     /* Declares parameters and makes `own`. */
     fr_status (*open)(model *m, fr_error *err);
     void (*close)(model *m);

@@ -1,5 +1,5 @@
-/* gather.c - rows moved about: numbers that come from outside, rows taken by number, columns taken
- * out, means of groups of rows. */
+/* gather.c - rows moved about: numbers that come from outside, rows taken by number, means of
+ * groups of rows. */
 #include "nn/ops.h"
 
 #include <string.h>
@@ -37,35 +37,6 @@ tensor op_take(tape *t, tensor x, int n, const int32_t *index) {
                (size_t)x.cols * sizeof *y.v);
     *node = (take_node){.x = x, .y = y, .index = index};
     if (x.g) tape_note(t, &node->node, take_back);
-    return y;
-}
-
-/* ---- columns ---- */
-
-typedef struct columns_node {
-    tape_node node;
-    tensor x, y;
-    int from;
-} columns_node;
-
-static void columns_back(tape_node *self) {
-    columns_node *n = (columns_node *)self;
-    for (int i = 0; i < n->y.rows; i++) {
-        real *to = n->x.g + (size_t)i * (size_t)n->x.cols + (size_t)n->from;
-        const real *from = n->y.g + (size_t)i * (size_t)n->y.cols;
-        for (int k = 0; k < n->y.cols; k++) to[k] += from[k];
-    }
-}
-
-tensor op_columns(tape *t, tensor x, int from, int count) {
-    tensor y = tape_tensor(t, x.rows, count);
-    columns_node *node = tape_take(t, 1, sizeof *node);
-    if (!node || !tape_fits(t, from + count <= x.cols, "columns")) return (tensor){0};
-    for (int i = 0; i < x.rows; i++)
-        memcpy(y.v + (size_t)i * (size_t)count, x.v + (size_t)i * (size_t)x.cols + (size_t)from,
-               (size_t)count * sizeof *y.v);
-    *node = (columns_node){.x = x, .y = y, .from = from};
-    tape_note(t, &node->node, columns_back);
     return y;
 }
 

@@ -19,16 +19,6 @@ SIMD_LOOPS real kernel_sum(int n, const real *x) { return lanes_sum(n, x); }
 
 SIMD_LOOPS real kernel_dot(int n, const real *x, const real *y) { return lanes_dot(n, x, y); }
 
-SIMD_LOOPS void kernel_softmax(int n, real *x) {
-    if (n <= 0) return;
-    real most = x[0];
-    for (int k = 1; k < n; k++) most = x[k] > most ? x[k] : most;
-    for (int k = 0; k < n; k++) x[k] -= most;
-    vmath_exp(n, x, x);
-    real scale = 1 / lanes_sum(n, x);
-    for (int k = 0; k < n; k++) x[k] *= scale;
-}
-
 /* ---- rows of a table ---- */
 
 typedef struct rows_node {
@@ -277,20 +267,32 @@ SIMD_LOOPS static void drop_factors(const tape *t, int32_t event, int site, int6
     }
 }
 
-void kernel_drop_weights(const tape *t, row_key from, int site, int heads, int head, int n,
-                         real *factor) {
-    int64_t width = (n + 7) / 8 * 8;
-    drop_factors(t, from.event, site, (from.part * (int64_t)heads + head) * width, n, factor);
+/* How many of n keys follow each other in one event: their numbers come at once. */
+static int keys_run(int n, const row_key *keys) {
+    int run = 1;
+    while (run < n && keys[run].event == keys[0].event && keys[run].part == keys[0].part + run)
+        run++;
+    return run;
+}
+
+void kernel_drop_weights(const tape *t, int site, int heads, int queries, int n,
+                         const row_key *keys, real *room, real *factor) {
+    int width = (n + 7) / 8 * 8; /* of a head of a query: it begins with a fresh block of numbers */
+    for (int i = 0, run; i < queries; i += run) {
+        run = keys_run(queries - i, keys + i);
+        drop_factors(t, keys[i].event, site, (int64_t)keys[i].part * heads * width,
+                     run * heads * width, room);
+        for (int k = 0; k < run * heads; k++)
+            memcpy(factor + (size_t)(k % heads * queries + i + k / heads) * (size_t)n,
+                   room + (size_t)k * (size_t)width, (size_t)n * sizeof *factor);
+    }
 }
 
 void kernel_dropout(const tape *t, int rows, int cols, int site, const row_key *keys,
                     real *factor) {
     int width = (cols + 7) / 8 * 8; /* a row begins with a fresh block of numbers */
-    for (int i = 0, run; i < rows;
-         i += run) { /* rows of one event that follow each other come at once */
-        for (run = 1; width == cols && i + run < rows; run++)
-            if (keys[i + run].event != keys[i].event || keys[i + run].part != keys[i].part + run)
-                break;
+    for (int i = 0, run; i < rows; i += run) {
+        run = width == cols ? keys_run(rows - i, keys + i) : 1;
         drop_factors(t, keys[i].event, site, (int64_t)keys[i].part * width, run * cols,
                      factor + (size_t)i * (size_t)cols);
     }
@@ -320,109 +322,20 @@ SIMD_LOOPS tensor op_dropout(tape *t, tensor x, int site, const row_key *keys) {
     return y;
 }
 
-/* ---- attention ---- */
-
-typedef struct attention_node {
-    tape_node node;
-    tape *t;
-    tensor q, k, v, y;
-    int heads, count;
-    const span *spans;
-    real **weight; /* [count] of [heads, queries, keys]: softmax before dropout */
-    real **factor; /* [count] dropout factors of the same shape; NULL = none */
-} attention_node;
-
-static void attention_back(tape_node *self) {
-    attention_node *n = (attention_node *)self;
-    int d = n->q.cols, dh = d / n->heads;
-    real scale = (real)(1 / sqrt((double)dh));
-    for (int c = 0; c < n->count; c++) {
-        span s = n->spans[c];
-        int nq = span_queries(s), nk = span_keys(s);
-        size_t q0 = (size_t)s.query_from * (size_t)d, k0 = (size_t)s.key_from * (size_t)d;
-        if (!nq || !nk) continue;
-        real *da = tape_room(n->t, (size_t)nq * (size_t)nk);
-        real *dropped = tape_room(n->t, (size_t)nq * (size_t)nk);
-        if (!dropped) return;
-        for (int h = 0; h < n->heads; h++) {
-            size_t at = (size_t)(h * dh), part = (size_t)h * (size_t)nq * (size_t)nk;
-            const real *a = n->weight[c] + part;
-            const real *factor = n->factor ? n->factor[c] + part : NULL;
-            const real *dy = n->y.g + q0 + at;
-            size_t size = (size_t)nq * (size_t)nk;
-            for (size_t j = 0; j < size; j++) dropped[j] = factor ? a[j] * factor[j] : a[j];
-            gemm_tn(nk, dh, nq, dropped, nk, dy, d, n->v.g + k0 + at, d, true);
-            gemm_nt(nq, nk, dh, dy, d, n->v.v + k0 + at, d, da, nk, false);
-            for (int i = 0; i < nq; i++) { /* dl = a * (da - a.da) (MODELS 10) */
-                real *row = da + (size_t)i * (size_t)nk;
-                const real *w = a + (size_t)i * (size_t)nk;
-                if (factor)
-                    for (int j = 0; j < nk; j++)
-                        row[j] *= factor[(size_t)i * (size_t)nk + (size_t)j];
-                real along = kernel_dot(nk, w, row);
-                for (int j = 0; j < nk; j++) row[j] = scale * w[j] * (row[j] - along);
-            }
-            gemm_nn(nq, dh, nk, da, nk, n->k.v + k0 + at, d, n->q.g + q0 + at, d, true);
-            gemm_tn(nk, dh, nq, da, nk, n->q.v + q0 + at, d, n->k.g + k0 + at, d, true);
-        }
-    }
+SIMD_LOOPS static void residual_back(tape_node *self) {
+    dropout_node *n = (dropout_node *)self; /* the gradient of the sum is that of y->v already */
+    for (size_t k = 0; k < size_of(n->y); k++)
+        n->x.g[k] += n->factor ? n->y.g[k] * n->factor[k] : n->y.g[k];
 }
 
-tensor op_attention(tape *t, tensor query, tensor key, tensor value, int heads, const span *spans,
-                    int count, int site, const row_key *keys) {
-    int d = query.cols, dh = d / heads;
-    if (!tape_fits(t, key.cols == d && value.cols == d && key.rows == value.rows && dh * heads == d,
-                   "attention"))
-        return (tensor){0};
-    bool drop = t->dropout > 0;
-    real scale = (real)(1 / sqrt((double)dh));
-    tensor y = tape_tensor(t, query.rows, d);
-    attention_node *node = tape_take(t, 1, sizeof *node);
-    real **weight = tape_take(t, (size_t)count, sizeof *weight);
-    real **factor = drop ? tape_take(t, (size_t)count, sizeof *factor) : NULL;
-    real *mixed = NULL;
-    for (int c = 0; c < count; c++) {
-        span s = spans[c];
-        int nq = span_queries(s), nk = span_keys(s);
-        size_t q0 = (size_t)s.query_from * (size_t)d, k0 = (size_t)s.key_from * (size_t)d;
-        size_t size = (size_t)heads * (size_t)nq * (size_t)nk;
-        if (!nk && nq && !t->status) /* nothing to attend to: the zero vector */
-            memset(y.v + q0, 0, (size_t)nq * (size_t)d * sizeof *y.v);
-        if (!nq || !nk) continue;
-        real *w = tape_room(t, size);
-        real *f = drop ? tape_room(t, size) : NULL;
-        if (drop) mixed = tape_room(t, size);
-        if (t->status) return (tensor){0};
-        weight[c] = w;
-        if (drop) factor[c] = f;
-        for (int h = 0; h < heads; h++) {
-            size_t at = (size_t)(h * dh), part = (size_t)h * (size_t)nq * (size_t)nk;
-            gemm_nt(nq, nk, dh, query.v + q0 + at, d, key.v + k0 + at, d, w + part, nk, false);
-            for (int i = 0; i < nq; i++) {
-                real *row = w + part + (size_t)i * (size_t)nk;
-                for (int j = 0; j < nk; j++) row[j] *= scale;
-                kernel_softmax(nk, row);
-                if (!drop) continue;
-                row_key from = keys[s.query_from + i];
-                size_t r = part + (size_t)i * (size_t)nk;
-                kernel_drop_weights(t, from, site, heads, h, nk, f + r);
-                for (int j = 0; j < nk; j++) mixed[r + (size_t)j] = row[j] * f[r + (size_t)j];
-            }
-            gemm_nn(nq, dh, nk, (drop ? mixed : w) + part, nk, value.v + k0 + at, d, y.v + q0 + at,
-                    d, false);
-        }
-    }
+SIMD_LOOPS tensor op_residual(tape *t, tensor x, tensor more, int site, const row_key *keys) {
+    if (!tape_fits(t, x.rows == more.rows && x.cols == more.cols, "residual")) return (tensor){0};
+    dropout_node *node = tape_take(t, 1, sizeof *node);
+    real *factor = t->dropout > 0 ? tape_room(t, size_of(x)) : NULL;
     if (t->status) return (tensor){0};
-    *node = (attention_node){.t = t,
-                             .q = query,
-                             .k = key,
-                             .v = value,
-                             .y = y,
-                             .heads = heads,
-                             .count = count,
-                             .spans = spans,
-                             .weight = weight,
-                             .factor = factor};
-    tape_note(t, &node->node, attention_back);
-    return y;
+    if (factor) kernel_dropout(t, x.rows, x.cols, site, keys, factor);
+    for (size_t k = 0; k < size_of(x); k++) x.v[k] += factor ? more.v[k] * factor[k] : more.v[k];
+    *node = (dropout_node){.x = more, .y = x, .factor = factor};
+    tape_note(t, &node->node, residual_back);
+    return x;
 }

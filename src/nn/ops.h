@@ -17,8 +17,6 @@ tensor op_input(tape *t, int rows, int cols, const real *v);
 tensor op_take(tape *t, tensor x, int n, const int32_t *index);
 /* y[i] = (sum of x[from[i]] .. x[from[i+1]-1]) / divisor[i], n of them; a sum of none is 0 */
 tensor op_mean(tape *t, tensor x, int n, const int32_t *from, const real *divisor);
-/* Columns from .. from + count - 1 of x. */
-tensor op_columns(tape *t, tensor x, int from, int count);
 /* y[i] = sum over tokens j = from[i] .. from[i+1]-1 of W_s x[j] + bias with s = j - from[i]; W_s is
  * columns s * width .. of the weight (out, slots * width); `from` must live as long as the step */
 tensor op_patches(tape *t, tensor x, int n, const int32_t *from, int weight, int bias);
@@ -56,6 +54,10 @@ tensor op_concat(tape *t, int count, const tensor *parts);
  * tensor if the rate is 0. */
 tensor op_dropout(tape *t, tensor x, int site, const row_key *keys);
 
+/* x + Drop(more) in place of x: for sums that run through a model, where nothing but a norm looks
+ * at x in between. What made x, and what has read it, must not need its values to go back. */
+tensor op_residual(tape *t, tensor x, tensor more, int site, const row_key *keys);
+
 /* Queries from..to-1 attend to keys from..to-1. */
 typedef struct span {
     int query_from, query_to, key_from, key_to;
@@ -69,6 +71,10 @@ static inline int span_keys(span s) { return s.key_to - s.key_from; }
 tensor op_attention(tape *t, tensor query, tensor key, tensor value, int heads, const span *spans,
                     int count, int site, const row_key *keys);
 
+/* The same of queries, keys and values side by side, [rows, 3 d]. */
+tensor op_attention_joint(tape *t, tensor qkv, int heads, const span *spans, int count, int site,
+                          const row_key *keys);
+
 /* The same result for few queries over many keys, without projecting the keys (attention.c): key
  * and value are the numbers of their weights (d, width of x) and of the value's bias, -1 = none;
  * the key's bias does not matter. */
@@ -80,9 +86,10 @@ tensor op_attention_folded(tape *t, tensor query, tensor x, int key, int value, 
 /* Sums in sixteen fixed lanes. */
 real kernel_sum(int n, const real *x);
 real kernel_dot(int n, const real *x, const real *y);
-/* Dropout factors (0 or 1 / keep) of the n weights of one head of one query. */
-void kernel_drop_weights(const tape *t, row_key from, int site, int heads, int head, int n,
-                         real *factor);
+/* Dropout factors (0 or 1 / keep) [heads, queries, n] of attention weights, by the keys of the
+ * queries; room for queries * heads * (n + 7). */
+void kernel_drop_weights(const tape *t, int site, int heads, int queries, int n,
+                         const row_key *keys, real *room, real *factor);
 
 /* Dropout factors (0 or 1 / keep) of rows, as op_dropout uses them. */
 void kernel_dropout(const tape *t, int rows, int cols, int site, const row_key *keys, real *factor);
@@ -95,9 +102,6 @@ void kernel_norm(int rows, int cols, real *x, const real *more, const real *gain
 /* y[outs, cols] = W[:outs, :ins] x[ins, cols] + b[:outs]: a group of op_slots; ld of W. */
 void kernel_slots(int outs, int ins, int cols, const real *w, int ld, const real *b, const real *x,
                   real *y);
-/* Softmax of one row in place. */
-void kernel_softmax(int n, real *x);
-
 /* One row of op_time. n at most 1024. */
 void kernel_time(int n, const real *weight, const real *bias, double delta, real *y);
 

@@ -92,12 +92,10 @@ void trainer_begin(trainer *t, int64_t epoch) {
 
 /* ---- a step ---- */
 
-static fr_status run_shard(void *job, int64_t shard, int worker, fr_error *err) {
-    trainer *t = job;
+/* Events first .. first + count - 1 of the batch: losses, and their gradient added to the tape's.
+ */
+static fr_status run_events(trainer *t, tape *own, int first, int count, fr_error *err) {
     const fr_window *w = t->m->w;
-    tape *own = &t->tapes[worker];
-    int first = (int)shard * TRAINER_SHARD, count = t->batch_count - first;
-    if (count > TRAINER_SHARD) count = TRAINER_SHARD;
     int32_t from[TRAINER_SHARD + 1], candidate[2 * TRAINER_SHARD];
     for (int i = 0; i < count; i++) {
         int32_t event = t->batch[first + i];
@@ -109,8 +107,6 @@ static fr_status run_shard(void *job, int64_t shard, int worker, fr_error *err) 
     model_batch batch = {count, t->batch + first, from, candidate};
 
     tape_reset(own);
-    own->gradient = t->gradients[shard];
-    memset(own->gradient, 0, t->m->params.count * sizeof *own->gradient);
     int width = t->m->keep;
     model_inner inner = {0};
     tensor y = t->m->kind->forward(t->m, own, &batch, width ? &inner : NULL);
@@ -128,6 +124,19 @@ static fr_status run_shard(void *job, int64_t shard, int worker, fr_error *err) 
     }
     tape_backward(own);
     return own->status ? fail(err, own->status, "%s", own->error.message) : FR_OK;
+}
+
+static fr_status run_shard(void *job, int64_t shard, int worker, fr_error *err) {
+    trainer *t = job;
+    tape *own = &t->tapes[worker];
+    int first = (int)shard * TRAINER_SHARD, end = first + TRAINER_SHARD;
+    if (end > t->batch_count) end = t->batch_count;
+    int step = t->m->kind->events_at_once ? t->m->kind->events_at_once : TRAINER_SHARD;
+    own->gradient = t->gradients[shard];
+    memset(own->gradient, 0, t->m->params.count * sizeof *own->gradient);
+    for (; first < end; first += step)
+        TRY(run_events(t, own, first, end - first < step ? end - first : step, err));
+    return FR_OK;
 }
 
 /* Adds elements from..to-1 of all shards' gradients in order into the first. */

@@ -45,7 +45,8 @@ enum {
     KEY,
     NARROW,
     NARROW_KEY,
-    STATE
+    STATE,
+    THIN
 };
 enum { ROWS = 7, COLS = 6 };
 
@@ -91,11 +92,10 @@ static tensor graph_constants(tape *t) {
     tensor parts[] = {op_input(t, 2, 2, x), op_input(t, 2, 4, y)};
     return op_linear(t, op_concat(t, 2, parts), WEIGHT, BIAS);
 }
-static tensor graph_columns(tape *t) { return op_columns(t, graph_gelu(t), 2, 3); }
 /* patches of two slots; the second and the fourth end early */
 static const int32_t patch_from[] = {0, 2, 3, 5, 6};
 static tensor graph_patches(tape *t) {
-    tensor x = op_columns(t, graph_gelu(t), 1, 3); /* weights (5, 2 * 3) */
+    tensor x = op_linear(t, graph_gelu(t), THIN, -1); /* [7, 3]; weights (5, 2 * 3) */
     return op_patches(t, x, 4, patch_from, WEIGHT, BIAS);
 }
 static tensor graph_constant_patches(tape *t) {
@@ -121,6 +121,21 @@ static tensor graph_attention(tape *t) {
     return op_attention(t, op_linear(t, x, SQUARE, SQUARE_BIAS), x, op_gelu(t, x), 2, spans, 4, 7,
                         keys);
 }
+/* the same side by side */
+static tensor graph_joint(tape *t) {
+    tensor x = input(t);
+    tensor parts[] = {op_linear(t, x, SQUARE, SQUARE_BIAS), x, op_gelu(t, x)};
+    return op_attention_joint(t, op_concat(t, 3, parts), 2, spans, 4, 7, keys);
+}
+/* a norm looks at x before and after, as in the models */
+static tensor residual(tape *t, bool in_place) {
+    tensor x = op_linear(t, input(t), SQUARE, SQUARE_BIAS);
+    tensor more = op_linear(t, op_norm(t, x, GAIN, SQUARE_BIAS, 1e-12), KEY, SQUARE_BIAS);
+    x = in_place ? op_residual(t, x, more, 6, keys) : op_add(t, x, op_dropout(t, more, 6, keys));
+    return op_norm(t, x, GAIN, SQUARE_BIAS, 1e-12);
+}
+static tensor graph_residual(tape *t) { return residual(t, true); }
+static tensor graph_residual_apart(tape *t) { return residual(t, false); }
 
 static tensor graph_folded(tape *t) {
     tensor x = input(t), q = op_gelu(t, op_linear(t, x, SQUARE, SQUARE_BIAS));
@@ -167,7 +182,6 @@ static const struct {
               {"slots", graph_slots},
               {"mlp", graph_mlp},
               {"concat of constants", graph_constants},
-              {"columns", graph_columns},
               {"patches", graph_patches},
               {"patches of constants", graph_constant_patches},
               {"input", graph_input},
@@ -176,6 +190,8 @@ static const struct {
               {"concat", graph_concat},
               {"dropout", graph_dropout},
               {"attention", graph_attention},
+              {"joint attention", graph_joint},
+              {"residual", graph_residual},
               {"folded attention", graph_folded},
               {"folded attention, narrow keys", graph_narrow},
               {"gru", graph_gru}};
@@ -212,6 +228,7 @@ static void test_ops(void **state) {
     (void)params_add(&p, COLS, 5, INIT_ZERO, 0, "narrow");
     (void)params_add(&p, COLS, 5, INIT_ZERO, 0, "narrow_key");
     (void)params_add(&p, COLS, 2, INIT_ZERO, 0, "state");
+    (void)params_add(&p, 3, COLS, INIT_ZERO, 0, "thin");
     OK(params_ready(&p, 1, &err));
     scatter(&p, 0.8);
     real *gradient;
@@ -241,6 +258,8 @@ static void test_ops(void **state) {
                projected = readout(&t, graph_projected, false);
         assert_true(fabs(folded - projected) < 1e-12);
         assert_true(readout(&t, graph_mlp, false) == readout(&t, graph_mlp_apart, false));
+        assert_true(readout(&t, graph_joint, false) == readout(&t, graph_attention, false));
+        assert_true(readout(&t, graph_residual, false) == readout(&t, graph_residual_apart, false));
         folded = readout(&t, graph_narrow, false);
         projected = readout(&t, graph_narrow_projected, false);
         assert_true(fabs(folded - projected) < 1e-12);
