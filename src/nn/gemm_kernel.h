@@ -34,19 +34,26 @@ KERNEL(tile)(int rows, int vectors, bool part, bool a_columns, int k, const floa
         for (int j = 0; j < vectors; j++)
             sum[i][j] = KERNEL(first)(from, i, j, part && j == vectors - 1, mask);
     }
+    const int half = ROWS / 2;
+    const float *top = a, *low = rows > half ? a + (a_columns ? half : half * lda) : a;
     for (int p = 0; p < k; p++) {
         VEC right[2];
 #pragma GCC unroll 2
         for (int j = 0; j < vectors; j++) {
-            right[j] = load(b + p * ldb + j * WIDTH);
+            right[j] = load(b + j * WIDTH);
             __asm__("" : "+v"(right[j])); /* or it is read again for each of a few rows */
         }
 #pragma GCC unroll 16
         for (int i = 0; i < rows; i++) {
-            VEC left = spread(a_columns ? a + p * lda + i : a + i * lda + p);
+            const float *from_row = i < half ? top : low;
+            VEC left = spread(from_row + (a_columns ? i % half : i % half * lda));
 #pragma GCC unroll 2
             for (int j = 0; j < vectors; j++) sum[i][j] = multiply_add(left, right[j], sum[i][j]);
         }
+        b += ldb;
+        top += a_columns ? lda : 1;
+        low += a_columns ? lda : 1;
+        __asm__("" : "+r"(top), "+r"(low), "+r"(b)); /* or there is a pointer per row */
     }
 #pragma GCC unroll 16
     for (int i = 0; i < rows; i++) {
