@@ -59,11 +59,11 @@ typedef struct worker {
     real *phi;        /* [rows, patch * time_dim] */
     real *time;       /* [rows, channel] */
     real *x, *mix;    /* [rows, dim] */
-    real *hat;        /* [rows, ld] normalised rows, each followed by a 1 */
+    real *hat;        /* [rows, dim] normalised rows */
     real *qkv;        /* [rows, 3 dim] */
     real *fresh_qkv;  /* [rows, 3 dim] */
     real *wide;       /* [rows, 4 dim] */
-    real *weight;     /* [heads, longest, longest] */
+    real *weight;     /* [heads, longest, longest] of keys and queries */
     real *mean;       /* [rows, dim] of the sides: two per candidate, which has two rows or more */
     real *mean_wide;  /* [rows, 4 dim] */
     real *hidden;     /* [rows, dim] */
@@ -73,7 +73,6 @@ typedef struct fast {
     dygformer_tables t;
     int side;       /* most patches of a side */
     int rows;       /* of a block, at most */
-    int ld;         /* of normalised rows */
     bool remembers; /* LHA */
     worker *workers;
 } fast;
@@ -133,31 +132,41 @@ KERNEL void add_to(int n, const real *restrict from, real *restrict to) {
     for (int k = 0; k < n; k++) to[k] += from[k];
 }
 
-/* hat = (x - mean) / sqrt(var + eps) */
-KERNEL void norm_row(int n, const real *restrict x, real *restrict hat) {
+KERNEL void norm_any(int n, real *restrict x, const real *restrict more, real *restrict hat) {
     real mean = sum_of(n, x) / (real)n;
     for (int k = 0; k < n; k++) hat[k] = x[k] - mean;
     real rho = 1 / real_sqrt(dot_of(n, hat, hat) / (real)n + (real)DYGFORMER_EPS);
     for (int k = 0; k < n; k++) hat[k] *= rho;
+    for (int k = 0; more && k < n; k++) x[k] += more[k];
 }
 
-/* Softmax over the first n of each of `rows` rows that are `ld` (whole lanes) apart. */
-KERNEL void softmax_rows(int rows, int n, int ld, real *w) {
-    for (int i = 0; i < rows; i++) {
-        real *row = w + (size_t)i * (size_t)ld;
-        for (int j = n; j < ld; j++) row[j] = -1e30f; /* nothing */
-        lanes most = LANES_AT(row);
-        for (int j = LANES; j < ld; j += LANES) most = LARGER(LANES_AT(row + j), most);
-        real top;
-        FOLD(LARGER, most, top);
-        for (int j = 0; j < ld; j += LANES) LANES_AT(row + j) -= top;
-    }
-    vmath_exp((int64_t)rows * ld, w, w);
-    for (int i = 0; i < rows; i++) {
-        real *row = w + (size_t)i * (size_t)ld;
-        real scale = 1 / sum_of(ld, row);
-        for (int j = 0; j < ld; j += LANES) LANES_AT(row + j) *= scale;
-    }
+/* hat = (x - mean) / sqrt(var + eps); then x += more, the bias of the branch that follows. The
+ * usual width is known beforehand, so that a row stays in registers. */
+KERNEL void norm_row(int n, real *x, const real *more, real *hat) {
+    if (n == 64)
+        norm_any(64, x, more, hat);
+    else
+        norm_any(n, x, more, hat);
+}
+
+/* Softmax down the columns of `heads` matrices [n, ld], ld in whole lanes. */
+KERNEL void softmax_columns(int heads, int n, int ld, real *w) {
+    for (int h = 0; h < heads; h++)
+        for (int j = 0; j < ld; j += LANES) {
+            real *top = w + (size_t)h * (size_t)(n * ld) + (size_t)j;
+            lanes most = LANES_AT(top);
+            for (int i = 1; i < n; i++) most = LARGER(LANES_AT(top + i * ld), most);
+            for (int i = 0; i < n; i++) LANES_AT(top + i * ld) -= most;
+        }
+    vmath_exp((int64_t)heads * n * ld, w, w);
+    for (int h = 0; h < heads; h++)
+        for (int j = 0; j < ld; j += LANES) {
+            real *top = w + (size_t)h * (size_t)(n * ld) + (size_t)j;
+            lanes sum = LANES_AT(top);
+            for (int i = 1; i < n; i++) sum += LANES_AT(top + i * ld);
+            sum = 1 / sum;
+            for (int i = 0; i < n; i++) LANES_AT(top + i * ld) *= sum;
+        }
 }
 
 /* to = mean of rows */
@@ -174,28 +183,34 @@ static inline int patches_of(const dygformer *d, int tokens) {
     return (tokens + d->patch - 1) / d->patch;
 }
 
-/* The channel of counts of a side's patches. `count` by node is how often a token's node stands on
- * this side; `self` how often the side itself stands on the other, where `partner` stands. */
-KERNEL void add_counts(const fast *f, dygformer_past past, const int32_t *count, int32_t self,
-                       int32_t partner, real *x) {
+KERNEL void add_counts_any(const fast *f, int ch, dygformer_past past, const int32_t *count,
+                           int32_t self, int32_t partner, real *x) {
     const dygformer *d = f->t.f;
-    int ch = d->channel, slot = 1, rows = f->t.most + 1;
-    const real *table = f->t.cooc; /* of the slot */
+    size_t table = (size_t)((f->t.most + 1) * ch);
     real *to = x + 3 * ch;
     memcpy(to, f->t.start + 3 * ch, (size_t)ch * sizeof *to);
-    add_to(ch, table + ch, to);
-    add_to(ch, table + self * ch, to);
-    for (int j = 0; j < past.count; j++, slot++) {
+    add_to(ch, f->t.cooc + (self ? self : 1) * ch, to); /* counts (1, self) */
+    if (self) add_to(ch, f->t.partner, to);
+    for (int j = 0, slot = 1; j < past.count; j++, slot++) {
         if (slot == d->patch) {
             slot = 0;
             to += d->dim;
             memcpy(to, f->t.start + 3 * ch, (size_t)ch * sizeof *to);
         }
-        table = f->t.cooc + (size_t)slot * (size_t)(rows * ch);
         int32_t one = past.node[j];
-        add_to(ch, table + count[one] * ch, to);
-        add_to(ch, table + (one == partner) * ch, to);
+        add_to(ch, f->t.cooc + (size_t)slot * table + (size_t)(count[one] * ch), to);
+        if (one == partner) add_to(ch, f->t.partner + slot * ch, to);
     }
+}
+
+/* The channel of counts of a side's patches. `count` by node is how often a token's node stands on
+ * this side; `self` how often the side itself stands on the other, where `partner` stands. */
+KERNEL void add_counts(const fast *f, dygformer_past past, const int32_t *count, int32_t self,
+                       int32_t partner, real *x) {
+    if (f->t.f->channel == LANES)
+        add_counts_any(f, LANES, past, count, self, partner, x);
+    else
+        add_counts_any(f, f->t.f->channel, past, count, self, partner, x);
 }
 
 /* The channels of nodes and edge features of a side's patches. */
@@ -237,35 +252,30 @@ KERNEL void time_codes(const fast *f, worker *w, dygformer_past past, real *phi)
 
 /* The channel of times of `rows` patches whose codes are in w->phi, into w->time. */
 KERNEL void time_channel(const fast *f, worker *w, int rows) {
-    int ch = f->t.f->channel;
-    for (int i = 0; i < rows; i++)
-        memcpy(w->time + i * ch, f->t.start + 2 * ch, (size_t)ch * sizeof *w->time);
-    dygformer_product(&f->t.time, rows, w->phi, f->t.time.in, w->time, ch, true);
+    dygformer_product(&f->t.time, rows, w->phi, f->t.time.in, w->time, f->t.f->channel, false);
 }
 
 /* ---- layers ---- */
 
-/* w->mix of rows first .. first + n - 1, which attend to each other. */
+/* w->mix of rows first .. first + n - 1, which attend to each other. Logits stand as (key, query):
+ * a query is a lane. */
 KERNEL void attend(const fast *f, worker *w, int first, int n) {
     int d = f->t.f->dim, heads = f->t.f->heads, part = d / heads, ld = round_up(n);
     const real *qkv = w->qkv + (size_t)first * (size_t)(3 * d);
     real *mix = w->mix + (size_t)first * (size_t)d;
     for (int h = 0; h < heads; h++)
-        gemm_nt(n, n, part, qkv + h * part, 3 * d, qkv + d + h * part, 3 * d,
+        gemm_nt(n, n, part, qkv + d + h * part, 3 * d, qkv + h * part, 3 * d,
                 w->weight + h * n * ld, ld, false);
-    softmax_rows(heads * n, n, ld, w->weight);
+    softmax_columns(heads, n, ld, w->weight);
     for (int h = 0; h < heads; h++)
-        gemm_nn(n, part, n, w->weight + h * n * ld, ld, qkv + 2 * d + h * part, 3 * d,
+        gemm_tn(n, part, n, w->weight + h * n * ld, ld, qkv + 2 * d + h * part, 3 * d,
                 mix + h * part, d, false);
 }
 
 /* w->hat of all rows; then the bias of the branch that follows is added to them. */
 KERNEL void norm_rows(const fast *f, worker *w, int rows, const real *bias) {
     int d = f->t.f->dim;
-    for (int i = 0; i < rows; i++) {
-        norm_row(d, w->x + i * d, w->hat + i * f->ld);
-        add_to(d, bias, w->x + i * d);
-    }
+    for (int i = 0; i < rows; i++) norm_row(d, w->x + i * d, bias, w->hat + i * d);
 }
 
 /* Queries, keys and values of the first layer: of fresh rows, and the source's for the others. */
@@ -273,11 +283,9 @@ KERNEL void first_qkv(const fast *f, worker *w, int count, int fresh) {
     const struct dygformer_table_layer *y = &f->t.layer[0];
     int d = f->t.f->dim;
     size_t row = (size_t)(3 * d);
-    for (int i = 0; i < fresh; i++) {
-        norm_row(d, w->x + w->fresh[i] * d, w->hat + i * f->ld);
-        add_to(d, y->out_bias, w->x + w->fresh[i] * d);
-    }
-    dygformer_product(&y->qkv, fresh, w->hat, f->ld, w->fresh_qkv, 3 * d, false);
+    for (int i = 0; i < fresh; i++)
+        norm_row(d, w->x + w->fresh[i] * d, y->out_bias, w->hat + i * d);
+    dygformer_product(&y->qkv, fresh, w->hat, d, w->fresh_qkv, 3 * d, false);
     for (int i = 0; i < fresh; i++)
         memcpy(w->qkv + (size_t)w->fresh[i] * row, w->fresh_qkv + (size_t)i * row,
                row * sizeof *w->qkv);
@@ -298,13 +306,13 @@ KERNEL void run_layers(const fast *f, worker *w, int count, int rows) {
         const struct dygformer_table_layer *y = &f->t.layer[l];
         if (l) {
             norm_rows(f, w, rows, y->out_bias);
-            dygformer_product(&y->qkv, rows, w->hat, f->ld, w->qkv, 3 * d, false);
+            dygformer_product(&y->qkv, rows, w->hat, d, w->qkv, 3 * d, false);
         }
         for (int k = 0; k < count; k++)
             attend(f, w, w->list[k].first, w->list[k].source + w->list[k].own);
         dygformer_product(&y->out, rows, w->mix, d, w->x, d, true);
         norm_rows(f, w, rows, y->ffn2_bias);
-        dygformer_product(&y->ffn1, rows, w->hat, f->ld, w->wide, 4 * d, false);
+        dygformer_product(&y->ffn1, rows, w->hat, d, w->wide, 4 * d, false);
         vmath_gelu((int64_t)rows * (4 * d), w->wide, w->wide);
         if (l + 1 < f->t.f->layers)
             dygformer_product(&y->ffn2, rows, w->wide, 4 * d, w->x, d, true);
@@ -328,8 +336,7 @@ KERNEL void score_block(const fast *f, worker *w, int count, float *scores) {
     for (int k = 0; k < count; k++) {
         real *h = w->hidden + k * d;
         for (int j = 0; j < d; j++) {
-            real x = h[j] + f->t.head_bias[j];
-            h[j] = x > 0 ? x : 0;
+            h[j] = h[j] > 0 ? h[j] : 0;
         }
         int32_t v = w->list[k].candidate;
         scores[v] = (float)(dot_of(d, h, last) + w->recalled[v] + bias);
@@ -376,8 +383,8 @@ KERNEL void make_source(const fast *f, worker *w) {
     for (int i = 0; i < n; i++)
         memcpy(w->source_x + i * d + 2 * ch, w->time + i * ch, (size_t)ch * sizeof *w->time);
     add_counts(f, w->past, w->times, 0, -1, w->source_x);
-    for (int i = 0; i < n; i++) norm_row(d, w->source_x + i * d, w->hat + i * f->ld);
-    dygformer_product(&y->qkv, n, w->hat, f->ld, w->source_qkv, 3 * d, false);
+    for (int i = 0; i < n; i++) norm_row(d, w->source_x + i * d, NULL, w->hat + i * d);
+    dygformer_product(&y->qkv, n, w->hat, d, w->source_qkv, 3 * d, false);
 }
 
 /* How often the two stand in each other's kept past. */
@@ -497,7 +504,7 @@ static fr_status make_worker(fast *f, worker *w, fr_error *err) {
     TRY(TAKE(memory, w->time, rows * (size_t)d->channel, err));
     TRY(TAKE(memory, w->x, rows * (size_t)dim, err));
     TRY(TAKE(memory, w->mix, rows * (size_t)dim, err));
-    TRY(TAKE(memory, w->hat, rows * (size_t)f->ld, err));
+    TRY(TAKE(memory, w->hat, rows * (size_t)dim, err));
     TRY(TAKE(memory, w->qkv, rows * (size_t)(3 * dim), err));
     TRY(TAKE(memory, w->fresh_qkv, rows * (size_t)(3 * dim), err));
     TRY(TAKE(memory, w->wide, rows * (size_t)(4 * dim), err));
@@ -505,7 +512,6 @@ static fr_status make_worker(fast *f, worker *w, fr_error *err) {
     TRY(TAKE(memory, w->mean, rows * (size_t)dim, err));
     TRY(TAKE(memory, w->mean_wide, rows * (size_t)(4 * dim), err));
     TRY(TAKE(memory, w->hidden, rows * (size_t)dim, err));
-    for (size_t i = 0; i < rows; i++) w->hat[i * (size_t)f->ld + (size_t)dim] = 1;
     return FR_OK;
 }
 
@@ -537,7 +543,6 @@ fr_status dygformer_fast(const model *m, int threads, fr_scorer *out, fr_error *
     TRY(dygformer_tables_open(&f->t, m, dygformer_fast_edges, err));
     f->side = longest_side(m);
     f->rows = dygformer_fast_rows > 2 * f->side ? dygformer_fast_rows : 2 * f->side;
-    f->ld = f->t.f->dim + LANES;
     f->remembers = m->kind->memory != NULL;
     TRY(TAKE(&f->t.memory, f->workers, threads, err));
     for (int i = 0; i < threads; i++) TRY(make_worker(f, &f->workers[i], err));

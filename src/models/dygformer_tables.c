@@ -11,8 +11,11 @@ void dygformer_product(const dygformer_matrix *w, int rows, const real *x, int l
                        int ldy, bool accumulate) {
     for (int j = 0; j < w->out; j += DYGFORMER_PANEL) {
         int width = w->out - j < DYGFORMER_PANEL ? w->out - j : DYGFORMER_PANEL;
-        gemm_nn(rows, width, w->in, x, ldx, w->at + (size_t)w->in * (size_t)j, width, y + j, ldy,
-                accumulate);
+        const real *panel = w->at + (size_t)w->in * (size_t)j;
+        if (accumulate || !w->bias)
+            gemm_nn(rows, width, w->in, x, ldx, panel, width, y + j, ldy, accumulate);
+        else
+            gemm_nn_from(rows, width, w->in, x, ldx, panel, width, w->bias + j, y + j, ldy);
     }
 }
 
@@ -23,7 +26,7 @@ static real *element(const dygformer_matrix *w, int in, int out) {
 }
 
 static fr_status make_matrix(arena *memory, int in, int out, dygformer_matrix *w, fr_error *err) {
-    *w = (dygformer_matrix){in, out, NULL};
+    *w = (dygformer_matrix){.in = in, .out = out};
     return TAKE(memory, w->at, (size_t)in * (size_t)out, err);
 }
 
@@ -58,17 +61,22 @@ static fr_status make_layer(dygformer_tables *t, int l, fr_error *err) {
     TRY(TAKE(&t->memory, value, d, err));
     TRY(TAKE(&t->memory, to->out_bias, d, err));
     TRY(TAKE(&t->memory, to->ffn2_bias, d, err));
-    TRY(make_matrix(&t->memory, d + 1, 3 * d, &to->qkv, err));
-    TRY(make_matrix(&t->memory, d + 1, 4 * d, &to->ffn1, err));
+    TRY(make_matrix(&t->memory, d, 3 * d, &to->qkv, err));
+    TRY(make_matrix(&t->memory, d, 4 * d, &to->ffn1, err));
+    real *qkv_bias, *ffn1_bias;
+    TRY(TAKE(&t->memory, qkv_bias, 3 * d, err));
+    TRY(TAKE(&t->memory, ffn1_bias, 4 * d, err));
     TRY(turn(&t->memory, d, d, AT(from->out.weight), &to->out, err));
     TRY(turn(&t->memory, 4 * d, d, AT(from->ffn2.weight), &to->ffn2, err));
     for (int o = 0; o < 3 * d; o++) {
         double constant = fold_norm(m, from->norm1, from->qkv, d, o, o < d ? scale : 1, &to->qkv);
-        if (o < d) *element(&to->qkv, d, o) = (real)constant;
+        if (o < d) qkv_bias[o] = (real)constant;
         if (o >= 2 * d) value[o - 2 * d] = constant;
     }
     for (int o = 0; o < 4 * d; o++)
-        *element(&to->ffn1, d, o) = (real)fold_norm(m, from->norm2, from->ffn1, d, o, 1, &to->ffn1);
+        ffn1_bias[o] = (real)fold_norm(m, from->norm2, from->ffn1, d, o, 1, &to->ffn1);
+    to->qkv.bias = qkv_bias;
+    to->ffn1.bias = ffn1_bias;
     for (int o = 0; o < d; o++) {
         double sum = (double)AT(from->out.bias)[o];
         for (int k = 0; k < d; k++) sum += (double)AT(from->out.weight)[o * d + k] * value[k];
@@ -84,7 +92,9 @@ static fr_status make_head(dygformer_tables *t, fr_error *err) {
     const dygformer *f = t->f;
     int d = f->dim;
     TRY(make_matrix(&t->memory, 2 * d, d, &t->head, err));
-    TRY(TAKE(&t->memory, t->head_bias, d, err));
+    real *bias;
+    TRY(TAKE(&t->memory, bias, d, err));
+    t->head.bias = bias;
     for (int o = 0; o < d; o++) {
         const real *row = AT(f->fc1.weight) + (size_t)o * (size_t)(2 * d);
         double constant = (double)AT(f->fc1.bias)[o];
@@ -97,7 +107,7 @@ static fr_status make_head(dygformer_tables *t, fr_error *err) {
             }
             for (int j = 0; j < d; j++) constant += (double)row[j] * (double)AT(f->output.bias)[j];
         }
-        t->head_bias[o] = (real)constant;
+        bias[o] = (real)constant;
     }
     return FR_OK;
 }
@@ -112,24 +122,36 @@ static int largest_count(const fr_window *w, const dygformer *f) {
     return most < f->history ? most : f->history;
 }
 
+/* enc(c) [channel] */
+static void encode_count(const model *m, const dygformer *f, int c, real *hidden, real *to) {
+    int ch = f->channel;
+    for (int k = 0; k < ch; k++) {
+        real x = AT(f->cooc1.weight)[k] * (real)c + AT(f->cooc1.bias)[k];
+        hidden[k] = x > 0 ? x : 0;
+    }
+    gemm_linear(1, ch, ch, hidden, AT(f->cooc2.weight), AT(f->cooc2.bias), to);
+}
+
 static fr_status make_counts(dygformer_tables *t, fr_error *err) {
     const model *m = t->m;
     const dygformer *f = t->f;
     int ch = f->channel, rows = t->most + 1;
-    real *hidden, *enc; /* [counts, channel] */
-    TRY(TAKE(&t->memory, hidden, rows * ch, err));
+    real *hidden, *enc, *more; /* [channel], [counts, channel], [channel] enc(1) - enc(0) */
+    TRY(TAKE(&t->memory, hidden, ch, err));
     TRY(TAKE(&t->memory, enc, rows * ch, err));
+    TRY(TAKE(&t->memory, more, ch, err));
     TRY(TAKE(&t->memory, t->cooc, (size_t)f->patch * (size_t)(rows * ch), err));
-    for (int c = 0; c < rows; c++)
-        for (int k = 0; k < ch; k++) {
-            real x = AT(f->cooc1.weight)[k] * (real)c + AT(f->cooc1.bias)[k];
-            hidden[c * ch + k] = x > 0 ? x : 0;
-            enc[c * ch + k] = AT(f->cooc2.bias)[k];
-        }
-    gemm_nt(rows, ch, ch, hidden, ch, AT(f->cooc2.weight), ch, enc, ch, true);
-    for (int s = 0; s < f->patch; s++)
-        gemm_nt(rows, ch, ch, enc, ch, AT(f->patch_cooc.weight) + s * ch, f->patch * ch,
+    TRY(TAKE(&t->memory, t->partner, f->patch * ch, err));
+    for (int c = 0; c < rows; c++) encode_count(m, f, c, hidden, enc + c * ch);
+    for (int k = 0; k < ch; k++) more[k] = enc[ch + k] - enc[k];
+    for (int c = rows - 1; c >= 0; c--)
+        for (int k = 0; k < ch; k++) enc[c * ch + k] += enc[k];
+    for (int s = 0; s < f->patch; s++) {
+        const real *weight = AT(f->patch_cooc.weight) + s * ch; /* rows slots * channel apart */
+        gemm_nt(rows, ch, ch, enc, ch, weight, f->patch * ch,
                 t->cooc + (size_t)s * (size_t)(rows * ch), ch, false);
+        gemm_nt(1, ch, ch, more, ch, weight, f->patch * ch, t->partner + s * ch, ch, false);
+    }
     return FR_OK;
 }
 
@@ -195,6 +217,7 @@ fr_status dygformer_tables_open(dygformer_tables *t, const model *m, size_t edge
     for (int part = 0; part < 4; part++)
         memcpy(t->start + part * ch, AT(biases[part]), (size_t)ch * sizeof *t->start);
     TRY(turn(&t->memory, f->patch * f->time_dim, ch, AT(f->patch_time.weight), &t->time, err));
+    t->time.bias = AT(f->patch_time.bias);
     TRY(make_pasts(t, err));
     TRY(make_counts(t, err));
     TRY(make_edges(t, edge_bytes, err));

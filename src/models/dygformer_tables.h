@@ -1,7 +1,7 @@
 /* dygformer_tables.h - what DyGFormer's fast path makes once per checkpoint (MODELS 3.5).
  *
- * Norms are folded into the matrix behind them: W (g * hat + b) + c = (W g) hat + (W b + c), with
- * the last term as one more row that meets a constant 1. The factor of attention goes into the
+ * Norms are folded into the matrix behind them: W (g * hat + b) + c = (W g) hat + (W b + c). The
+ * factor of attention goes into the
  * queries. A bias of keys adds the same to a whole row of logits and is dropped; that of values
  * passes through the weights, which sum to one, and goes into the bias behind. Lifetime: run.
  */
@@ -12,13 +12,15 @@
 
 enum { DYGFORMER_PANEL = 32 }; /* columns of a product that stand together in memory */
 
-/* A matrix (in, out) cut into panels of columns, each row-major and dense. */
+/* A matrix (in, out) cut into panels of columns, each row-major and dense, and a bias. */
 typedef struct dygformer_matrix {
     int in, out;
     real *at;
+    const real *bias; /* [out]; NULL = none */
 } dygformer_matrix;
 
-/* y[rows, out] (+)= x[rows, in] of the matrix; rows of x and y are ldx and ldy apart. */
+/* y[rows, out] (+)= x[rows, in] of the matrix; rows of x and y are ldx and ldy apart. What is not
+ * added to begins with the bias. */
 void dygformer_product(const dygformer_matrix *w, int rows, const real *x, int ldx, real *y,
                        int ldy, bool accumulate);
 
@@ -34,20 +36,20 @@ typedef struct dygformer_tables {
     const model *m;
     const dygformer *f;
     arena memory;
-    dygformer_matrix time; /* (slots * time_dim, channel) */
+    dygformer_matrix time; /* (slots * time_dim, channel) with the channel's bias */
     int most;              /* largest count there can be */
-    real *cooc;            /* [slots, most + 1, channel] Wc_s enc(c) */
+    real *cooc;            /* [slots, most + 1, channel] Wc_s (enc(c) + enc(0)) */
+    real *partner;         /* [slots, channel] Wc_s (enc(1) - enc(0)) */
     real *edge;            /* [events, slots, channel] We_s f_e; NULL = too large, or none */
     int32_t *node[2];      /* [events] in the order of the window's source and destination lists */
     double *clock[2];      /* [events] the same of times */
     real *start;           /* [dim] a patch without tokens: the channels' biases */
     struct dygformer_table_layer {
-        dygformer_matrix qkv, ffn1; /* (dim + 1, 3 dim), (dim + 1, 4 dim) */
+        dygformer_matrix qkv, ffn1; /* (dim, 3 dim), (dim, 4 dim) with biases */
         dygformer_matrix out, ffn2; /* (dim, dim), (4 dim, dim) */
-        real *out_bias, *ffn2_bias; /* [dim] */
+        real *out_bias, *ffn2_bias; /* [dim] added to rows before what is multiplied */
     } layer[MODEL_MOST_LAYERS];
     dygformer_matrix head; /* (2 dim, dim) the head's first layer behind the output layer */
-    real *head_bias;       /* [dim] */
 } dygformer_tables;
 
 /* Everything but `edge`, which is made if it takes at most `edge_bytes`. */

@@ -279,6 +279,12 @@ void gemm_nn(int m, int n, int k, const real *a, int lda, const real *b, int ldb
                        zero_or(c, ldc, accumulate), c, ldc);
 }
 
+void gemm_nn_from(int m, int n, int k, const real *a, int lda, const real *b, int ldb,
+                  const real *bias, real *c, int ldc) {
+    product_either_way(m, n, k, (factor){a, lda, false}, (factor){b, ldb, false},
+                       (begin){bias, 0, false}, c, ldc);
+}
+
 void gemm_nt(int m, int n, int k, const real *a, int lda, const real *b, int ldb, real *c, int ldc,
              bool accumulate) {
     product_either_way(m, n, k, (factor){a, lda, false}, (factor){b, ldb, true},

@@ -17,6 +17,9 @@
 /* C[m,n] (+)= A[m,k] B[k,n] */
 void gemm_nn(int m, int n, int k, const real *a, int lda, const real *b, int ldb, real *c, int ldc,
              bool accumulate);
+/* C[m,n] = bias[n] in every row + A[m,k] B[k,n] */
+void gemm_nn_from(int m, int n, int k, const real *a, int lda, const real *b, int ldb,
+                  const real *bias, real *c, int ldc);
 /* C[m,n] (+)= A[m,k] B[n,k]^T: a linear layer with weights stored (out, in) */
 void gemm_nt(int m, int n, int k, const real *a, int lda, const real *b, int ldb, real *c, int ldc,
              bool accumulate);
