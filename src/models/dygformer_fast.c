@@ -53,6 +53,7 @@ typedef struct worker {
     real *features;   /* [edge_dim] */
     real *edge;       /* [channel] */
     real *source_x;   /* [side patches, dim] pair counts 0 */
+    real *source_sum; /* [side patches, dim] the same with the bias of the first branch */
     real *source_qkv; /* [side patches, 3 dim] */
     sequence *list;   /* [rows] */
     int32_t *fresh;   /* [rows] rows whose first layer is not the source's */
@@ -137,7 +138,7 @@ KERNEL void norm_any(int n, real *restrict x, const real *restrict more, real *r
     for (int k = 0; k < n; k++) hat[k] = x[k] - mean;
     real rho = 1 / real_sqrt(dot_of(n, hat, hat) / (real)n + (real)DYGFORMER_EPS);
     for (int k = 0; k < n; k++) hat[k] *= rho;
-    for (int k = 0; more && k < n; k++) x[k] += more[k];
+    add_to(n, more, x);
 }
 
 /* hat = (x - mean) / sqrt(var + eps); then x += more, the bias of the branch that follows. The
@@ -292,8 +293,7 @@ KERNEL void first_qkv(const fast *f, worker *w, int count, int fresh) {
     for (int k = 0; k < count; k++) {
         const sequence *s = &w->list[k];
         if (s->met + s->met_by) continue;
-        memcpy(w->x + s->first * d, w->source_x, (size_t)(s->source * d) * sizeof *w->x);
-        for (int i = 0; i < s->source; i++) add_to(d, y->out_bias, w->x + (s->first + i) * d);
+        memcpy(w->x + s->first * d, w->source_sum, (size_t)(s->source * d) * sizeof *w->x);
         memcpy(w->qkv + (size_t)s->first * row, w->source_qkv,
                (size_t)s->source * row * sizeof *w->qkv);
     }
@@ -383,7 +383,8 @@ KERNEL void make_source(const fast *f, worker *w) {
     for (int i = 0; i < n; i++)
         memcpy(w->source_x + i * d + 2 * ch, w->time + i * ch, (size_t)ch * sizeof *w->time);
     add_counts(f, w->past, w->times, 0, -1, w->source_x);
-    for (int i = 0; i < n; i++) norm_row(d, w->source_x + i * d, NULL, w->hat + i * d);
+    memcpy(w->source_sum, w->source_x, (size_t)(n * d) * sizeof *w->source_x);
+    for (int i = 0; i < n; i++) norm_row(d, w->source_sum + i * d, y->out_bias, w->hat + i * d);
     dygformer_product(&y->qkv, n, w->hat, d, w->source_qkv, 3 * d, false);
 }
 
@@ -497,6 +498,7 @@ static fr_status make_worker(fast *f, worker *w, fr_error *err) {
     TRY(TAKE(memory, w->features, d->edge_dim, err));
     TRY(TAKE(memory, w->edge, d->channel, err));
     TRY(TAKE(memory, w->source_x, side * dim, err));
+    TRY(TAKE(memory, w->source_sum, side * dim, err));
     TRY(TAKE(memory, w->source_qkv, side * 3 * dim, err));
     TRY(TAKE(memory, w->list, rows, err));
     TRY(TAKE(memory, w->fresh, rows, err));
