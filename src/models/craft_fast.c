@@ -21,13 +21,13 @@
  */
 #include "models/craft_fast.h"
 
+#include "base/clock.h"
 #include "models/craft_tables.h"
 #include "nn/gemm.h"
 #include "nn/vmath.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 int craft_fast_block = 64;
 simd_level craft_fast_limit = SIMD_AVX512;
@@ -74,9 +74,7 @@ enum { STRIP = 4 }; /* vectors of columns summed side by side, as one sum waits 
 /* Adds the time since *from to a stage. */
 KERNEL void lap(craft_stage stage, double *from) {
     if (!craft_fast_seconds) return;
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    double now = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    double now = clock_now();
     if (*from > 0) craft_fast_seconds[stage] += now - *from;
     *from = now;
 }

@@ -1,4 +1,5 @@
 /* rank.c - opening scorers by name, and a whole ranking run (fullrank.h, chapters 9 and 10). */
+#include "base/clock.h"
 #include "base/context.h"
 #include "baselines/baseline.h"
 #include "rank/dump.h"
@@ -12,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 const fr_option fr_rank_options[] = {
     {"shard", FR_OPTION_INT, "64", "N", 1, 1 << 20, offsetof(fr_rank_settings, shard),
@@ -70,12 +70,6 @@ void fr_scorer_close(fr_scorer *scorer) {
     *scorer = (fr_scorer){0};
 }
 
-static double now(void) {
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Scores some ranked events, evenly spread, again through plain forward, and compares. */
 static fr_status verify(const fr_window *w, const fr_scorer *scorer, const recorder *r,
                         int64_t wanted, ranking_notes *notes, fr_error *err) {
@@ -121,7 +115,7 @@ fr_status fr_rank_run(const fr_window *window, fr_scorer *scorer, const fr_rank_
     dump scores = {0};
     probe probes[2];
     int count = 0;
-    double start = now();
+    double start = clock_now();
     if (scorer->catalog_only && window->catalog_kind == CATALOG_TIME)
         return fail(err, FR_EINPUT, "%s scores a fixed catalog only, not the time-available one",
                     scorer->name);
@@ -136,7 +130,7 @@ fr_status fr_rank_run(const fr_window *window, fr_scorer *scorer, const fr_rank_
     if (!status && settings->dump_scores) status = dump_commit(&scores, err);
     ranking_notes notes = {.popularity_power = settings->popularity_power,
                            .met = settings->met,
-                           .seconds = now() - start};
+                           .seconds = clock_now() - start};
     if (!status && settings->verify)
         status = verify(window, scorer, &records, settings->verify, &notes, err);
     if (!status) {

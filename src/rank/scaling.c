@@ -11,6 +11,7 @@
  */
 #include "rank/scaling.h"
 
+#include "base/clock.h"
 #include "base/context.h"
 #include "base/rng.h"
 #include "rank/learned.h"
@@ -20,7 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 
 const fr_option fr_scaling_options[] = {
     {"events", FR_OPTION_INT, "128", "N", 1, INT32_MAX, offsetof(fr_scaling_settings, events),
@@ -99,12 +99,6 @@ typedef struct scaling {
     tape tape;          /* of forward */
 } scaling;
 
-static double now(clockid_t which) {
-    struct timespec t;
-    (void)clock_gettime(which, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Twice the rank of the first candidate. */
 static int64_t count_listed(const float *scores, int32_t count) {
     int64_t twice = 2;
@@ -155,10 +149,10 @@ static fr_status measure(scaling *s, fr_scorer *scorer, const model *forward, in
         for (; scorer->observe && observed < cut; observed++)
             TRY(scorer->observe(scorer->state, observed, err));
         for (int64_t r = 0; r < s->settings->repeats; r++) {
-            double worked = now(CLOCK_THREAD_CPUTIME_ID), start = now(CLOCK_MONOTONIC);
+            double worked = clock_seconds(CLOCK_THREAD_CPUTIME_ID), start = clock_now();
             TRY(score_event(s, scorer, forward, event, count, &twice, err));
-            double seconds = now(CLOCK_MONOTONIC) - start;
-            seconds = fmin(seconds, now(CLOCK_THREAD_CPUTIME_ID) - worked);
+            double seconds = clock_now() - start;
+            seconds = fmin(seconds, clock_seconds(CLOCK_THREAD_CPUTIME_ID) - worked);
             if (fastest < 0 || seconds < fastest) fastest = seconds;
         }
         out->seconds += fastest;

@@ -6,6 +6,7 @@
  * not matter which process did what, in which order, or how often one of them was killed.
  */
 #define _GNU_SOURCE
+#include "base/clock.h"
 #include "base/context.h"
 #include "base/file.h"
 #include "rank/ranking.h"
@@ -263,12 +264,11 @@ static fr_status attempt(fr_study *s, const plan_unit *u, const char *inputs, bo
                          bool *failed, fr_error *err) {
     unit_result result = {0};
     fr_error inner = {0};
-    struct timespec from, to;
-    (void)clock_gettime(CLOCK_MONOTONIC, &from);
+    double start = clock_now();
     *failed = false;
     TRY(ledger_do(&s->book, err, "UPDATE run SET begun = ? WHERE id = ?", "ti", inputs, u->id));
     fr_status status = work_do(s, u, again, &result, &inner);
-    (void)clock_gettime(CLOCK_MONOTONIC, &to);
+    double seconds = clock_now() - start;
     if (status == FR_ECANCEL || status == FR_ENOMEM)
         status = fail(err, status, "%s", inner.message);
     else if (status == FR_EFILE && check_folder(s, NULL))
@@ -281,9 +281,7 @@ static fr_status attempt(fr_study *s, const plan_unit *u, const char *inputs, bo
         status = store(s, u, inputs, &result, err);
         if (!status)
             context_log(s->caller, FR_NOTICE, "%td/%zu %s: %.1f s", u - s->plan.units.at + 1,
-                        s->plan.units.count, u->key,
-                        (double)(to.tv_sec - from.tv_sec) +
-                            1e-9 * (double)(to.tv_nsec - from.tv_nsec));
+                        s->plan.units.count, u->key, seconds);
     }
     work_free(&result);
     return status;

@@ -1,5 +1,6 @@
 /* work.c - doing one unit of a study, and what its result depends on. */
 #define _GNU_SOURCE
+#include "base/clock.h"
 #include "base/context.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -13,18 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Of the membership table. Events with fewer candidates that the source has met are not eligible,
  * and on large windows they are most of all, so they are not even ranked for it. */
 enum { CELL_NEGATIVES = 20 };
-
-static double now(void) {
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- what a unit leaves behind ---- */
 
@@ -601,7 +595,7 @@ static fr_status do_scaling(fr_study *s, const plan_unit *unit, unit_result *res
 
 fr_status work_do(fr_study *s, const plan_unit *unit, bool again, unit_result *result,
                   fr_error *err) {
-    double start = now();
+    double start = clock_now();
     fr_status status = FR_OK;
     switch (unit->kind) {
     case UNIT_DATA: status = do_data(s, unit, result, err); break;
@@ -613,6 +607,6 @@ fr_status work_do(fr_study *s, const plan_unit *unit, bool again, unit_result *r
     case UNIT_PROJECT: status = do_project(s, unit, result, err); break;
     default: status = do_scaling(s, unit, result, err); break;
     }
-    if (!status) status = note_time(result, "all", now() - start, err);
+    if (!status) status = note_time(result, "all", clock_now() - start, err);
     return status;
 }

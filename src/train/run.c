@@ -4,6 +4,7 @@
  * state.safetensors with parameters, moments and the history of the run, from which --resume goes
  * on. Since all randomness is a function of (seed, epoch, event), that is all there is to keep.
  */
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/options.h"
@@ -15,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 const fr_option fr_training_options[] = {
@@ -43,12 +43,6 @@ typedef struct run {
     int64_t done;                  /* epochs */
     ARRAY(double) losses, seconds; /* per epoch */
 } run;
-
-static double now(void) {
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- files ---- */
 
@@ -261,11 +255,11 @@ static fr_status check_options(const char *name, const fr_model_settings *settin
 
 static fr_status train(run *r, fr_error *err) {
     while (r->done < r->t.settings.epochs) {
-        double loss, start = now();
+        double loss, start = clock_now();
         TRY(trainer_epoch(&r->t, r->done, r->context, &loss, err));
         r->done++;
         ARRAY_PUSH(&r->losses, loss, err);
-        ARRAY_PUSH(&r->seconds, now() - start, err);
+        ARRAY_PUSH(&r->seconds, clock_now() - start, err);
         TRY(save(r, err));
         context_log(r->context, FR_NOTICE, "epoch %lld: loss %.4f, %.1f s", (long long)r->done,
                     loss, r->seconds.at[r->seconds.count - 1]);

@@ -1,0 +1,16 @@
+/* clock.h - seconds, for spans of time. */
+#ifndef FR_BASE_CLOCK_H
+#define FR_BASE_CLOCK_H
+
+#include <time.h>
+
+static inline double clock_seconds(clockid_t which) {
+    struct timespec t;
+    (void)clock_gettime(which, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Of a clock that nobody sets. */
+static inline double clock_now(void) { return clock_seconds(CLOCK_MONOTONIC); }
+
+#endif
