@@ -301,6 +301,12 @@ typedef struct fr_scorer {
      * calls that may run at the same time apart: 0 .. threads - 1. */
     fr_status (*score)(void *state, const fr_query *query, int worker, float *scores,
                        fr_error *err);
+    /* May be NULL. The same for `count` events at once, ascending, from 1 to `many` of them:
+     * scores[count, destinations], each row with the bits that `score` gives alone. For scorers
+     * without `observe` that share work between events near each other. */
+    fr_status (*score_many)(void *state, const fr_query *queries, int count, int worker,
+                            float *scores, fr_error *err);
+    int many; /* the most events of one such call, at least 1 */
     /* NULL: nothing is remembered, and events may be scored in any order by many threads. Else
      * called exactly once per event of the window, in stream order, before any event that has it in
      * its history is scored, and never before its own scoring. */

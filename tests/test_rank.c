@@ -237,6 +237,66 @@ static void test_threads_and_shards(void **state) {
     fr_stream_close(stream);
 }
 
+/* ---- several events at once ---- */
+
+enum { MANY = 5 };
+
+typedef struct toy_calls {
+    toy t;        /* first: `score` takes it */
+    int32_t last; /* event asked for */
+    int calls, events;
+} toy_calls;
+
+static fr_status score_calls(void *state, const fr_query *queries, int count, int worker,
+                             float *scores, fr_error *err) {
+    toy_calls *c = state;
+    assert_in_range(count, 1, MANY);
+    c->calls++;
+    c->events += count;
+    for (int i = 0; i < count; i++, scores += c->t.w->destinations) {
+        assert_true(queries[i].event > c->last);
+        c->last = queries[i].event;
+        TRY(score(&c->t, &queries[i], worker, scores, err));
+    }
+    return FR_OK;
+}
+
+/* The same records as from one event at a time; a call never reaches beyond its shard. */
+static void test_many(void **state) {
+    fr_error err;
+    fr_stream *stream = make_stream(*state, 8, 400);
+    fr_protocol p = {.train_share = 0.7};
+    fr_window *w;
+    OK(fr_window_open(stream, &p, NULL, &w, &err));
+    for (int met = 0; met < 4; met += 3) { /* 3: gaps between the events asked for */
+        static const int64_t shards[] = {1, 4, 5, 64};
+        fr_rank_settings settings = plain;
+        settings.met = met;
+        toy t = {.w = w, .seed = 5, .levels = 9};
+        fr_scorer scorer = toy_scorer(&t, false);
+        fr_ranking *one;
+        OK(fr_rank_run(w, &scorer, &settings, NULL, &one, &err));
+        fr_ranking_facts a = fr_ranking_get(one);
+        for (int k = 0; k < 4; k++) {
+            fr_context context = {.threads = 1};
+            toy_calls calls = {.t = t, .last = -1};
+            fr_ranking *many;
+            fr_scorer several = {.name = "toy", .state = &calls, .score = score};
+            several.score_many = score_calls, several.many = MANY;
+            settings.shard = shards[k];
+            OK(fr_rank_run(w, &several, &settings, &context, &many, &err));
+            fr_ranking_facts b = fr_ranking_get(many);
+            assert_int_equal(a.count, b.count);
+            assert_memory_equal(a.records, b.records, (size_t)a.count * sizeof *a.records);
+            assert_int_equal(calls.calls > 0 && calls.calls<calls.events, shards[k]> 1);
+            fr_ranking_close(many);
+        }
+        fr_ranking_close(one);
+    }
+    fr_window_close(w);
+    fr_stream_close(stream);
+}
+
 /* ---- bad scores ---- */
 
 static fr_status score_badly(void *state, const fr_query *query, int worker, float *scores,
@@ -248,19 +308,28 @@ static fr_status score_badly(void *state, const fr_query *query, int worker, flo
     return FR_OK;
 }
 
+static fr_status score_many_badly(void *state, const fr_query *queries, int count, int worker,
+                                  float *scores, fr_error *err) {
+    const toy *t = state;
+    for (int i = 0; i < count; i++)
+        TRY(score_badly(state, &queries[i], worker, scores + i * t->w->destinations, err));
+    return FR_OK;
+}
+
 static void test_not_finite(void **state) {
     fr_error err;
     fr_stream *stream = make_stream(*state, 3, 300);
     fr_protocol p = {.train_share = 0.7};
     fr_window *w;
     OK(fr_window_open(stream, &p, NULL, &w, &err));
-    for (uint32_t k = 0; k < 2; k++) {
-        toy t = {.w = w, .levels = k};
+    for (uint32_t k = 0; k < 4; k++) {
+        toy t = {.w = w, .levels = k % 2};
         fr_scorer scorer = {.name = "bad", .state = &t, .score = score_badly};
+        if (k / 2) scorer.score_many = score_many_badly, scorer.many = 8;
         fr_ranking *ranking;
         FAILS(fr_rank_run(w, &scorer, &plain, NULL, &ranking, &err), FR_EINPUT,
-              k ? "event 215: the score of destination 6 is inf"
-                : "event 215: the score of destination 6 is nan");
+              k % 2 ? "event 215: the score of destination 6 is inf"
+                    : "event 215: the score of destination 6 is nan");
         assert_null(ranking);
     }
     fr_window_close(w);
@@ -660,10 +729,10 @@ static void test_save_and_load(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         WITH_DIRECTORY(test_counting_is_sorting), WITH_DIRECTORY(test_monotone_maps_change_nothing),
-        WITH_DIRECTORY(test_threads_and_shards),  WITH_DIRECTORY(test_not_finite),
-        WITH_DIRECTORY(test_dump_comes_back),     WITH_DIRECTORY(test_doubles_keep_order),
-        WITH_DIRECTORY(test_available_or_not),    WITH_DIRECTORY(test_permuted_catalog),
-        WITH_DIRECTORY(test_score_file_errors),   WITH_DIRECTORY(test_dump_choices),
-        WITH_DIRECTORY(test_save_and_load)};
+        WITH_DIRECTORY(test_threads_and_shards),  WITH_DIRECTORY(test_many),
+        WITH_DIRECTORY(test_not_finite),          WITH_DIRECTORY(test_dump_comes_back),
+        WITH_DIRECTORY(test_doubles_keep_order),  WITH_DIRECTORY(test_available_or_not),
+        WITH_DIRECTORY(test_permuted_catalog),    WITH_DIRECTORY(test_score_file_errors),
+        WITH_DIRECTORY(test_dump_choices),        WITH_DIRECTORY(test_save_and_load)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

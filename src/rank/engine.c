@@ -6,13 +6,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Events of one worker that are scored together. */
+typedef struct batch {
+    int count;
+    scored_event *facts; /* [many] */
+    fr_query *queries;   /* [many] */
+    float *scores;       /* [many, destinations] */
+} batch;
+
 typedef struct engine {
     const fr_window *w;
     fr_scorer *scorer;
     const probe *probes;
     int probe_count;
     int64_t shard, met; /* of the settings */
-    float **scores;     /* [threads][destinations] worker scratch */
+    int many;           /* events of a batch */
+    batch *batches;     /* [threads] */
 } engine;
 
 static scored_event describe(const fr_window *w, int32_t event) {
@@ -56,27 +65,46 @@ static uint64_t fingerprint(const fr_scorer *scorer) {
 }
 #endif
 
+static fr_status score_batch(engine *e, const batch *b, int worker, fr_error *err) {
+    fr_scorer *s = e->scorer;
+    if (e->many > 1) return s->score_many(s->state, b->queries, b->count, worker, b->scores, err);
+    return s->score(s->state, b->queries, worker, b->scores, err);
+}
+
+/* Scores what has been gathered and lets the probes read it, event by event. */
+static fr_status rank_batch(engine *e, batch *b, int worker, fr_error *err) {
+    const fr_window *w = e->w;
+    const float *scores = b->scores;
+    if (!b->count) return FR_OK;
+#ifdef FULLRANK_CHECK_STATE
+    uint64_t before = fingerprint(e->scorer);
+#endif
+    TRY(score_batch(e, b, worker, err));
+#ifdef FULLRANK_CHECK_STATE
+    if (fingerprint(e->scorer) != before)
+        return fail(err, FR_EINPUT, "event %lld: scoring changed the state of %s",
+                    (long long)(w->first + b->facts->event), e->scorer->name);
+#endif
+    for (int i = 0; i < b->count; i++, scores += w->destinations) {
+        TRY(check_finite(w, b->facts[i].event, scores, err));
+        for (int k = 0; k < e->probe_count; k++)
+            TRY(e->probes[k].read(e->probes[k].state, &b->facts[i], scores, err));
+    }
+    b->count = 0;
+    return FR_OK;
+}
+
+/* Gathers the event if it is ranked; a full batch is scored. */
 static fr_status rank_event(engine *e, int32_t event, int worker, fr_error *err) {
     const fr_window *w = e->w;
+    batch *b = &e->batches[worker];
     scored_event facts = describe(w, event);
     if (!facts.covered && (!facts.available || e->scorer->catalog_only)) return FR_OK;
     if (met_others(w, &facts) < e->met) return FR_OK;
     facts.worker = worker;
-    fr_query query = {event, facts.source, window_time(w, event)};
-    float *scores = e->scores[worker];
-#ifdef FULLRANK_CHECK_STATE
-    uint64_t before = fingerprint(e->scorer);
-#endif
-    TRY(e->scorer->score(e->scorer->state, &query, worker, scores, err));
-#ifdef FULLRANK_CHECK_STATE
-    if (fingerprint(e->scorer) != before)
-        return fail(err, FR_EINPUT, "event %lld: scoring changed the state of %s",
-                    (long long)(w->first + event), e->scorer->name);
-#endif
-    TRY(check_finite(w, event, scores, err));
-    for (int k = 0; k < e->probe_count; k++)
-        TRY(e->probes[k].read(e->probes[k].state, &facts, scores, err));
-    return FR_OK;
+    b->facts[b->count] = facts;
+    b->queries[b->count++] = (fr_query){event, facts.source, window_time(w, event)};
+    return b->count == e->many ? rank_batch(e, b, worker, err) : FR_OK;
 }
 
 static fr_status rank_shard(void *job, int64_t shard, int worker, fr_error *err) {
@@ -84,7 +112,7 @@ static fr_status rank_shard(void *job, int64_t shard, int worker, fr_error *err)
     int64_t from = e->w->train + shard * e->shard, to = from + e->shard;
     if (to > e->w->events) to = e->w->events;
     for (int64_t event = from; event < to; event++) TRY(rank_event(e, (int32_t)event, worker, err));
-    return FR_OK;
+    return rank_batch(e, &e->batches[worker], worker, err);
 }
 
 static fr_status rank_in_order(engine *e, const fr_context *context, fr_error *err) {
@@ -104,20 +132,32 @@ static fr_status rank_in_order(engine *e, const fr_context *context, fr_error *e
     return FR_OK;
 }
 
+static fr_status make_batch(const engine *e, batch *b, fr_error *err) {
+    size_t many = (size_t)e->many;
+    TRY(ALLOCATE(b->facts, many, err));
+    TRY(ALLOCATE(b->queries, many, err));
+    return ALLOCATE(b->scores, many * (size_t)e->w->destinations, err);
+}
+
 fr_status engine_run(const fr_window *w, fr_scorer *scorer, const probe *probes, int probe_count,
                      const fr_rank_settings *settings, const fr_context *context, fr_error *err) {
     int64_t shard = settings->shard;
-    engine e = {w, scorer, probes, probe_count, shard, settings->met, NULL};
+    int many = scorer->score_many && !scorer->observe ? scorer->many : 1;
+    if (many > shard) many = (int)shard;
+    engine e = {w, scorer, probes, probe_count, shard, settings->met, many, NULL};
     int threads = scorer->observe ? 1 : context_threads(context);
-    fr_status status = ALLOCATE(e.scores, threads, err);
-    for (int k = 0; !status && k < threads; k++)
-        status = ALLOCATE(e.scores[k], w->destinations, err);
+    fr_status status = ALLOCATE(e.batches, threads, err);
+    for (int k = 0; !status && k < threads; k++) status = make_batch(&e, &e.batches[k], err);
     if (!status && scorer->observe)
         status = rank_in_order(&e, context, err);
     else if (!status)
         status = shards_run(context, "rank", (w->events - w->train + shard - 1) / shard, rank_shard,
                             &e, err);
-    for (int k = 0; e.scores && k < threads; k++) free(e.scores[k]);
-    free(e.scores);
+    for (int k = 0; e.batches && k < threads; k++) {
+        free(e.batches[k].facts);
+        free(e.batches[k].queries);
+        free(e.batches[k].scores);
+    }
+    free(e.batches);
     return status;
 }

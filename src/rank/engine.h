@@ -4,9 +4,9 @@
  *         if it is a ranked event:  scorer->score(event, scores);  each probe reads scores
  *         scorer->observe(event)                    exactly once
  *
- * A scorer without memory is run over fixed shards of events by all threads; one with memory event
- * by event. With strict order an event is observed only when time has moved on, so that no scoring
- * sees events of its own time.
+ * A scorer without memory is run over fixed shards of events by all threads, several ranked events
+ * of a shard at a time if it has score_many; one with memory event by event. With strict order an
+ * event is observed only when time has moved on, so that no scoring sees events of its own time.
  */
 #ifndef FR_RANK_ENGINE_H
 #define FR_RANK_ENGINE_H

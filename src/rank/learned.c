@@ -20,6 +20,12 @@ static fr_status score(void *state, const fr_query *query, int worker, float *sc
     return l->fast.score(l->fast.state, query, worker, scores, err);
 }
 
+static fr_status score_many(void *state, const fr_query *queries, int count, int worker,
+                            float *scores, fr_error *err) {
+    learned *l = state;
+    return l->fast.score_many(l->fast.state, queries, count, worker, scores, err);
+}
+
 static uint64_t fingerprint(const void *state) {
     return model_fingerprint(&((const learned *)state)->m);
 }
@@ -54,7 +60,9 @@ fr_status learned_open(const char *path, const fr_window *w, const fr_context *c
     TRY(checkpoint_load(&l->m, path, w, err));
     TRY(read_training(path, out, err));
     if (l->m.kind->memory) TRY(l->m.kind->memory->replay(&l->m, w->train, context, err));
-    return l->m.kind->fast(&l->m, context_threads(context), &l->fast, err);
+    TRY(l->m.kind->fast(&l->m, context_threads(context), &l->fast, err));
+    if (l->fast.score_many) out->score_many = score_many, out->many = l->fast.many;
+    return FR_OK;
 }
 
 /* The direction is that of a second copy of the model: one that remembers must see the training
