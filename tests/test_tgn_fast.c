@@ -3,7 +3,7 @@
  * Accuracy on random streams with every parameter away from its initial value: neighbours from none
  * to more than the model reads, candidates never met, with and without features, all shapes of the
  * model, both orders, replayed from the start and after training. Bits: the same for any block,
- * worker, thread, order of events and instruction set.
+ * worker, thread, order of events and instruction set, and for one event alone or among others.
  */
 #include "base/rng.h"
 #include "models/tgn.h"
@@ -192,6 +192,14 @@ static void assert_same(const fixture *f, const float *expected, float *got) {
     free(got);
 }
 
+/* The instruction set of everything that scores. */
+static void limit_all(simd_level level) {
+    tgn_fast_limit = level;
+#ifndef FR_DOUBLE
+    gemm_limit = vmath_limit = level;
+#endif
+}
+
 static void test_bits(void **state) {
     const int usual_block = tgn_fast_block, blocks[] = {1, 7, 64, 100000};
     for (int k = 0; k < 4; k++) {
@@ -207,10 +215,7 @@ static void test_bits(void **state) {
         tgn_fast_block = usual_block;
         assert_same(&f, expected, all_scores(&f, 2, true));
         for (simd_level level = SIMD_PORTABLE; level <= SIMD_AVX512; level++) {
-            tgn_fast_limit = level;
-#ifndef FR_DOUBLE
-            gemm_limit = vmath_limit = level;
-#endif
+            limit_all(level);
             assert_same(&f, expected, all_scores(&f, 0, false));
         }
         free(expected);
@@ -218,24 +223,99 @@ static void test_bits(void **state) {
     }
 }
 
+/* ---- some events at once ---- */
+
+/* Is the event among those asked for? All, every third, or about half in an irregular way. */
+static bool asked(int pattern, int32_t event) {
+    rng_key key = {.seed = 11, .purpose = RNG_TEST};
+    if (pattern == 2) return rng_below(key, (uint64_t)event, 0, 2) == 1;
+    return pattern == 0 || event % 3 == 0;
+}
+
+/* Scores of the events asked for, at most `most` of them at a time, must be those of each alone. */
+static void check_many(const fixture *f, const float *expected, int pattern, int most,
+                       bool backwards) {
+    fr_error err;
+    fr_scorer fast;
+    fr_query queries[EVENTS];
+    size_t n = (size_t)f->w->destinations;
+    int asked_for = 0;
+    OK(tgn_fast(&f->m, 1, &fast, &err));
+    assert_true(fast.many > 1);
+    if (most > fast.many) most = fast.many;
+    float *got = calloc((size_t)most * n, sizeof *got);
+    assert_non_null(got);
+    for (int32_t e = first_event(f); e < f->w->events; e++)
+        if (asked(pattern, e))
+            queries[asked_for++] = (fr_query){e, f->w->source[e], window_time(f->w, e)};
+    int calls = (asked_for + most - 1) / most;
+    for (int k = 0; k < calls; k++) {
+        int from = (backwards ? calls - 1 - k : k) * most;
+        int count = asked_for - from < most ? asked_for - from : most;
+        OK(fast.score_many(fast.state, queries + from, count, 0, got, &err));
+        for (int i = 0; i < count; i++)
+            assert_memory_equal(got + (size_t)i * n, expected + (size_t)queries[from + i].event * n,
+                                n * sizeof *got);
+    }
+    free(got);
+    fr_scorer_close(&fast);
+}
+
+/* In these streams most candidates change several times within a call. */
+static void test_many(void **state) {
+    const int usual_block = tgn_fast_block, most[] = {1, 2, 7, 16, 17, 31, 1000};
+    for (int k = 0; k < 10; k++) { /* features, order, trained; the last two: identity */
+        fixture f;
+        fr_model_settings s = usual;
+        if (k == 1) s.dim = 13, s.time_dim = 5, s.heads = 3;
+        if (k == 2) s.neighbors = 1;
+        if (k == 3) s.dim = 40, s.time_dim = 1, s.heads = 1;
+        s.embedding = k >= 8;
+        make(&f, *state, k / 2 % 2, k % 2, s, k / 4 % 2);
+        float *expected = all_scores(&f, 0, false);
+        for (size_t i = 0; i < sizeof most / sizeof *most; i++)
+            for (int pattern = 0; pattern < 3; pattern++)
+                check_many(&f, expected, pattern, most[i], pattern == 2);
+        for (int block = 1; block <= 1000; block *= 10) {
+            tgn_fast_block = block;
+            check_many(&f, expected, 0, 7, false);
+            check_many(&f, expected, 0, 1000, false);
+        }
+        tgn_fast_block = usual_block;
+        for (simd_level level = SIMD_PORTABLE; level <= SIMD_AVX512; level++) {
+            limit_all(level);
+            check_many(&f, expected, 0, 1000, false);
+        }
+        free(expected);
+        drop(&f);
+    }
+}
+
+/* Ranks are the same for any shard, which is what ends a call, and any number of threads. */
 static void test_threads(void **state) {
     fr_error err;
     fixture f;
-    fr_rank_settings settings = {.shard = 3, .popularity_power = 1};
-    fr_ranking *ranking[2];
+    const int64_t shards[] = {1, 3, 20, 64};
+    fr_ranking *first = NULL;
     make(&f, *state, FR_ORDER_STREAM, true, usual, true);
-    for (int k = 0; k < 2; k++) {
-        fr_context context = {.threads = k ? 3 : 1};
+    for (int k = 0; k < 8; k++) {
+        fr_rank_settings settings = {.shard = shards[k / 2], .popularity_power = 1};
+        fr_context context = {.threads = k % 2 ? 3 : 1};
         fr_scorer fast;
+        fr_ranking *ranking;
         OK(tgn_fast(&f.m, context.threads, &fast, &err));
-        OK(fr_rank_run(f.w, &fast, &settings, &context, &ranking[k], &err));
+        OK(fr_rank_run(f.w, &fast, &settings, &context, &ranking, &err));
         fr_scorer_close(&fast);
+        if (!first) {
+            first = ranking;
+            continue;
+        }
+        fr_ranking_facts one = fr_ranking_get(first), other = fr_ranking_get(ranking);
+        assert_true(one.count > 0);
+        assert_memory_equal(one.records, other.records, (size_t)one.count * sizeof *one.records);
+        fr_ranking_close(ranking);
     }
-    fr_ranking_facts one = fr_ranking_get(ranking[0]), three = fr_ranking_get(ranking[1]);
-    assert_true(one.count > 0);
-    assert_memory_equal(one.records, three.records, (size_t)one.count * sizeof *one.records);
-    fr_ranking_close(ranking[0]);
-    fr_ranking_close(ranking[1]);
+    fr_ranking_close(first);
     drop(&f);
 }
 
@@ -249,13 +329,15 @@ static void test_not_replayed(void **state) {
     OK(tgn_fast(&f.m, 1, &fast, &err));
     fr_query query = {f.w->train - 1, f.w->source[f.w->train - 1], 0};
     FAILS(fast.score(fast.state, &query, 0, scores, &err), FR_EUSAGE, "has not been replayed");
+    FAILS(fast.score_many(fast.state, &query, 1, 0, scores, &err), FR_EUSAGE,
+          "has not been replayed");
     fr_scorer_close(&fast);
     drop(&f);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {WITH_DIRECTORY(test_accuracy), WITH_DIRECTORY(test_bits),
-                                       WITH_DIRECTORY(test_threads),
+                                       WITH_DIRECTORY(test_many), WITH_DIRECTORY(test_threads),
                                        WITH_DIRECTORY(test_not_replayed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,26 +1,27 @@
-/* tgn_fast.c - TGN for every candidate of an event at once (MODELS 5.6).
+/* tgn_fast.c - TGN for every candidate of some events at once (MODELS 5.6).
  *
- * Weights are composed and states turned into queries once, when the scorer is opened
- * (tgn_tables.h). Per event and candidate there remain: the time codes of its neighbours, softmax,
- * sums of neighbours, and three products over a block of candidates. A time code is
+ * Weights are composed and states multiplied by them once, when the scorer is opened
+ * (tgn_tables.h). A time code is
  *
  *     cos(w (t - t_j) + b) = cos(w t + b) cos(w t_j) + sin(w t + b) sin(w t_j)
  *
- * whose factors are tables of the event scored and of the neighbour's event: no cosines per
- * neighbour. The part of a logit that does not move with t is kept until the candidate's state, the
- * neighbour or its state is another; it is a function of those alone. Keys are summed before they
- * are multiplied by WR WV: products of states kept ready would save a third of the multiplications
- * but make the sums read three times as much memory, which came out about even (docs/speed.md).
+ * whose factors are tables of the event scored and of the neighbour's event. So over a stretch of
+ * events before which nothing changes for a candidate (tgn_past.h) its logits are one product of
+ * what it and its neighbours are, with the clock of the events; weighted sums of its neighbours are
+ * products too. What is read per candidate, mostly from memory far away, is read once for all
+ * events, and lanes of vectors are events, from the logits to the scores: nothing is added up
+ * across a vector.
  *
- * A worker knows for each node its last event below the cut it stands at, and goes forward with the
- * events it is given; going back, it starts again.
+ * Matrices of a block hold one column per score: candidate i and event e have column
+ * i * count + e. Rows are whole vectors; what fills them up is of other blocks and read by nobody.
  *
- * Bits: a score is made of operations on rows of its own, in an order that depends on the event and
- * the candidate alone, so neither the block nor other candidates matter.
+ * Bits: a score is made of operations on a column of its own, in an order that depends on the event
+ * and the candidate alone, so neither the events beside it nor the block nor other candidates
+ * matter.
  */
 #include "models/tgn_fast.h"
 
-#include "models/tgn_tables.h"
+#include "models/tgn_source.h"
 #include "nn/gemm.h"
 #include "nn/lanes.h"
 #include "nn/vmath.h"
@@ -31,40 +32,46 @@
 int tgn_fast_block = 64;
 simd_level tgn_fast_limit = SIMD_AVX512;
 
-static const double EPS = 1e-5;
+static const real EPS = REAL(1e-5);
 
-enum { AHEAD = 2 }; /* candidates */
-
-/* What the still part of a neighbour's logits was made of: its event, the numbers of the states of
- * both ends. */
-typedef struct memo {
-    int32_t event, source, destination; /* event -1 = nothing yet */
-} memo;
+enum {
+    EVENTS = TGN_EVENTS,
+    MOST_SCORES = 1 << 20, /* of one call, if that is more than one event's */
+};
+_Static_assert(EVENTS % LANES == 0, "events fill vectors");
 
 typedef struct worker {
-    int32_t cut;
-    int32_t *seen;              /* [destinations] events below the cut */
-    int32_t *source;            /* [sources] the last replayed event below the cut, -1 = none */
-    int32_t *destination;       /* [destinations] */
-    memo *memo;                 /* [destinations, neighbors] */
-    real *still;                /* [destinations, neighbors, heads] */
-    double *angle;              /* [time_dim] */
-    real *cosine, *sine;        /* [time_dim] of w t + b */
-    real *base;                 /* [dim] W1s z_u + b1 + W1d f2 */
-    const real **state, **edge; /* [neighbors] of the row under way */
-    real *code;                 /* [neighbors, time_dim] */
-    const real **codes;         /* [neighbors] its rows */
-    real *weight;               /* [heads, neighbors] */
-    real *query;                /* [heads, key_width] of the source */
-    real *feature;              /* [neighbors, edges] of the source */
-    real *mix;                  /* [block, heads * key_width] sums of keys */
-    real *x;                    /* [block, wide + dim] o and s */
-    real *y, *z;                /* [block, dim] */
+    tgn_past past;
+    tgn_stretch at; /* under way */
+
+    /* Events. */
+    tgn_source source;
+    real *left;    /* [EVENTS, dim] the head's first layer without the candidates */
+    double *angle; /* [time_dim] */
+    real *wave;    /* [2, time_dim] */
+    real *clock;   /* [2, time_dim, EVENTS] cosines and sines of w t + b */
+
+    /* A stretch of a candidate; "neighbours" are neighbours by heads. */
+    real *factor; /* [neighbours, 2, time_dim] what the clock is multiplied by for logits */
+    real *still;  /* [neighbours] what of a logit does not move with time */
+    real *weight; /* [1 + neighbours, events]; the first row is 1 */
+    real *value;  /* [1 + neighbours, wide] what is weighted: q0 + bR, WR WV of the neighbours */
+    real *scale;  /* [heads, events] */
+    real *sum;    /* [wide] of one event */
+    real *turned; /* [2, time_dim, heads, events] sums of cosines and sines of w t_j */
+
+    /* A block of candidates: `room` columns. */
+    real *code;  /* [heads, time_dim, columns] sums of time codes */
+    real *o;     /* [wide, columns] */
+    real *y, *z; /* [dim, columns] */
+    real *base;  /* [dim, room] `left`, turned, for each candidate of a whole block */
+    real *score; /* [columns] */
 } worker;
 
 typedef struct fast {
     tgn_tables t;
-    int block; /* candidates at a time */
+    int room; /* columns of a block */
+    void (*run)(const struct fast *f, worker *w, const fr_query *queries, int count, float *scores);
     worker *workers;
 } fast;
 
@@ -77,325 +84,329 @@ typedef struct fast {
 typedef real lanes
     __attribute__((vector_size(LANES * sizeof(real)), aligned(sizeof(real)), may_alias));
 
+typedef __typeof__((lanes){0} > (lanes){0}) lane_bits;
+
 #define LANES_AT(x) (*(lanes *)(x))
 #define LANES_OF(x) (*(const lanes *)(x))
 
-/* y = sum of weight[j] x[j] over `count` rows of n */
-KERNEL void mix_rows(int count, int n, const real *weight, const real *const *x, real *y) {
-    int k = 0;
-    for (; k + LANES <= n; k += LANES) {
-        lanes sum = {0};
-        for (int j = 0; j < count; j++) sum += weight[j] * LANES_OF(x[j] + k);
-        LANES_AT(y + k) = sum;
-    }
-    for (; k < n; k++) {
-        y[k] = 0;
-        for (int j = 0; j < count; j++) y[k] += weight[j] * x[j][k];
-    }
-}
-
-/* y = a * c + b * s */
-KERNEL void turn_codes(int n, const real *a, const real *c, const real *b, const real *s, real *y) {
+/* y = a * x + b * z */
+KERNEL void turn_codes(int n, const real *a, const real *x, const real *b, const real *z, real *y) {
     int k = 0;
     for (; k + LANES <= n; k += LANES)
-        LANES_AT(y + k) = LANES_OF(a + k) * LANES_OF(c + k) + LANES_OF(b + k) * LANES_OF(s + k);
-    for (; k < n; k++) y[k] = a[k] * c[k] + b[k] * s[k];
+        LANES_AT(y + k) = LANES_OF(a + k) * LANES_OF(x + k) + LANES_OF(b + k) * LANES_OF(z + k);
+    for (; k < n; k++) y[k] = a[k] * x[k] + b[k] * z[k];
 }
 
-/* (x - mean) rho, in place */
-KERNEL void normalise(int n, real *x) {
-    real mean = lanes_sum(n, x) / (real)n;
-    for (int k = 0; k < n; k++) x[k] -= mean;
-    real rho = (real)(1 / sqrt((double)(lanes_dot(n, x, x) / (real)n) + EPS));
-    for (int k = 0; k < n; k++) x[k] *= rho;
+/* y = a * x */
+KERNEL void multiply(int n, const real *a, const real *x, real *y) {
+    for (int k = 0; k < n; k++) y[k] = a[k] * x[k];
 }
 
-/* Weights of one head from its logits, in place. */
-KERNEL void softmax(int n, real *x) {
-    real most = x[0], sum = 0;
-    for (int j = 1; j < n; j++) most = x[j] > most ? x[j] : most;
-    for (int j = 0; j < n; j++) x[j] -= most;
-    vmath_exp(n, x, x);
-    for (int j = 0; j < n; j++) sum += x[j];
-    real scale = 1 / sum;
-    for (int j = 0; j < n; j++) x[j] *= scale;
+/* y += x */
+KERNEL void add(int n, const real *x, real *y) {
+    for (int k = 0; k < n; k++) y[k] += x[k];
+}
+
+/* A memcpy of a few numbers. */
+KERNEL void copy(int n, const real *x, real *y) {
+    int k = 0;
+    for (; k + LANES <= n; k += LANES) LANES_AT(y + k) = LANES_OF(x + k);
+    for (; k < n; k++) y[k] = x[k];
+}
+
+KERNEL void fill(int n, real x, real *y) {
+    int k = 0;
+    for (; k + LANES <= n; k += LANES) LANES_AT(y + k) = x - (lanes){0};
+    for (; k < n; k++) y[k] = x;
+}
+
+/* x rho of LANES columns of n rows that are ld apart, in place; the mean is 0. Four sums, for one
+ * would wait for itself. */
+KERNEL void normalise_columns(int n, int ld, real *x) {
+    lanes square[4] = {{0}}, rho;
+    for (int k = 0; k < n; k += 4)
+        for (int j = 0; j < 4; j++)
+            if (k + j < n) square[j] += LANES_OF(x + (k + j) * ld) * LANES_OF(x + (k + j) * ld);
+    lanes variance = ((square[0] + square[1]) + (square[2] + square[3])) / (real)n;
+    for (int e = 0; e < LANES; e++) rho[e] = 1 / real_sqrt(variance[e] + EPS);
+    for (int k = 0; k < n; k++) LANES_AT(x + k * ld) = LANES_OF(x + k * ld) * rho;
+}
+
+/* Softmax of every column of x[rows, width], in place. */
+KERNEL void softmax_columns(int rows, int width, real *x, real *scale /* [width] */) {
+    real *row = x + width, *end = x + rows * width;
+    copy(width, x, scale);
+    for (; row < end; row += width)
+        for (int k = 0; k < width; k++) scale[k] = row[k] > scale[k] ? row[k] : scale[k];
+    for (row = x; row < end; row += width)
+        for (int k = 0; k < width; k++) row[k] -= scale[k];
+    vmath_exp(rows * width, x, x);
+    copy(width, x, scale);
+    for (row = x + width; row < end; row += width) add(width, row, scale);
+    for (int k = 0; k < width; k++) scale[k] = 1 / scale[k];
+    for (row = x; row < end; row += width) multiply(width, scale, row, row);
 }
 
 KERNEL void relu(int n, real *x) {
     for (int k = 0; k < n; k++) x[k] = x[k] > 0 ? x[k] : 0;
 }
 
-/* ---- where the worker stands ---- */
-
-KERNEL void stand_at(const fast *f, worker *w, int32_t cut) {
-    const tgn *c = f->t.c;
-    const fr_window *window = f->t.m->w;
-    if (cut < w->cut) {
-        for (int32_t u = 0; u < window->sources; u++) w->source[u] = -1;
-        for (int32_t v = 0; v < window->destinations; v++) w->destination[v] = -1;
-        memset(w->seen, 0, (size_t)window->destinations * sizeof *w->seen);
-        w->cut = 0;
+/* y = bias + weight . ReLU(x + base) for LANES columns of n rows */
+KERNEL void head_columns(int n, const real *x, int ldx, const real *base, int ldb,
+                         const real *weight, real bias, real *y) {
+    lanes sum = bias - (lanes){0};
+    for (int k = 0; k < n; k++) {
+        lanes at = LANES_OF(x + k * ldx) + LANES_OF(base + k * ldb);
+        sum += weight[k] * (lanes)((at > 0) & (lane_bits)at);
     }
-    for (; w->cut < cut; w->cut++) {
-        int32_t e = w->cut, u = window->source[e], v = window->destination[e];
-        w->seen[v]++;
-        if (e >= c->from) w->source[u] = w->destination[v] = e;
-    }
+    LANES_AT(y) = sum;
 }
 
-KERNEL const real *source_state(const fast *f, const worker *w, int32_t u) {
+/* ---- events ---- */
+
+/* What all candidates share: w->base and w->clock. */
+KERNEL void read_events(const fast *f, worker *w, const fr_query *queries, int count) {
     const tgn *c = f->t.c;
-    int32_t e = w->source[u];
-    return tgn_state(c, e < 0 ? u : c->nodes + 2 * (int64_t)(e - c->from));
-}
-
-KERNEL const real *destination_state(const fast *f, const worker *w, int32_t v) {
-    const tgn *c = f->t.c;
-    int32_t e = w->destination[v];
-    return tgn_state(c, e < 0 ? c->sources + v : c->nodes + 2 * (int64_t)(e - c->from) + 1);
-}
-
-/* The destination's row in tables by state. */
-KERNEL size_t destination_row(const fast *f, const worker *w, int32_t v) {
-    int32_t e = w->destination[v];
-    return (size_t)(e < 0 ? v : f->t.m->w->destinations + (e - f->t.c->from));
-}
-
-/* ---- rows: the source, or candidates of a block ---- */
-
-/* Row i from its logits w->weight [heads, n] and its n neighbours in w->state, edge, code. */
-KERNEL void mix_row(const fast *f, worker *w, int i, int n, const real *s) {
-    const tgn *c = f->t.c;
-    int d = c->dim, wide = c->wide;
-    real *x = w->x + i * (wide + d), *mix = w->mix + (size_t)i * (size_t)f->t.mix_width;
-    memcpy(x, f->t.start, (size_t)wide * sizeof *x);
-    for (int k = 0; k < d; k++) x[k] += s[k];
-    memcpy(x + wide, s, (size_t)d * sizeof *x);
-    for (int h = 0; h < c->heads; h++, mix += c->key_width) {
-        real *weight = w->weight + h * n;
-        if (n) softmax(n, weight);
-        mix_rows(n, d, weight, w->state, mix);
-        mix_rows(n, c->edges, weight, w->edge, mix + d);
-        mix_rows(n, c->time_dim, weight, w->codes, mix + d + c->edges);
-    }
-}
-
-/* w->y[count, dim] = ReLU(F1 [o ; s] + f1) of the rows */
-KERNEL void merge_rows(const fast *f, worker *w, int count) {
-    const tgn *c = f->t.c;
-    int d = c->dim, wide = c->wide, ld = wide + d;
-    gemm_nn(count, wide, f->t.mix_width, w->mix, f->t.mix_width, f->t.mix, wide, w->x, ld, true);
+    int d = c->dim, time = c->time_dim;
+    tgn_source_read(&w->source, &f->t, &w->past, queries, count, w->left);
+    for (int k = 0; k < d; k++)
+        for (int at = 0; at + count <= f->room; at += count)
+            for (int i = 0; i < count; i++) w->base[k * f->room + at + i] = w->left[i * d + k];
     for (int i = 0; i < count; i++) {
-        normalise(wide, w->x + i * ld);
-        memcpy(w->y + i * d, f->t.merge_bias, (size_t)d * sizeof *w->y);
+        double t = window_time(f->t.m->w, queries[i].event);
+        for (int k = 0; k < time; k++)
+            w->angle[k] = (double)AT(c->time.weight)[k] * t + (double)AT(c->time.bias)[k];
+        vmath_cos(time, w->angle, w->wave);
+        vmath_sin(time, w->angle, w->wave + time);
+        for (int k = 0; k < 2 * time; k++) w->clock[k * EVENTS + i] = w->wave[k];
     }
-    gemm_nn(count, d, ld, w->x, ld, f->t.merge, d, w->y, d, true);
-    relu(count * d, w->y);
 }
 
-/* w->z[0] = z_u */
-KERNEL void embed_source(const fast *f, worker *w, const fr_query *query, const real *s) {
-    const tgn *c = f->t.c;
-    const fr_window *window = f->t.m->w;
-    int d = c->dim;
-    event_list past = tgn_neighbors(c, window, query->source, w->cut);
-    memcpy(w->x, s, (size_t)d * sizeof *w->x);
-    kernel_time(c->time_dim, AT(c->time.weight), AT(c->time.bias), 0, w->x + d);
-    gemm_nt(1, f->t.mix_width, c->wide, w->x, c->wide, f->t.fold, c->wide, w->query, f->t.mix_width,
-            false);
-    for (int j = 0; j < past.count; j++) {
-        int32_t e = past.event[j];
-        real *code = w->code + j * c->time_dim, *feature = w->feature + j * c->edges;
-        w->state[j] = destination_state(f, w, window->destination[e]);
-        w->edge[j] = feature;
-        model_features(f->t.m, e, feature);
-        kernel_time(c->time_dim, AT(c->time.weight), AT(c->time.bias),
-                    window_time(window, query->event) - window_time(window, e), code);
-        for (int h = 0; h < c->heads; h++) {
-            const real *q = w->query + h * c->key_width;
-            w->weight[h * past.count + j] = lanes_dot(d, q, w->state[j]) +
-                                            lanes_dot(c->edges, q + d, feature) +
-                                            lanes_dot(c->time_dim, q + d + c->edges, code);
-        }
-    }
-    mix_row(f, w, 0, past.count, s);
-    merge_rows(f, w, 1);
-    memcpy(w->z, AT(c->fc2.bias), (size_t)d * sizeof *w->z);
-    gemm_nt(1, d, d, w->y, d, AT(c->fc2.weight), d, w->z, d, true);
-}
+/* ---- candidates: a column per score ---- */
 
-/* w->base, and the event's side of all codes. */
-KERNEL void read_source(const fast *f, worker *w, const fr_query *query) {
-    const tgn *c = f->t.c;
-    int d = c->dim;
-    const real *z = source_state(f, w, query->source);
-    if (!c->identity) {
-        embed_source(f, w, query, z);
-        z = w->z;
-        for (int k = 0; k < c->time_dim; k++)
-            w->angle[k] = (double)AT(c->time.weight)[k] * window_time(f->t.m->w, query->event) +
-                          (double)AT(c->time.bias)[k];
-        vmath_cos(c->time_dim, w->angle, w->cosine);
-        vmath_sin(c->time_dim, w->angle, w->sine);
-    }
-    memcpy(w->base, f->t.head_bias, (size_t)d * sizeof *w->base);
-    gemm_nt(1, d, d, z, d, AT(c->head1.weight), 2 * d, w->base, d, true);
-}
-
-/* The logits [heads] of neighbour j in w->state and edge without their time part; `place` tells the
- * events of v apart. */
-KERNEL const real *still_logits(const fast *f, worker *w, int32_t v, int32_t place, int32_t event,
-                                int j, const real *query) {
-    const tgn *c = f->t.c;
-    size_t slot = (size_t)v * (size_t)c->neighbors + (size_t)(place % c->neighbors);
-    memo now = {event, w->source[f->t.m->w->source[event]], w->destination[v]};
-    memo *kept = &w->memo[slot];
-    real *still = w->still + slot * (size_t)c->heads;
-    if (kept->event == now.event && kept->source == now.source &&
-        kept->destination == now.destination)
-        return still;
-    *kept = now;
-    for (int h = 0; h < c->heads; h++, query += c->key_width)
-        still[h] =
-            lanes_dot(c->dim, query, w->state[j]) + lanes_dot(c->edges, query + c->dim, w->edge[j]);
-    return still;
-}
-
-/* Asks for n numbers that will be read soon. */
-KERNEL void expect(int n, const real *x) {
-    for (int k = 0; k < n; k += 64 / (int)sizeof *x) __builtin_prefetch(x + k);
-}
-
-KERNEL void expect_candidate(const fast *f, const worker *w, int32_t v) {
-    const tgn *c = f->t.c;
-    const fr_window *window = f->t.m->w;
-    int n = w->seen[v] < c->neighbors ? w->seen[v] : c->neighbors, first = w->seen[v] - n;
-    const int32_t *event = window->destination_events + window->destination_at[v] + first;
-    const real *query = f->t.query + destination_row(f, w, v) * (size_t)f->t.mix_width;
-    size_t at = (size_t)(f->t.row[v] + first) * (size_t)c->time_dim;
-    expect(n * c->time_dim, f->t.cosine + at);
-    expect(n * c->time_dim, f->t.sine + at);
-    for (int h = 0; h < c->heads; h++)
-        expect(c->time_dim, query + h * c->key_width + c->dim + c->edges);
-    expect(c->dim, destination_state(f, w, v));
-    for (int j = 0; j < n; j++) expect(c->dim, source_state(f, w, window->source[event[j]]));
-}
-
-KERNEL void read_candidate(const fast *f, worker *w, int32_t v, int i) {
+/* Of the stretch w->at: what logits are made of, and what is weighted. */
+KERNEL void read_neighbours(const fast *f, worker *w, int32_t v) {
     const tgn *c = f->t.c;
     const tgn_tables *t = &f->t;
-    const fr_window *window = t->m->w;
-    int n = w->seen[v] < c->neighbors ? w->seen[v] : c->neighbors, first = w->seen[v] - n;
-    const int32_t *event = window->destination_events + window->destination_at[v] + first;
-    const real *query = t->query + destination_row(f, w, v) * (size_t)t->mix_width;
-    for (int j = 0; j < n; j++) {
-        size_t row = (size_t)(t->row[v] + first + j), at = row * (size_t)c->time_dim;
-        real *code = w->code + j * c->time_dim;
-        turn_codes(c->time_dim, w->cosine, t->cosine + at, w->sine, t->sine + at, code);
-        w->state[j] = source_state(f, w, window->source[event[j]]);
-        w->edge[j] = t->feature + row * (size_t)c->edges;
-        const real *still = still_logits(f, w, v, first + j, event[j], j, query);
-        for (int h = 0; h < c->heads; h++)
-            w->weight[h * n + j] =
-                still[h] +
-                lanes_dot(c->time_dim, query + h * c->key_width + c->dim + c->edges, code);
-    }
-    mix_row(f, w, i, n, destination_state(f, w, v));
-}
-
-/* w->z[count, dim] = W1 [z_u ; z_v] + b1 of candidates `from` .. */
-KERNEL void block_attention(const fast *f, worker *w, int32_t from, int count) {
-    int d = f->t.c->dim;
-    for (int i = 0; i < count; i++) {
-        if (i + AHEAD < count) expect_candidate(f, w, from + i + AHEAD);
-        read_candidate(f, w, from + i, i);
-        memcpy(w->z + i * d, w->base, (size_t)d * sizeof *w->z);
-    }
-    merge_rows(f, w, count);
-    gemm_nn(count, d, d, w->y, d, f->t.head, d, w->z, d, true);
-}
-
-KERNEL void block_identity(const fast *f, worker *w, int32_t from, int count) {
-    int d = f->t.c->dim;
-    for (int i = 0; i < count; i++) {
-        const real *right = f->t.right + destination_row(f, w, from + i) * (size_t)d;
-        for (int k = 0; k < d; k++) w->z[i * d + k] = w->base[k] + right[k];
+    int d = c->dim, edges = c->edges, time = c->time_dim, all = c->heads * c->wide;
+    const real *query = t->query + (size_t)w->at.state * (size_t)t->mix_width;
+    real *value = w->value + c->wide, *still = w->still, *factor = w->factor;
+    copy(c->wide, t->start + (size_t)w->at.state * (size_t)c->wide, w->value);
+    for (int j = 0; j < w->at.count; j++, value += all) {
+        size_t row = (size_t)(t->row[v] + w->at.first + j);
+        const real *code = t->code + row * 2 * (size_t)time;
+        const real *feature = t->feature + row * (size_t)edges, *q = query;
+        const real *s = tgn_source_state(c, w->at.source[j]);
+        copy(all, t->value + (size_t)w->at.source[j] * (size_t)all, value);
+        if (edges) add(all, t->edge + row * (size_t)all, value);
+        for (int h = 0; h < c->heads; h++, q += c->key_width, factor += 2 * time) {
+            *still++ = lanes_dot(d, q, s) + lanes_dot(edges, q + d, feature);
+            multiply(time, q + d + edges, code, factor);
+            multiply(time, q + d + edges, code + time, factor + time);
+        }
     }
 }
 
-KERNEL void score_event(const fast *f, worker *w, const fr_query *query, float *scores) {
+/* w->weight[n, heads, width]: softmax of the logits over the n neighbours, for `width` events from
+ * `first` on. A row of ones before it is for what has no weight. */
+KERNEL void weigh_neighbours(const fast *f, worker *w, int n, int first, int width) {
+    int heads = f->t.c->heads, codes = 2 * f->t.c->time_dim;
+    real *weight = w->weight + width;
+    fill(width, 1, w->weight);
+    if (!n) return;
+    for (int r = 0; r < n * heads; r++) fill(width, w->still[r], weight + r * width);
+    gemm_nn(n * heads, width, codes, w->factor, codes, w->clock + first, EVENTS, weight, width,
+            true);
+    softmax_columns(n, heads * width, weight, w->scale);
+}
+
+/* What the merge begins with. */
+KERNEL const real *own_of(const fast *f, const worker *w) {
+    return f->t.own + (size_t)w->at.state * (size_t)f->t.c->dim;
+}
+
+/* A stretch of one event: its sums as rows, then put into their columns. */
+KERNEL void sum_as_row(const fast *f, worker *w, const real *code, int event, int column, int ld) {
+    const tgn *c = f->t.c;
+    int n = w->at.count, heads = c->heads, wide = c->wide, time = c->time_dim;
+    const real *clock = w->clock + event, *own = own_of(f, w);
+    for (int k = 0; k < c->dim; k++) w->y[k * ld + column] = own[k];
+    gemm_nn(1, wide, 1 + n * heads, w->weight, 1 + n * heads, w->value, wide, w->sum, wide, false);
+    for (int k = 0; k < wide; k++) w->o[k * ld + column] = w->sum[k];
+    gemm_tn(heads, 2 * time, n, w->weight + 1, heads, code, 2 * time, w->turned, 2 * time, false);
+    for (int h = 0; h < heads; h++)
+        for (int k = 0; k < time; k++) {
+            const real *turned = w->turned + h * 2 * time + k;
+            w->code[(h * time + k) * ld + column] =
+                clock[k * EVENTS] * turned[0] + clock[(time + k) * EVENTS] * turned[time];
+        }
+}
+
+/* The same for any stretch; its first event is number `skip` of the `width` that have weights. */
+KERNEL void sum_as_columns(const fast *f, worker *w, const real *code, int skip, int width,
+                           int column, int ld) {
+    const tgn *c = f->t.c;
+    int n = w->at.count, from = w->at.from, count = w->at.to - from, time = c->time_dim;
+    int all = c->heads * width;
+    const real *own = own_of(f, w);
+    for (int k = 0; k < c->dim; k++) fill(count, own[k], w->y + k * ld + column);
+    gemm_tn(c->wide, count, 1 + n * c->heads, w->value, c->wide, w->weight + skip, width,
+            w->o + column, ld, false);
+    gemm_tn(2 * time, all, n, code, 2 * time, w->weight + width, all, w->turned, all, false);
+    for (int h = 0; h < c->heads; h++) {
+        const real *cosine = w->turned + h * width + skip, *sine = cosine + time * all;
+        real *to = w->code + h * time * ld + column;
+        for (int k = 0; k < time; k++)
+            turn_codes(count, w->clock + k * EVENTS + from, cosine + k * all,
+                       w->clock + (time + k) * EVENTS + from, sine + k * all, to + k * ld);
+    }
+}
+
+/* For the stretch w->at of candidate v: columns of o without the time codes, of the sums of time
+ * codes, and of what the merge begins with. `column` is that of the candidate's first event. */
+KERNEL void attend(const fast *f, worker *w, int32_t v, int column, int ld) {
+    const tgn_tables *t = &f->t;
+    int from = w->at.from, to = w->at.to, codes = 2 * t->c->time_dim;
+    const real *code = t->code + (t->row[v] + w->at.first) * codes;
+    read_neighbours(f, w, v);
+    column += from;
+    if (to - from == 1) {
+        weigh_neighbours(f, w, w->at.count, from, 1);
+        sum_as_row(f, w, code, from, column, ld);
+    } else { /* whole vectors */
+        int first = from / LANES * LANES, width = (to - first + LANES - 1) / LANES * LANES;
+        weigh_neighbours(f, w, w->at.count, first, width);
+        sum_as_columns(f, w, code, from - first, width, column, ld);
+    }
+}
+
+/* w->score of `columns` columns */
+KERNEL void score_columns(const fast *f, worker *w, int columns, int ld) {
+    const tgn *c = f->t.c;
+    int d = c->dim, wide = c->wide, codes = c->heads * c->time_dim;
+    int rows = codes < wide ? codes : wide, half = rows / 2; /* what is left out is zero */
+    gemm_nn(half, columns, codes, f->t.time, codes, w->code, ld, w->o, ld, true);
+    gemm_nn(rows - half, columns, codes - half, f->t.time + half * codes + half, codes,
+            w->code + half * ld, ld, w->o + half * ld, ld, true);
+    for (int k = 0; k < columns; k += LANES) normalise_columns(wide, ld, w->o + k);
+    gemm_nn(d, columns, wide, f->t.merge, wide, w->o, ld, w->y, ld, true);
+    relu(d * ld, w->y);
+    gemm_nn(d, columns, d, f->t.head, d, w->y, ld, w->z, ld, false);
+    for (int k = 0; k < columns; k += LANES)
+        head_columns(d, w->z + k, ld, w->base + k, f->room, AT(c->head2.weight), *AT(c->head2.bias),
+                     w->score + k);
+}
+
+KERNEL void run_attention(const fast *f, worker *w, const fr_query *queries, int count,
+                          float *scores) {
+    int32_t all = f->t.m->w->destinations;
+    int block = f->room / count;
+    tgn_past_go(&w->past, queries, count);
+    read_events(f, w, queries, count);
+    for (int32_t first = 0; first < all; first += block) {
+        int candidates = all - first < block ? all - first : block;
+        int ld = (candidates * count + LANES - 1) / LANES * LANES;
+        for (int i = 0; i < candidates; i++) {
+            for (int from = 0; from < count; from = w->at.to) {
+                tgn_past_stretch(&w->past, first + i, from, &w->at);
+                attend(f, w, first + i, i * count, ld);
+            }
+        }
+        score_columns(f, w, candidates * count, ld);
+        for (int i = 0; i < candidates; i++)
+            for (int e = 0; e < count; e++)
+                scores[(size_t)e * (size_t)all + (size_t)(first + i)] =
+                    (float)w->score[i * count + e];
+    }
+}
+
+/* ---- identity: the memory is the embedding ---- */
+
+KERNEL void run_identity(const fast *f, worker *w, const fr_query *queries, int count,
+                         float *scores) {
     const tgn *c = f->t.c;
     int32_t all = f->t.m->w->destinations;
-    stand_at(f, w, window_cut(f->t.m->w, query->event));
-    read_source(f, w, query);
-    for (int32_t from = 0; from < all; from += f->block) {
-        int count = all - from < f->block ? all - from : f->block;
-        if (c->identity)
-            block_identity(f, w, from, count);
-        else
-            block_attention(f, w, from, count);
-        relu(count * c->dim, w->z);
-        for (int i = 0; i < count; i++)
-            scores[from + i] = (float)(lanes_dot(c->dim, AT(c->head2.weight), w->z + i * c->dim) +
-                                       *AT(c->head2.bias));
+    int d = c->dim;
+    for (int i = 0; i < count; i++, scores += all) {
+        tgn_past_go(&w->past, &queries[i], 1);
+        tgn_source_read(&w->source, &f->t, &w->past, &queries[i], 1, w->left);
+        for (int32_t v = 0; v < all; v++) {
+            int64_t state = tgn_past_destination(&w->past, v, 0);
+            const real *right = f->t.right + (size_t)state * (size_t)d;
+            for (int k = 0; k < d; k++) {
+                real at = w->left[k] + right[k];
+                w->z[k] = at > 0 ? at : 0;
+            }
+            scores[v] = (float)(lanes_dot(d, AT(c->head2.weight), w->z) + *AT(c->head2.bias));
+        }
     }
 }
 
 /* The kernels are plain C without contraction: the same bits from every instruction set. */
-#define SCORE(name, target)                                                                        \
-    target static fr_status name(void *state, const fr_query *query, int number, float *scores,    \
-                                 fr_error *err) {                                                  \
-        fast *f = state;                                                                           \
-        if (query->event < f->t.c->from)                                                           \
-            return fail(err, FR_EUSAGE, "internal: event %d has not been replayed", query->event); \
-        score_event(f, &f->workers[number], query, scores);                                        \
-        return FR_OK;                                                                              \
+#define RUN(name, target)                                                                          \
+    target static void name(const fast *f, worker *w, const fr_query *queries, int count,          \
+                            float *scores) {                                                       \
+        if (f->t.c->identity)                                                                      \
+            run_identity(f, w, queries, count, scores);                                            \
+        else                                                                                       \
+            run_attention(f, w, queries, count, scores);                                           \
     }
-SCORE(score_portable, )
+RUN(run_portable, )
 #ifdef __x86_64__
-SCORE(score_avx2, __attribute__((target("avx2"))))
-SCORE(score_avx512, __attribute__((target("avx512f,avx512vl,avx512dq"))))
+RUN(run_avx2, __attribute__((target("avx2"))))
+RUN(run_avx512, __attribute__((target("avx512f,avx512vl,avx512dq"))))
 #endif
 
-static void choose_kernels(fr_scorer *out) {
-    out->score = score_portable;
+static void choose_kernels(fast *f) {
+    f->run = run_portable;
 #ifdef __x86_64__
-    if (simd_within(tgn_fast_limit) == SIMD_AVX2) out->score = score_avx2;
-    if (simd_within(tgn_fast_limit) == SIMD_AVX512) out->score = score_avx512;
+    if (simd_within(tgn_fast_limit) == SIMD_AVX2) f->run = run_avx2;
+    if (simd_within(tgn_fast_limit) == SIMD_AVX512) f->run = run_avx512;
 #endif
+}
+
+static fr_status score_many(void *state, const fr_query *queries, int count, int number,
+                            float *scores, fr_error *err) {
+    fast *f = state;
+    if (queries->event < f->t.c->from)
+        return fail(err, FR_EUSAGE, "internal: event %d has not been replayed", queries->event);
+    f->run(f, &f->workers[number], queries, count, scores);
+    return FR_OK;
+}
+
+static fr_status score(void *state, const fr_query *query, int number, float *scores,
+                       fr_error *err) {
+    return score_many(state, query, 1, number, scores, err);
 }
 
 /* ---- opening ---- */
 
 static fr_status make_worker(fast *f, worker *w, fr_error *err) {
     const tgn *c = f->t.c;
-    size_t n = (size_t)f->t.m->w->destinations, d = (size_t)c->dim, block = (size_t)f->block;
-    size_t most = (size_t)c->neighbors, time = (size_t)c->time_dim, mix = (size_t)f->t.mix_width;
+    size_t d = (size_t)c->dim, wide = (size_t)c->wide, time = (size_t)c->time_dim;
+    size_t most = (size_t)c->neighbors, heads = (size_t)c->heads, room = (size_t)f->room;
     arena *a = &f->t.memory;
-    w->cut = INT32_MAX; /* `seen` and the others are made at the first event */
-    TRY(TAKE(a, w->seen, n, err));
-    TRY(TAKE(a, w->source, c->sources, err));
-    TRY(TAKE(a, w->destination, n, err));
-    TRY(TAKE(a, w->base, d, err));
-    TRY(TAKE(a, w->z, block * d, err));
+    TRY(tgn_past_open(&w->past, f->t.m, a, err));
+    TRY(tgn_source_open(&w->source, &f->t, a, err));
+    TRY(TAKE(a, w->left, EVENTS * d, err));
+    TRY(TAKE(a, w->z, d * room, err));
     if (c->identity) return FR_OK;
-    TRY(TAKE(a, w->memo, n * most, err));
-    TRY(TAKE(a, w->still, n * most * (size_t)c->heads, err));
+    TRY(TAKE(a, w->at.source, most, err));
     TRY(TAKE(a, w->angle, time, err));
-    TRY(TAKE(a, w->cosine, time, err));
-    TRY(TAKE(a, w->sine, time, err));
-    TRY(TAKE(a, w->state, most, err));
-    TRY(TAKE(a, w->edge, most, err));
-    TRY(TAKE(a, w->code, most * time, err));
-    TRY(TAKE(a, w->codes, most, err));
-    for (size_t j = 0; j < most; j++) w->codes[j] = w->code + j * time;
-    TRY(TAKE(a, w->weight, most * (size_t)c->heads, err));
-    TRY(TAKE(a, w->query, mix, err));
-    TRY(TAKE(a, w->feature, most * (size_t)c->edges, err));
-    TRY(TAKE(a, w->mix, block * mix, err));
-    TRY(TAKE(a, w->x, block * (size_t)(c->wide + c->dim), err));
-    TRY(TAKE(a, w->y, block * d, err));
-    for (size_t k = 0; k < n * most; k++) w->memo[k].event = -1;
+    TRY(TAKE(a, w->wave, 2 * time, err));
+    TRY(TAKE(a, w->clock, 2 * time * EVENTS, err));
+    TRY(TAKE(a, w->base, d * room, err));
+    TRY(TAKE(a, w->factor, most * heads * 2 * time, err));
+    TRY(TAKE(a, w->still, most * heads, err));
+    TRY(TAKE(a, w->weight, (1 + most * heads) * EVENTS, err));
+    TRY(TAKE(a, w->value, (1 + most * heads) * wide, err));
+    TRY(TAKE(a, w->scale, heads * EVENTS, err));
+    TRY(TAKE(a, w->sum, wide, err));
+    TRY(TAKE(a, w->turned, 2 * time * heads * EVENTS, err));
+    TRY(TAKE(a, w->code, heads * time * room, err));
+    TRY(TAKE(a, w->o, wide * room, err));
+    TRY(TAKE(a, w->y, d * room, err));
+    TRY(TAKE(a, w->score, room, err));
     return FR_OK;
 }
 
@@ -408,11 +419,14 @@ static void close_fast(void *state) {
 fr_status tgn_fast(const model *m, int threads, fr_scorer *out, fr_error *err) {
     fast *f;
     TRY(ALLOCATE(f, 1, err));
-    *out = (fr_scorer){.state = f, .close = close_fast};
-    choose_kernels(out);
+    *out = (fr_scorer){
+        .state = f, .score = score, .score_many = score_many, .many = EVENTS, .close = close_fast};
+    choose_kernels(f);
     TRY(tgn_tables_open(&f->t, m, err));
-    int n = m->w->destinations;
-    f->block = tgn_fast_block < n ? tgn_fast_block : n;
+    while (out->many > 1 && out->many * (int64_t)m->w->destinations > MOST_SCORES) out->many--;
+    int64_t columns = (int64_t)m->w->destinations * EVENTS;
+    if (columns > tgn_fast_block) columns = tgn_fast_block > EVENTS ? tgn_fast_block : EVENTS;
+    f->room = (int)(columns + LANES - 1) / LANES * LANES;
     TRY(TAKE(&f->t.memory, f->workers, threads, err));
     for (int i = 0; i < threads; i++) TRY(make_worker(f, &f->workers[i], err));
     return FR_OK;

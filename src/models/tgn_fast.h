@@ -4,8 +4,8 @@
 
 #include "nn/simd.h"
 
-/* Candidates that go through the products together, read when a scorer is opened. No score depends
- * on it. */
+/* Scores that go through the products together, read when a scorer is opened; at least one
+ * candidate for all events of a call. No score depends on it. */
 extern int tgn_fast_block;
 
 /* The most its own loops may use, as gemm_limit; read when a scorer is opened. Nor on this. */

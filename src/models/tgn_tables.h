@@ -2,7 +2,12 @@
  * (MODELS 5.6).
  *
  * Weights are composed so that no product is left between softmax and norm but one, and none
- * between merge and head but one. "Turned" matrices are stored (in, out).
+ * between merge and head but one. Matrices are (out, in). "Turned" is what comes before the norm,
+ * without its mean and in other coordinates, in which the product with time codes is half zero; the
+ * norm needs lengths alone, and these are the same.
+ *
+ * Tables by state have one row for each node of their side, the state in memory, then one for each
+ * replayed event, the state it made (tgn_past.h).
  */
 #ifndef FR_MODELS_TGN_TABLES_H
 #define FR_MODELS_TGN_TABLES_H
@@ -15,22 +20,28 @@ typedef struct tgn_tables {
     arena memory;     /* run; the user may add to it */
     int mix_width;    /* heads * key_width */
     real *fold;       /* [heads, key_width, wide] WK_h^T WQ_h / sqrt(head width) */
-    real *mix;        /* [mix_width, wide] WR_h WV_h, turned */
-    real *start;      /* [wide] [ 0 ; phi(0) ] + bR */
-    real *merge;      /* [wide + dim, dim] F1 with the norm's gain, turned */
-    real *merge_bias; /* [dim] f1, and F1 of the norm's bias */
-    real *head;       /* [dim, dim] W1d F2, turned */
+    real *mix;        /* [heads, wide, key_width] WR_h WV_h */
+    real *turn;       /* [wide, wide] turns */
+    real *time;       /* [wide, heads, time_dim] mix of time codes, turned; 0 below the diagonal */
+    real *merge;      /* [dim, wide] F1[o] with the norm's gain, of what is turned */
+    real *merge_bias; /* [dim] f1, and F1[o] of the norm's bias */
+    real *head;       /* [dim, dim] W1d F2 */
     real *head_bias;  /* [dim] b1, and W1d f2 */
 
-    /* By state of a destination: first those of the memory, then those made by replayed events. */
+    /* By state of a destination. */
     real *query; /* [states, heads, key_width] fold [ s ; phi(0) ] */
+    real *start; /* [states, wide] [ s ; phi(0) ] + bR, turned */
+    real *own;   /* [states, dim] F1[s] s, and merge_bias */
     real *right; /* identity: [states, dim] W1d s */
+    /* By state of a source. */
+    real *value; /* [states, heads, wide] mix of s, turned */
 
     /* By event that can be a neighbour's when a replayed one is scored: event k of destination v,
      * counted from its first in the window, has row row[v] + k. */
-    int64_t *row;        /* [destinations] */
-    real *cosine, *sine; /* [rows, time_dim] of w t_j */
-    real *feature;       /* [rows, edges] */
+    int64_t *row;  /* [destinations] */
+    real *code;    /* [rows, 2, time_dim] cosines and sines of w t_j */
+    real *feature; /* [rows, edges] */
+    real *edge;    /* [rows, heads, wide] mix of the features, turned; NULL without */
 } tgn_tables;
 
 /* On failure too the tables must be freed. */
