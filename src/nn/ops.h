@@ -77,9 +77,23 @@ tensor op_attention_joint(tape *t, tensor qkv, int heads, const span *spans, int
 
 /* The same result for few queries over many keys, without projecting the keys (attention.c): key
  * and value are the numbers of their weights (d, width of x) and of the value's bias, -1 = none;
- * the key's bias does not matter. */
+ * the key's bias does not matter. Every query is in one span. */
 tensor op_attention_folded(tape *t, tensor query, tensor x, int key, int value, int value_bias,
                            int heads, const span *spans, int count, int site, const row_key *keys);
+
+/* Its two halves. First what a query looks for in keys as they are: U = Q_h WK_h of each head, side
+ * by side; WK (d, e), U [rows, heads * e]. */
+tensor op_fold(tape *t, tensor query, int key, int heads);
+/* Keys in parts: row p is [ x[index[p]] ; more[p] ]; index NULL: x[p]; more may have no columns. If
+ * `more` is a constant, its side of the gradient is not formed. x is none. */
+typedef struct key_rows {
+    int rows;
+    tensor x, more;
+    const int32_t *index; /* [rows] lives as long as the step */
+} key_rows;
+/* Then the rest. */
+tensor op_attention_over(tape *t, tensor u, const key_rows *over, int value, int value_bias,
+                         int heads, const span *spans, int count, int site, const row_key *keys);
 
 /* ---- kernels, for ops and fast paths ---- */
 
