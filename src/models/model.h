@@ -62,6 +62,24 @@ typedef struct model_memory {
     fr_status (*load)(model *m, const safetensors *file, fr_error *err);
 } model_memory;
 
+/* For models whose events read much in common: in training it is made once per step, in parts,
+ * before the shards of the step run on it, and gone back through once after them. The result is the
+ * same as that of `forward` but for the order of sums; it does not depend on threads. */
+typedef struct model_sharing {
+    /* What a step reads, for shards of so many events each and in so many parts: a function of the
+     * batch and the memory. Memory: the tape's step, which lasts as long as the training step; NULL
+     * if the tape has failed. */
+    void *(*collect)(const model *m, tape *t, const model_batch *batch, int events, int parts);
+    /* Makes a part. Its tape is kept. Parts do not see each other. */
+    void (*make_part)(const model *m, tape *t, void *shared, int part);
+    /* Forward of a shard, when all parts are made; the gradient of what it takes from them stays in
+     * `shared`. */
+    tensor (*forward)(const model *m, tape *t, void *shared, int shard, model_inner *inner);
+    /* When all shards have gone back: sets the gradient of a part to their sums, added in order.
+     * tape_backward of the part's tape does the rest. */
+    void (*gather)(const model *m, void *shared, int part);
+} model_sharing;
+
 typedef struct model_kind {
     fr_model facts;
     bool shuffled; /* training events in a fresh random order each epoch, else in stream order */
@@ -73,6 +91,7 @@ typedef struct model_kind {
     void (*close)(model *m);
     /* Logits [candidates, 1]; `inner` may be NULL. */
     tensor (*forward)(const model *m, tape *t, const model_batch *batch, model_inner *inner);
+    const model_sharing *sharing; /* NULL = none; events_at_once is 0 then */
     /* A scorer through the model's fast path; it refers to the model, which must outlive it. A
      * model that remembers has been replayed from the first test event. */
     fr_status (*fast)(const model *m, int threads, fr_scorer *out, fr_error *err);

@@ -9,6 +9,7 @@
 #include "models/tgn.h"
 
 #include "models/layers.h"
+#include "models/tgn_reads.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -79,148 +80,44 @@ static void close_tgn(model *m) {
     free(m->own);
 }
 
-/* ---- inputs ---- */
+/* ---- states ---- */
 
-/* What forward reads. Rows are the sources of all events, then all candidates; keys are their
- * neighbours, row by row. Memory: step. */
-typedef struct inputs {
-    int rows, keys;
-    int states, updated;                 /* distinct ones; the first `updated` have a message */
-    int64_t *place;                      /* [states] see tgn.h */
-    int32_t *row_state;                  /* [rows] numbers of states */
-    int32_t *key_state;                  /* [keys] */
-    int32_t *key_event;                  /* [keys] */
-    double *elapsed;                     /* [keys] t - t_j */
-    span *spans;                         /* [rows] */
-    row_key *row_keys;                   /* [rows] for dropout */
-    row_key *weight_keys;                /* [rows] */
-    int32_t *source_row, *candidate_row; /* [candidates] */
-} inputs;
+#define LINEAR(x, pair) op_linear(t, x, (pair).weight, (pair).bias)
+#define TIME(n, delta)  op_time(t, n, delta, c->time.weight, c->time.bias)
 
-/* Gives each place a number, in order of first occurrence. Memory: step. */
-typedef struct numbering {
-    int64_t *place; /* [count] by number */
-    int32_t *slot;  /* [size] number + 1; 0 = free */
-    uint64_t size;  /* a power of 2, at least twice as many as there may be */
-    int32_t count;
-} numbering;
-
-static bool numbering_open(tape *t, numbering *n, size_t most) {
-    *n = (numbering){.size = 4};
-    while (n->size < 2 * most) n->size *= 2;
-    n->place = tape_take(t, most, sizeof *n->place);
-    n->slot = tape_take(t, n->size, sizeof *n->slot);
-    return !t->status;
-}
-
-static int32_t number_of(numbering *n, int64_t place) {
-    uint64_t at = ((uint64_t)place * 0x9e3779b97f4a7c15u >> 32) & (n->size - 1);
-    for (; n->slot[at]; at = (at + 1) & (n->size - 1))
-        if (n->place[n->slot[at] - 1] == place) return n->slot[at] - 1;
-    n->place[n->count] = place;
-    n->slot[at] = ++n->count;
-    return n->count - 1;
-}
-
-/* Numbers the states so that those with a pending message come first. */
-static void order_states(const tgn *c, tape *t, const numbering *n, inputs *in) {
-    int32_t *order = tape_take(t, (size_t)n->count, sizeof *order);
-    in->place = tape_take(t, (size_t)n->count, sizeof *in->place);
-    if (t->status) return;
-    in->states = n->count;
-    for (int pass = 0, at = 0; pass < 2; pass++) {
-        for (int k = 0; k < n->count; k++) {
-            bool pending = n->place[k] < c->nodes && c->pending[n->place[k]];
-            if (pending != !pass) continue;
-            in->place[at] = n->place[k];
-            order[k] = at++;
-        }
-        if (!pass) in->updated = at;
-    }
-    for (int i = 0; i < in->rows; i++) in->row_state[i] = order[in->row_state[i]];
-    for (int i = 0; i < in->keys; i++) in->key_state[i] = order[in->key_state[i]];
-}
-
-/* A row: a node at an event. */
-typedef struct row {
-    int32_t node, event, part;
-} row;
-
-static bool read_rows(const model *m, tape *t, const model_batch *b, inputs *in, row *rows) {
-    int candidates = b->from[b->events];
-    in->source_row = tape_take(t, (size_t)candidates, sizeof *in->source_row);
-    in->candidate_row = tape_take(t, (size_t)candidates, sizeof *in->candidate_row);
-    if (t->status) return false;
-    const tgn *c = m->own;
-    for (int i = 0; i < b->events; i++) {
-        int32_t e = b->event[i];
-        rows[i] = (row){m->w->source[e], e, 0};
-        for (int k = b->from[i]; k < b->from[i + 1]; k++) {
-            rows[b->events + k] = (row){c->sources + b->candidate[k], e, 1 + k - b->from[i]};
-            in->source_row[k] = i;
-            in->candidate_row[k] = b->events + k;
-        }
-    }
-    return true;
-}
-
-static bool read_inputs(const model *m, tape *t, const model_batch *b, inputs *in) {
-    const tgn *c = m->own;
-    const fr_window *w = m->w;
-    *in = (inputs){.rows = b->events + b->from[b->events]};
-    row *rows = tape_take(t, (size_t)in->rows, sizeof *rows);
-    event_list *past = tape_take(t, (size_t)in->rows, sizeof *past);
-    if (t->status || !read_rows(m, t, b, in, rows)) return false;
-    for (int i = 0; i < in->rows && !c->identity; i++) {
-        past[i] = tgn_neighbors(c, w, rows[i].node, window_cut(w, rows[i].event));
-        in->keys += past[i].count;
-    }
-    in->row_state = tape_take(t, (size_t)in->rows, sizeof *in->row_state);
-    in->spans = tape_take(t, (size_t)in->rows, sizeof *in->spans);
-    in->row_keys = tape_take(t, (size_t)in->rows, sizeof *in->row_keys);
-    in->weight_keys = tape_take(t, (size_t)in->rows, sizeof *in->weight_keys);
-    in->key_state = tape_take(t, (size_t)in->keys, sizeof *in->key_state);
-    in->key_event = tape_take(t, (size_t)in->keys, sizeof *in->key_event);
-    in->elapsed = tape_take(t, (size_t)in->keys, sizeof *in->elapsed);
-    numbering n;
-    if (t->status || !numbering_open(t, &n, (size_t)in->rows + (size_t)in->keys)) return false;
-    for (int i = 0, at = 0; i < in->rows; i++) {
-        int32_t e = rows[i].event, cut = window_cut(w, e);
-        in->row_state[i] = number_of(&n, tgn_place(c, w, rows[i].node, cut));
-        in->spans[i] = (span){i, i + 1, at, at + past[i].count};
-        in->row_keys[i] = (row_key){e, rows[i].part};
-        /* rows of one event have neighbours of different number, whose bits would overlap: so
-         * each row is an event of its own there */
-        uint32_t own = (uint32_t)e + (uint32_t)rows[i].part * (uint32_t)w->events;
-        in->weight_keys[i] = (row_key){(int32_t)own, 0};
-        for (int p = 0; p < past[i].count; p++, at++) {
-            int32_t j = past[i].event[p], other = tgn_other(c, w, rows[i].node, j);
-            in->key_event[at] = j;
-            in->elapsed[at] = window_time(w, e) - window_time(w, j);
-            in->key_state[at] = number_of(&n, tgn_place(c, w, other, cut));
-        }
-    }
-    order_states(c, t, &n, in);
-    return !t->status;
-}
-
-/* ---- forward ---- */
-
-/* s^ of all states, [states, dim] */
-static tensor read_states(const tgn *c, tape *t, const inputs *in) {
-    size_t d = (size_t)c->dim, width = (size_t)c->message_width;
-    tensor s = tape_constant(t, in->states, c->dim);
-    tensor x = tape_constant(t, in->updated, c->message_width);
+/* [ s ; phi(0) ] of rows */
+static tensor now_beside(const tgn *c, tape *t, tensor s) {
+    double *now = tape_take(t, 1, sizeof *now);
+    int32_t *same = tape_take(t, (size_t)s.rows, sizeof *same);
     if (t->status) return (tensor){0};
-    for (int i = 0; i < in->states; i++)
-        memcpy(s.v + (size_t)i * d, tgn_state(c, in->place[i]), d * sizeof *s.v);
-    for (int i = 0; i < in->updated; i++)
-        memcpy(x.v + (size_t)i * width, c->message + (size_t)in->place[i] * width,
-               width * sizeof *x.v);
-    return op_gru(t, x, s, &c->gru);
+    tensor parts[] = {s, op_take(t, TIME(1, now), s.rows, same)};
+    return op_concat(t, 2, parts);
 }
 
-static tensor read_features(const model *m, tape *t, const inputs *in) {
+/* s^ of a part's states, and the queries of those that have one: in training folded with the keys'
+ * weights (op_fold), because it has few rows per key. */
+static void make_part(const model *m, tape *t, void *shared, int number) {
+    const tgn *c = m->own;
+    tgn_part *part = &((tgn_reads *)shared)->part[number];
+    size_t d = (size_t)c->dim, width = (size_t)c->message_width;
+    tensor s = tape_constant(t, part->states, c->dim);
+    tensor x = tape_constant(t, part->updated, c->message_width);
+    if (t->status) return;
+    for (int i = 0; i < part->states; i++)
+        memcpy(s.v + (size_t)i * d, tgn_state(c, part->place[i]), d * sizeof *s.v);
+    for (int i = 0; i < part->updated; i++)
+        memcpy(x.v + (size_t)i * width, c->message + (size_t)part->place[i] * width,
+               width * sizeof *x.v);
+    part->s = op_gru(t, x, s, &c->gru);
+    if (c->identity || t->status) return;
+    tensor q0 = now_beside(c, t, op_take(t, part->s, part->queries, part->query));
+    tensor q = op_linear(t, q0, c->query, -1);
+    part->query_made = t->gradient ? op_fold(t, q, c->key, c->heads) : q;
+}
+
+/* ---- forward of a shard ---- */
+
+static tensor read_features(const model *m, tape *t, const tgn_inputs *in) {
     const tgn *c = m->own;
     tensor f = tape_constant(t, in->keys, c->edges);
     for (int i = 0; !t->status && i < in->keys; i++)
@@ -228,37 +125,39 @@ static tensor read_features(const model *m, tape *t, const inputs *in) {
     return f;
 }
 
-#define LINEAR(x, pair) op_linear(t, x, (pair).weight, (pair).bias)
-#define TIME(n, delta)  op_time(t, n, delta, c->time.weight, c->time.bias)
-
-/* z of all rows from their states s and those of their neighbours */
-static tensor embed(const model *m, tape *t, const inputs *in, tensor states, tensor s) {
+/* sum over neighbours, [rows, wide] */
+static tensor attend(const model *m, tape *t, const tgn_inputs *in) {
     const tgn *c = m->own;
-    double *now = tape_take(t, (size_t)in->rows, sizeof *now);
-    tensor query_parts[] = {s, TIME(in->rows, now)};
-    tensor q0 = op_concat(t, 2, query_parts);
-    tensor key_parts[3] = {op_take(t, states, in->keys, in->key_state)};
-    int parts = 1;
-    if (c->edges) key_parts[parts++] = read_features(m, t, in);
-    key_parts[parts++] = TIME(in->keys, in->elapsed);
-    tensor k = op_concat(t, parts, key_parts), q = op_linear(t, q0, c->query, -1);
-    /* training has few rows per key: their side of the products is the shorter one */
-    tensor mix =
-        t->gradient ? op_attention_folded(t, q, k, c->key, c->value, -1, c->heads, in->spans,
-                                          in->rows, SITE_WEIGHTS, in->weight_keys)
-                    : op_attention(t, q, op_linear(t, k, c->key, -1), op_linear(t, k, c->value, -1),
-                                   c->heads, in->spans, in->rows, SITE_WEIGHTS, in->weight_keys);
-    tensor o = op_dropout(t, LINEAR(mix, c->out), SITE_OUT, in->row_keys);
-    o = op_norm(t, op_add(t, o, q0), c->norm.weight, c->norm.bias, EPS);
-    tensor merged[] = {o, s};
+    tensor q = op_take(t, in->query, in->rows, in->row_state), more = TIME(in->keys, in->elapsed);
+    if (c->edges) {
+        tensor parts[] = {read_features(m, t, in), more};
+        more = op_concat(t, 2, parts);
+    }
+    if (t->gradient) {
+        key_rows over = {in->keys, in->s, more, in->key_state};
+        return op_attention_over(t, q, &over, c->value, -1, c->heads, in->spans, in->rows,
+                                 SITE_WEIGHTS, in->weight_keys);
+    }
+    tensor parts[] = {op_take(t, in->s, in->keys, in->key_state), more};
+    tensor k = op_concat(t, 2, parts);
+    return op_attention(t, q, op_linear(t, k, c->key, -1), op_linear(t, k, c->value, -1), c->heads,
+                        in->spans, in->rows, SITE_WEIGHTS, in->weight_keys);
+}
+
+/* z of all rows; s are their states */
+static tensor embed(const model *m, tape *t, const tgn_inputs *in, tensor s) {
+    const tgn *c = m->own;
+    tensor mix = LINEAR(attend(m, t, in), c->out);
+    tensor o = op_residual(t, now_beside(c, t, s), mix, SITE_OUT, in->row_keys);
+    tensor merged[] = {op_norm(t, o, c->norm.weight, c->norm.bias, EPS), s};
     return LINEAR(op_relu(t, LINEAR(op_concat(t, 2, merged), c->fc1)), c->fc2);
 }
 
 /* [ s^_u ; s^_v ] of every candidate, for the memory */
-static tensor keep_states(const tgn *c, tape *t, const inputs *in, int candidates, tensor s) {
-    tensor out = tape_constant(t, candidates, 2 * c->dim);
+static tensor keep_states(const tgn *c, tape *t, const tgn_inputs *in, tensor s) {
+    tensor out = tape_constant(t, in->candidates, 2 * c->dim);
     size_t d = (size_t)c->dim;
-    for (int k = 0; !t->status && k < candidates; k++) {
+    for (int k = 0; !t->status && k < in->candidates; k++) {
         real *to = out.v + 2 * (size_t)k * d;
         memcpy(to, s.v + (size_t)in->source_row[k] * d, d * sizeof *to);
         memcpy(to + d, s.v + (size_t)in->candidate_row[k] * d, d * sizeof *to);
@@ -266,19 +165,94 @@ static tensor keep_states(const tgn *c, tape *t, const inputs *in, int candidate
     return out;
 }
 
-static tensor forward(const model *m, tape *t, const model_batch *b, model_inner *inner) {
+static tensor score(const model *m, tape *t, const tgn_inputs *in, model_inner *inner) {
     const tgn *c = m->own;
-    inputs in;
-    if (!read_inputs(m, t, b, &in)) return (tensor){0};
-    int n = b->from[b->events];
-    tensor states = read_states(c, t, &in), s = op_take(t, states, in.rows, in.row_state);
-    tensor embedded = c->identity ? s : embed(m, t, &in, states, s);
-    tensor pair[] = {op_take(t, embedded, n, in.source_row),
-                     op_take(t, embedded, n, in.candidate_row)};
+    tensor s = op_take(t, in->s, in->rows, in->row_state);
+    tensor embedded = c->identity ? s : embed(m, t, in, s);
+    tensor pair[] = {op_take(t, embedded, in->candidates, in->source_row),
+                     op_take(t, embedded, in->candidates, in->candidate_row)};
     tensor z = op_concat(t, 2, pair);
-    if (inner) *inner = (model_inner){.z = z, .keep = keep_states(c, t, &in, n, s)};
+    if (inner) *inner = (model_inner){.z = z, .keep = keep_states(c, t, in, s)};
     return LINEAR(op_relu(t, LINEAR(z, c->head1)), c->head2);
 }
+
+/* Events by themselves: one shard, one part, on one tape. */
+static tensor forward(const model *m, tape *t, const model_batch *b, model_inner *inner) {
+    tgn_reads *r = tgn_read(m, t, b, b->events, 1);
+    if (!r) return (tensor){0};
+    make_part(m, t, r, 0);
+    tgn_inputs *in = r->shard;
+    int32_t *state = tape_take(t, (size_t)in->states, sizeof *state);
+    int32_t *query = tape_take(t, (size_t)in->queries, sizeof *query);
+    if (t->status) return (tensor){0};
+    for (int k = 0; k < in->states; k++) state[k] = r->home[in->number[k]].state;
+    for (int k = 0; k < in->queries; k++) query[k] = r->home[in->number[k]].query;
+    in->s = op_take(t, r->part->s, in->states, state);
+    if (r->part->query_made.v) in->query = op_take(t, r->part->query_made, in->queries, query);
+    return score(m, t, in, inner);
+}
+
+/* ---- a training step ---- */
+
+/* Room for what a shard reads and for its gradient, which is wanted after the shard's own tape is
+ * gone. */
+static void take_leaves(tape *t, tgn_inputs *in, int dim, int query_width) {
+    in->s = (tensor){in->states, dim, NULL, tape_room(t, (size_t)in->states * (size_t)dim)};
+    size_t size = (size_t)in->queries * (size_t)query_width;
+    in->query = (tensor){in->queries, query_width, NULL, tape_room(t, size)};
+}
+
+static void *collect(const model *m, tape *t, const model_batch *b, int events, int parts) {
+    const tgn *c = m->own;
+    tgn_reads *r = tgn_read(m, t, b, events, parts);
+    for (int s = 0; r && s < r->shards; s++)
+        take_leaves(t, &r->shard[s], c->dim, c->identity ? 0 : c->heads * c->key_width);
+    return t->status ? NULL : r;
+}
+
+static tensor shard_forward(const model *m, tape *t, void *shared, int shard, model_inner *inner) {
+    const tgn_reads *r = shared;
+    tgn_inputs in = r->shard[shard];
+    size_t d = (size_t)in.s.cols, wide = (size_t)in.query.cols;
+    in.s.v = tape_room(t, (size_t)in.states * d);
+    in.query.v = tape_room(t, (size_t)in.queries * wide);
+    if (t->status) return (tensor){0};
+    memset(in.s.g, 0, (size_t)in.states * d * sizeof *in.s.g);
+    memset(in.query.g, 0, (size_t)in.queries * wide * sizeof *in.query.g);
+    for (int k = 0; k < in.states; k++) {
+        tgn_home at = r->home[in.number[k]];
+        memcpy(in.s.v + (size_t)k * d, r->part[at.part].s.v + (size_t)at.state * d,
+               d * sizeof *in.s.v);
+        if (k >= in.queries || !wide) continue;
+        memcpy(in.query.v + (size_t)k * wide,
+               r->part[at.part].query_made.v + (size_t)at.query * wide, wide * sizeof *in.query.v);
+    }
+    return score(m, t, &in, inner);
+}
+
+static void add_row(tensor to, int32_t row, const real *from) {
+    real *sum = to.g + (size_t)row * (size_t)to.cols;
+    for (int k = 0; k < to.cols; k++) sum[k] += from[k];
+}
+
+/* The gradient of a part: row by row the sum over shards, in their order. */
+static void gather(const model *m, void *shared, int part) {
+    (void)m;
+    const tgn_reads *r = shared;
+    const tgn_part *to = &r->part[part];
+    for (int s = 0; s < r->shards; s++) {
+        const tgn_inputs *in = &r->shard[s];
+        for (int k = 0; k < in->states; k++) {
+            tgn_home at = r->home[in->number[k]];
+            if (at.part != part) continue;
+            add_row(to->s, at.state, in->s.g + (size_t)k * (size_t)in->s.cols);
+            if (k < in->queries && in->query.cols)
+                add_row(to->query_made, at.query, in->query.g + (size_t)k * (size_t)in->query.cols);
+        }
+    }
+}
+
+static const model_sharing sharing = {collect, make_part, shard_forward, gather};
 
 static int head(const model *m, int *weights) {
     weights[0] = ((const tgn *)m->own)->head1.weight;
@@ -295,6 +269,7 @@ const model_kind model_tgn = {
     .open = open_tgn,
     .close = close_tgn,
     .forward = forward,
+    .sharing = &sharing,
     .fast = tgn_fast,
     .head = head,
     .memory = &tgn_memory};

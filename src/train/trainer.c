@@ -28,6 +28,10 @@ fr_status trainer_open(trainer *t, model *m, const fr_training *settings, const 
     for (int64_t s = 0; s < t->shards; s++) TRY(ALLOCATE(t->gradients[s], m->params.count, err));
     TRY(ALLOCATE(t->losses, batch, err));
     TRY(ALLOCATE(t->keep, batch * m->keep, err));
+    TRY(ALLOCATE(t->from, batch + 1, err));
+    for (int64_t i = 0; i <= batch; i++) t->from[i] = (int32_t)(2 * i);
+    TRY(ALLOCATE(t->pairs, 2 * batch, err));
+    if (m->kind->sharing) TRY(ALLOCATE(t->parts, t->shards, err));
     TRY(ALLOCATE(t->order, train, err));
     return ALLOCATE(t->negative, train, err);
 }
@@ -36,7 +40,12 @@ void trainer_close(trainer *t) {
     adam_free(&t->adam);
     for (int i = 0; t->tapes && i < t->threads; i++) tape_free(&t->tapes[i]);
     for (int64_t s = 0; t->gradients && s < t->shards; s++) free(t->gradients[s]);
+    for (int64_t s = 0; t->parts && s < t->shards; s++) tape_free(&t->parts[s]);
+    tape_free(&t->plan);
     free(t->tapes);
+    free(t->parts);
+    free(t->from);
+    free(t->pairs);
     free(t->gradients);
     free(t->losses);
     free(t->keep);
@@ -65,6 +74,13 @@ static int32_t draw_negative(const trainer *t, int32_t event, int64_t epoch) {
     }
 }
 
+static void begin_tape(const trainer *t, tape *own, int64_t epoch) {
+    own->params = &t->m->params;
+    own->seed = t->settings.seed;
+    own->epoch = (uint32_t)epoch;
+    own->dropout = t->settings.deterministic ? 0 : t->m->settings.dropout;
+}
+
 void trainer_begin(trainer *t, int64_t epoch) {
     int32_t train = t->m->w->train;
     for (int32_t i = 0; i < train; i++) {
@@ -82,35 +98,32 @@ void trainer_begin(trainer *t, int64_t epoch) {
         }
     }
     if (t->m->kind->memory) t->m->kind->memory->reset(t->m);
-    for (int i = 0; i < t->threads; i++) {
-        t->tapes[i].params = &t->m->params;
-        t->tapes[i].seed = t->settings.seed;
-        t->tapes[i].epoch = (uint32_t)epoch;
-        t->tapes[i].dropout = t->settings.deterministic ? 0 : t->m->settings.dropout;
-    }
+    for (int i = 0; i < t->threads; i++) begin_tape(t, &t->tapes[i], epoch);
+    for (int64_t s = 0; t->parts && s < t->shards; s++) begin_tape(t, &t->parts[s], epoch);
 }
 
 /* ---- a step ---- */
 
+static fr_status status_of(const tape *own, fr_error *err) {
+    return own->status ? fail(err, own->status, "%s", own->error.message) : FR_OK;
+}
+
+static tensor forward(trainer *t, tape *own, int first, int count, model_inner *inner) {
+    const model_kind *kind = t->m->kind;
+    if (t->shared)
+        return kind->sharing->forward(t->m, own, t->shared, first / TRAINER_SHARD, inner);
+    model_batch batch = {count, t->batch + first, t->from, t->pairs + 2 * first};
+    return kind->forward(t->m, own, &batch, inner);
+}
+
 /* Events first .. first + count - 1 of the batch: losses, and their gradient added to the tape's.
  */
 static fr_status run_events(trainer *t, tape *own, int first, int count, fr_error *err) {
-    const fr_window *w = t->m->w;
-    int32_t from[TRAINER_SHARD + 1], candidate[2 * TRAINER_SHARD];
-    for (int i = 0; i < count; i++) {
-        int32_t event = t->batch[first + i];
-        from[i] = 2 * i;
-        candidate[2 * i] = w->destination[event];
-        candidate[2 * i + 1] = t->negative[event];
-    }
-    from[count] = 2 * count;
-    model_batch batch = {count, t->batch + first, from, candidate};
-
     tape_reset(own);
     int width = t->m->keep;
     model_inner inner = {0};
-    tensor y = t->m->kind->forward(t->m, own, &batch, width ? &inner : NULL);
-    if (own->status) return fail(err, own->status, "%s", own->error.message);
+    tensor y = forward(t, own, first, count, width ? &inner : NULL);
+    TRY(status_of(own, err));
     for (int i = 0; width && i < count; i++) /* of the positives */
         memcpy(t->keep + (size_t)(first + i) * (size_t)width,
                inner.keep.v + (size_t)(2 * i) * (size_t)width, (size_t)width * sizeof(real));
@@ -123,7 +136,7 @@ static fr_status run_events(trainer *t, tape *own, int first, int count, fr_erro
         g[1] *= scale;
     }
     tape_backward(own);
-    return own->status ? fail(err, own->status, "%s", own->error.message) : FR_OK;
+    return status_of(own, err);
 }
 
 static fr_status run_shard(void *job, int64_t shard, int worker, fr_error *err) {
@@ -137,6 +150,26 @@ static fr_status run_shard(void *job, int64_t shard, int worker, fr_error *err) 
     for (; first < end; first += step)
         TRY(run_events(t, own, first, end - first < step ? end - first : step, err));
     return FR_OK;
+}
+
+/* Before the shards: what they share. */
+static fr_status make_part(void *job, int64_t part, int worker, fr_error *err) {
+    (void)worker;
+    trainer *t = job;
+    tape *own = &t->parts[part];
+    tape_reset(own);
+    own->gradient = t->gradients[part];
+    t->m->kind->sharing->make_part(t->m, own, t->shared, (int)part);
+    return status_of(own, err);
+}
+
+/* After them: the gradient of what they share. */
+static fr_status finish_part(void *job, int64_t part, int worker, fr_error *err) {
+    (void)worker;
+    trainer *t = job;
+    t->m->kind->sharing->gather(t->m, t->shared, (int)part);
+    tape_backward(&t->parts[part]);
+    return status_of(&t->parts[part], err);
 }
 
 /* Adds elements from..to-1 of all shards' gradients in order into the first. */
@@ -177,10 +210,24 @@ static fr_status not_finite(const trainer *t, fr_error *err) {
 
 static fr_status run_batch(trainer *t, const int32_t *events, int count, double *loss,
                            fr_error *err) {
+    int shards = (count + TRAINER_SHARD - 1) / TRAINER_SHARD;
+    const model_sharing *sharing = t->m->kind->sharing;
+    fr_context quiet = {.threads = t->threads}; /* a step is too short for progress */
     t->batch = events;
     t->batch_count = count;
-    fr_context quiet = {.threads = t->threads}; /* a step is too short for progress */
-    TRY(shards_run(&quiet, NULL, (count + TRAINER_SHARD - 1) / TRAINER_SHARD, run_shard, t, err));
+    for (int i = 0; i < count; i++) {
+        t->pairs[2 * i] = t->m->w->destination[events[i]];
+        t->pairs[2 * i + 1] = t->negative[events[i]];
+    }
+    if (sharing) {
+        model_batch whole = {count, events, t->from, t->pairs};
+        tape_reset(&t->plan);
+        t->shared = sharing->collect(t->m, &t->plan, &whole, TRAINER_SHARD, shards);
+        TRY(status_of(&t->plan, err));
+        TRY(shards_run(&quiet, NULL, shards, make_part, t, err));
+    }
+    TRY(shards_run(&quiet, NULL, shards, run_shard, t, err));
+    if (sharing) TRY(shards_run(&quiet, NULL, shards, finish_part, t, err));
     double sum = 0;
     for (int i = 0; i < count; i++) sum += t->losses[i];
     *loss = sum / count;

@@ -3,8 +3,10 @@
  * A batch is cut into shards of events that depend on the batch alone. Each shard runs forward and
  * backward on one worker into a gradient of its own; the gradients are then added in the order of
  * the shards, element by element, and Adam moves the parameters. So the bits do not depend on
- * threads. Negatives, dropout and the order of events are functions of (seed, epoch, event), so
- * nothing but parameters and moments is state.
+ * threads. What a model's shards would all make anew (model_sharing) is made before them, in as
+ * many parts as there are shards; going back through a part adds to the gradient of the shard of
+ * the same number. Negatives, dropout and the order of events are functions of (seed, epoch,
+ * event), so nothing but parameters and moments is state.
  */
 #ifndef FR_TRAIN_TRAINER_H
 #define FR_TRAIN_TRAINER_H
@@ -21,14 +23,19 @@ typedef struct trainer {
     int threads;
     int64_t shards;    /* of a full batch */
     tape *tapes;       /* [threads] */
+    tape *parts;       /* [shards] of a model that shares; else NULL */
+    tape plan;         /* what a step of it reads */
     real **gradients;  /* [shards] of [params.count] */
     double *losses;    /* [batch_size] */
     real *keep;        /* [batch_size, model.keep] for the model's memory */
     int32_t *order;    /* [train] events in the order of the epoch */
     int32_t *negative; /* [train] by event */
+    int32_t *from;     /* [batch_size + 1] 0, 2, 4 ..: candidates of a batch's events */
+    int32_t *pairs;    /* [batch_size, 2] positive, negative */
     /* the step under way */
     const int32_t *batch;
     int batch_count;
+    void *shared; /* by the model; NULL = nothing */
 } trainer;
 
 fr_status trainer_open(trainer *t, model *m, const fr_training *settings, const fr_context *context,
