@@ -10,6 +10,7 @@
 
 #include "models/layers.h"
 #include "models/tgn_reads.h"
+#include "nn/simd.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -230,13 +231,13 @@ static tensor shard_forward(const model *m, tape *t, void *shared, int shard, mo
     return score(m, t, &in, inner);
 }
 
-static void add_row(tensor to, int32_t row, const real *from) {
-    real *sum = to.g + (size_t)row * (size_t)to.cols;
+static inline void add_row(tensor to, int32_t row, const real *from) {
+    real *restrict sum = to.g + (size_t)row * (size_t)to.cols;
     for (int k = 0; k < to.cols; k++) sum[k] += from[k];
 }
 
 /* The gradient of a part: row by row the sum over shards, in their order. */
-static void gather(const model *m, void *shared, int part) {
+SIMD_LOOPS static void gather(const model *m, void *shared, int part) {
     (void)m;
     const tgn_reads *r = shared;
     const tgn_part *to = &r->part[part];

@@ -1,6 +1,7 @@
 /* gather.c - rows moved about: numbers that come from outside, rows taken by number, means of
  * groups of rows. */
 #include "nn/ops.h"
+#include "nn/simd.h"
 
 #include <string.h>
 
@@ -18,7 +19,7 @@ typedef struct take_node {
     const int32_t *index; /* [y.rows] */
 } take_node;
 
-static void take_back(tape_node *self) {
+SIMD_LOOPS static void take_back(tape_node *self) {
     take_node *n = (take_node *)self;
     int cols = n->y.cols;
     for (int i = 0; i < n->y.rows; i++) {

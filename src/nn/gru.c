@@ -4,10 +4,12 @@
  *     n = tanh(Win x + bin + r * (Whn s + bhn))      y = (1 - z) * n + z * s
  *
  * Input x and state s are constants: memory carries no gradient from step to step, so only the
- * weights learn. Weights have row blocks r, z, n.
+ * weights learn. Weights have row blocks r, z, n. What is taken in begins with the state itself,
+ * which going back makes use of.
  */
 #include "nn/gemm.h"
 #include "nn/ops.h"
+#include "nn/simd.h"
 #include "nn/vmath.h"
 
 #include <string.h>
@@ -38,34 +40,56 @@ typedef struct gru_node {
     real *gates;           /* [2, updated, 3 dim] r, z, n; hidden side before them */
 } gru_node;
 
-/* Gradients of the two sides of the gates (MODELS 10), then of the weights. */
-static void gru_back(tape_node *self) {
-    gru_node *n = (gru_node *)self;
-    int rows = n->x.rows, in = n->x.cols, dim = n->s.cols, wide = 3 * dim;
+/* Gradients of the gates before their functions (MODELS 10): `input` [rows, 3 dim] and, of the
+ * hidden side, that of n [rows, dim], the only one that differs; and those of the biases. */
+SIMD_LOOPS static void gates_back(const gru_node *n, real *input, real *hidden) {
+    int rows = n->x.rows, dim = n->s.cols, wide = 3 * dim;
     size_t all = (size_t)rows * (size_t)wide;
-    real *input = tape_room(n->t, all), *hidden = tape_room(n->t, all);
-    if (!hidden) return;
     for (int i = 0; i < rows; i++) {
-        size_t at = (size_t)i * (size_t)wide;
+        size_t at = (size_t)i * (size_t)wide, row = (size_t)i * (size_t)dim;
         const real *r = n->gates + at, *z = r + dim, *new = z + dim,
                    *h = n->gates + all + at + 2 * dim;
-        const real *s = n->s.v + (size_t)i * (size_t)dim, *dy = n->y.g + (size_t)i * (size_t)dim;
-        real *di = input + at, *dh = hidden + at;
+        const real *s = n->s.v + row, *dy = n->y.g + row;
+        real *restrict di = input + at, *restrict dh = hidden + row;
         for (int k = 0; k < dim; k++) {
             real d_new = (1 - z[k]) * dy[k] * (1 - new[k] * new[k]);
             di[k] = d_new * h[k] * r[k] * (1 - r[k]);
             di[dim + k] = (s[k] - new[k]) * dy[k] * z[k] * (1 - z[k]);
             di[2 * dim + k] = d_new;
-            dh[2 * dim + k] = d_new * r[k];
+            dh[k] = d_new * r[k];
         }
-        memcpy(dh, di, 2 * (size_t)dim * sizeof *dh);
-        for (int k = 0; k < wide; k++) {
-            n->bi.g[k] += di[k];
-            n->bh.g[k] += dh[k];
-        }
+        real *restrict bi = n->bi.g, *restrict bh = n->bh.g;
+        for (int k = 0; k < wide; k++) bi[k] += di[k];
+        for (int k = 0; k < 2 * dim; k++) bh[k] += di[k];
+        for (int k = 0; k < dim; k++) bh[2 * dim + k] += dh[k];
     }
-    gemm_tn(wide, in, rows, input, wide, n->x.v, in, n->wi.g, in, true);
-    gemm_tn(wide, dim, rows, hidden, wide, n->s.v, dim, n->wh.g, dim, true);
+}
+
+/* Gates r and z add up both sides, and x begins with s: so their hidden weights have the gradient
+ * of the first columns of their input weights. `both` [2 dim, in] is that of the input weights. */
+SIMD_LOOPS static void add_both(const gru_node *n, const real *both) {
+    int in = n->x.cols, dim = n->s.cols;
+    for (int i = 0; i < 2 * dim; i++, both += in) {
+        real *restrict wi = n->wi.g + (size_t)i * (size_t)in;
+        real *restrict wh = n->wh.g + (size_t)i * (size_t)dim;
+        for (int k = 0; k < in; k++) wi[k] += both[k];
+        for (int k = 0; k < dim; k++) wh[k] += both[k];
+    }
+}
+
+static void gru_back(tape_node *self) {
+    gru_node *n = (gru_node *)self;
+    int rows = n->x.rows, in = n->x.cols, dim = n->s.cols, wide = 3 * dim;
+    size_t d = (size_t)dim, two = 2 * d;
+    real *input = tape_room(n->t, (size_t)rows * 3 * d),
+         *hidden = tape_room(n->t, (size_t)rows * d);
+    real *both = tape_room(n->t, two * (size_t)in);
+    if (n->t->status) return;
+    gates_back(n, input, hidden);
+    gemm_tn(2 * dim, in, rows, input, wide, n->x.v, in, both, in, false);
+    add_both(n, both);
+    gemm_tn(dim, in, rows, input + two, wide, n->x.v, in, n->wi.g + two * (size_t)in, in, true);
+    gemm_tn(dim, dim, rows, hidden, dim, n->s.v, dim, n->wh.g + two * d, dim, true);
 }
 
 tensor op_gru(tape *t, tensor x, tensor s, const gru_params *w) {
@@ -73,9 +97,9 @@ tensor op_gru(tape *t, tensor x, tensor s, const gru_params *w) {
     tensor bi = tape_param(t, w->input_bias), bh = tape_param(t, w->hidden_bias);
     int dim = s.cols;
     if (!tape_fits(t,
-                   !x.g && !s.g && x.rows <= s.rows && wi.rows == 3 * dim && wi.cols == x.cols &&
-                       wh.rows == 3 * dim && wh.cols == dim && bi.cols == 3 * dim &&
-                       bh.cols == 3 * dim,
+                   !x.g && !s.g && x.rows <= s.rows && x.cols >= dim && wi.rows == 3 * dim &&
+                       wi.cols == x.cols && wh.rows == 3 * dim && wh.cols == dim &&
+                       bi.cols == 3 * dim && bh.cols == 3 * dim,
                    "gru"))
         return (tensor){0};
     tensor y = tape_tensor(t, s.rows, dim);

@@ -125,7 +125,12 @@ tensor op_gelu(tape *t, tensor x) {
 
 SIMD_LOOPS static void relu_back(tape_node *self) {
     pair_node *n = (pair_node *)self;
-    for (size_t k = 0; k < size_of(n->y); k++) n->a.g[k] += n->a.v[k] > 0 ? n->y.g[k] : 0;
+    const real *x = n->a.v, *dy = n->y.g;
+    real *restrict dx = n->a.g;
+    for (size_t k = 0, size = size_of(n->y); k < size; k++) {
+        real slope = dy[k]; /* read in any case, or the loop is not one of vectors */
+        dx[k] += x[k] > 0 ? slope : 0;
+    }
 }
 
 SIMD_LOOPS tensor op_relu(tape *t, tensor x) {

@@ -26,7 +26,8 @@ tensor op_time(tape *t, int rows, const double *delta, int weight, int bias);
 typedef struct gru_params {
     int input, hidden, input_bias, hidden_bias;
 } gru_params;
-/* y[i] = GRU(x[i], s[i]) for the rows of x, s[i] for those that follow; x and s are constants */
+/* y[i] = GRU(x[i], s[i]) for the rows of x, s[i] for those that follow; x and s are constants, and
+ * x[i] begins with s[i] */
 tensor op_gru(tape *t, tensor x, tensor s, const gru_params *w);
 /* y = x W^T + b; W (out, in); bias -1 = none */
 tensor op_linear(tape *t, tensor x, int weight, int bias);

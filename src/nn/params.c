@@ -2,6 +2,7 @@
 #include "nn/params.h"
 
 #include "base/rng.h"
+#include "nn/simd.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -96,18 +97,19 @@ void adam_free(adam *a) {
     *a = (adam){0};
 }
 
-void adam_update(adam *a, int64_t step, double rate, size_t from, size_t to, const real *gradient,
-                 real *value) {
+SIMD_LOOPS void adam_update(adam *a, int64_t step, double rate, size_t from, size_t to,
+                            const real *gradient, real *value) {
     const real keep1 = REAL(0.9), keep2 = REAL(0.999), eps = REAL(1e-8);
     const real correct1 = (real)(1 / (1 - pow(0.9, (double)step)));
     const real correct2 = (real)(1 / (1 - pow(0.999, (double)step)));
     const real lr = (real)rate;
+    real *restrict mean = a->mean, *restrict square = a->square;
     for (size_t k = from; k < to; k++) {
         real g = gradient[k - from];
-        real m = keep1 * a->mean[k] + (1 - keep1) * g;
-        real v = keep2 * a->square[k] + (1 - keep2) * (g * g);
-        a->mean[k] = m;
-        a->square[k] = v;
+        real m = keep1 * mean[k] + (1 - keep1) * g;
+        real v = keep2 * square[k] + (1 - keep2) * (g * g);
+        mean[k] = m;
+        square[k] = v;
         value[k] -= lr * (m * correct1) / (real_sqrt(v * correct2) + eps);
     }
 }

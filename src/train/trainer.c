@@ -3,6 +3,7 @@
 
 #include "base/rng.h"
 #include "base/shards.h"
+#include "nn/simd.h"
 #include "train/loss.h"
 
 #include <stdio.h>
@@ -173,9 +174,9 @@ static fr_status finish_part(void *job, int64_t part, int worker, fr_error *err)
 }
 
 /* Adds elements from..to-1 of all shards' gradients in order into the first. */
-static void add_gradients(trainer *t, size_t from, size_t to) {
+SIMD_LOOPS static void add_gradients(trainer *t, size_t from, size_t to) {
     int64_t shards = (t->batch_count + TRAINER_SHARD - 1) / TRAINER_SHARD;
-    real *sum = t->gradients[0];
+    real *restrict sum = t->gradients[0];
     for (int64_t s = 1; s < shards; s++) {
         const real *more = t->gradients[s];
         for (size_t k = from; k < to; k++) sum[k] += more[k];

@@ -158,10 +158,10 @@ static tensor graph_narrow_projected(tape *t) {
     return op_attention(t, q, op_linear(t, x, NARROW, -1), op_linear(t, x, NARROW_KEY, -1), 2,
                         spans, 4, 7, keys);
 }
-/* three states of two numbers; the last one has no input */
+/* three states of two numbers; the last one has no input; inputs begin with the states */
 static tensor graph_gru(tape *t) {
-    static const real x[] = {1, -2, 0.5, 3, 0.2, -1, 0, 2, -1, 1, 1, 0.3};
-    static const real s[] = {0.4, -0.9, 0, 0, 0.7, 0.1};
+    static const real x[] = {0.4, -0.9, 0.5, 3, 0.2, -1, -0.6, 0.2, -1, 1, 1, 0.3};
+    static const real s[] = {0.4, -0.9, -0.6, 0.2, 0.7, 0.1};
     static const gru_params weights = {SQUARE, STATE, SQUARE_BIAS, GAIN};
     return op_gru(t, op_input(t, 2, COLS, x), op_input(t, 3, 2, s), &weights);
 }
