@@ -37,7 +37,8 @@ typedef struct model {
 
 /* What forward shows besides the scores. */
 typedef struct model_inner {
-    tensor z;    /* [candidates, any] the vectors that enter the scoring head */
+    tensor z;    /* [candidates, any] the vectors that enter the scoring head; may be left out
+                    when recording */
     tensor keep; /* [candidates, model.keep] what the memory takes in if the candidate occurs */
 } model_inner;
 

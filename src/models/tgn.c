@@ -129,20 +129,27 @@ static tensor read_features(const model *m, tape *t, const tgn_inputs *in) {
 /* sum over neighbours, [rows, wide] */
 static tensor attend(const model *m, tape *t, const tgn_inputs *in) {
     const tgn *c = m->own;
-    tensor q = op_take(t, in->query, in->rows, in->row_state), more = TIME(in->keys, in->elapsed);
+    tensor more = TIME(in->keys, in->elapsed);
     if (c->edges) {
         tensor parts[] = {read_features(m, t, in), more};
         more = op_concat(t, 2, parts);
     }
     if (t->gradient) {
         key_rows over = {in->keys, in->s, more, in->key_state};
-        return op_attention_over(t, q, &over, c->value, -1, c->heads, in->spans, in->rows,
-                                 SITE_WEIGHTS, in->weight_keys);
+        return op_attention_over(t, in->query, in->row_state, &over, c->value, -1, c->heads,
+                                 in->spans, in->rows, SITE_WEIGHTS, in->weight_keys);
     }
+    tensor q = op_take(t, in->query, in->rows, in->row_state);
     tensor parts[] = {op_take(t, in->s, in->keys, in->key_state), more};
     tensor k = op_concat(t, 2, parts);
     return op_attention(t, q, op_linear(t, k, c->key, -1), op_linear(t, k, c->value, -1), c->heads,
                         in->spans, in->rows, SITE_WEIGHTS, in->weight_keys);
+}
+
+/* Rows from .. to - 1 of a tensor. */
+static tensor some_rows(tensor x, int from, int to) {
+    size_t skip = (size_t)from * (size_t)x.cols;
+    return (tensor){to - from, x.cols, x.v + skip, x.g ? x.g + skip : NULL};
 }
 
 /* z of all rows; s are their states */
@@ -150,8 +157,10 @@ static tensor embed(const model *m, tape *t, const tgn_inputs *in, tensor s) {
     const tgn *c = m->own;
     tensor mix = LINEAR(attend(m, t, in), c->out);
     tensor o = op_residual(t, now_beside(c, t, s), mix, SITE_OUT, in->row_keys);
-    tensor merged[] = {op_norm(t, o, c->norm.weight, c->norm.bias, EPS), s};
-    return LINEAR(op_relu(t, LINEAR(op_concat(t, 2, merged), c->fc1)), c->fc2);
+    o = op_norm(t, o, c->norm.weight, c->norm.bias, EPS);
+    tensor h = op_linear_beside(t, o, some_rows(in->s, 0, in->queries), in->row_state, false,
+                                c->fc1.weight, c->fc1.bias);
+    return LINEAR(op_relu(t, h), c->fc2);
 }
 
 /* [ s^_u ; s^_v ] of every candidate, for the memory */
@@ -170,11 +179,17 @@ static tensor score(const model *m, tape *t, const tgn_inputs *in, model_inner *
     const tgn *c = m->own;
     tensor s = op_take(t, in->s, in->rows, in->row_state);
     tensor embedded = c->identity ? s : embed(m, t, in, s);
-    tensor pair[] = {op_take(t, embedded, in->candidates, in->source_row),
-                     op_take(t, embedded, in->candidates, in->candidate_row)};
-    tensor z = op_concat(t, 2, pair);
-    if (inner) *inner = (model_inner){.z = z, .keep = keep_states(c, t, in, s)};
-    return LINEAR(op_relu(t, LINEAR(z, c->head1)), c->head2);
+    if (inner) inner->keep = keep_states(c, t, in, s);
+    if (inner && !t->gradient) {
+        tensor pair[] = {op_take(t, embedded, in->candidates, in->source_row),
+                         op_take(t, embedded, in->candidates, in->candidate_row)};
+        inner->z = op_concat(t, 2, pair);
+    }
+    int events = in->rows - in->candidates;
+    tensor h =
+        op_linear_beside(t, some_rows(embedded, events, in->rows), some_rows(embedded, 0, events),
+                         in->source_row, true, c->head1.weight, c->head1.bias);
+    return LINEAR(op_relu(t, h), c->head2);
 }
 
 /* Events by themselves: one shard, one part, on one tape. */

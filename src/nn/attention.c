@@ -210,7 +210,8 @@ tensor op_fold(tape *t, tensor query, int key, int heads) {
 typedef struct folded_node {
     tape_node node;
     tape *t;
-    tensor u, wv, bv, y; /* [rows, heads e], [d, e], [d] or none, [rows, d] */
+    tensor u, wv, bv, y; /* [any, heads e], [d, e], [d] or none, [rows, d] */
+    const int32_t *asks; /* [rows] rows of u; NULL = u has those */
     key_rows keys;
     const real *x; /* [keys, e] */
     int heads, count;
@@ -237,6 +238,12 @@ static head_groups group_heads(const folded_node *n, span s) {
     return g;
 }
 
+/* Where u of a span begins. */
+static size_t asked_at(const folded_node *n, span s) {
+    int row = n->asks ? n->asks[s.query_from] : s.query_from;
+    return (size_t)row * (size_t)n->u.cols;
+}
+
 static bool keys_are_plain(const key_rows *k) { return !k->index && !k->more.cols; }
 
 /* The gradient of a span's keys [keys, cols] goes to the rows they were made of. */
@@ -257,6 +264,7 @@ static void span_back(folded_node *n, int c, const real *d_mix, const real *d_su
     head_groups g = group_heads(n, s);
     int e = n->wv.cols, dh = n->y.cols / n->heads, nk = span_keys(s);
     size_t all = g.size * (size_t)g.count, row = (size_t)s.query_from * (size_t)n->u.cols;
+    size_t asked = asked_at(n, s);
     if (!all) return;
     bool plain = keys_are_plain(&n->keys);
     int cols = plain || n->keys.more.g ? e : n->keys.x.cols;
@@ -273,9 +281,9 @@ static void span_back(folded_node *n, int c, const real *d_mix, const real *d_su
                       d_sum ? d_sum + n->heads * s.query_from : NULL, da);
     for (int h = 0; h < g.count; h++) {
         const real *da_h = da + (size_t)h * g.size, *used_h = used + (size_t)h * g.size;
-        gemm_nn(g.rows, e, nk, da_h, nk, x, e, n->u.g + row + h * e, g.ld, true);
+        gemm_nn(g.rows, e, nk, da_h, nk, x, e, n->u.g + asked + h * e, g.ld, true);
         gemm_tn(nk, cols, g.rows, used_h, nk, d_mix + row + h * e, g.ld, dx, cols, plain || h);
-        gemm_tn(nk, cols, g.rows, da_h, nk, n->u.v + row + h * e, g.ld, dx, cols, true);
+        gemm_tn(nk, cols, g.rows, da_h, nk, n->u.v + asked + h * e, g.ld, dx, cols, true);
     }
     if (!plain) spread_keys(&n->keys, s, cols, dx);
 }
@@ -316,6 +324,7 @@ static void span_forward(folded_node *n, int c, int site, const row_key *keys) {
     head_groups g = group_heads(n, s);
     int e = n->wv.cols, dh = n->y.cols / n->heads, nq = span_queries(s), nk = span_keys(s);
     size_t all = g.size * (size_t)g.count, row = (size_t)s.query_from * (size_t)n->u.cols;
+    size_t asked = asked_at(n, s);
     if (!nk) memset(n->mix + row, 0, (size_t)(nq * n->u.cols) * sizeof *n->mix);
     if (!all) return;
     real *room = tape_room(t, all + (size_t)(7 * nq * n->heads)), *factor = NULL;
@@ -326,8 +335,8 @@ static void span_forward(folded_node *n, int c, int site, const row_key *keys) {
     real scale = (real)(1 / sqrt((double)dh));
     if (factor) kernel_drop_weights(t, site, n->heads, nq, nk, keys + s.query_from, room, factor);
     for (int h = 0; h < g.count; h++)
-        gemm_nt(g.rows, nk, e, n->u.v + row + h * e, g.ld, x, e, n->weight[c] + (size_t)h * g.size,
-                nk, false);
+        gemm_nt(g.rows, nk, e, n->u.v + asked + h * e, g.ld, x, e,
+                n->weight[c] + (size_t)h * g.size, nk, false);
     softmax_rows(n->heads * nq, nk, scale, n->weight[c]);
     const real *used = dropped(n->weight[c], factor, all, room);
     for (int k = 0; n->sums && k < n->heads * nq; k++)
@@ -360,11 +369,12 @@ static const real *join_keys(tape *t, const key_rows *k, int e) {
     return x;
 }
 
-tensor op_attention_over(tape *t, tensor u, const key_rows *over, int value, int value_bias,
-                         int heads, const span *spans, int count, int site, const row_key *keys) {
+tensor op_attention_over(tape *t, tensor u, const int32_t *asks, const key_rows *over, int value,
+                         int value_bias, int heads, const span *spans, int count, int site,
+                         const row_key *keys) {
     tensor wv = tape_param(t, value), bv = {0};
     if (value_bias >= 0) bv = tape_param(t, value_bias);
-    int d = wv.rows, e = wv.cols, dh = d / heads, rows = u.rows;
+    int d = wv.rows, e = wv.cols, dh = d / heads, rows = asks ? count : u.rows;
     if (!tape_fits(t,
                    u.cols == heads * e && over->x.cols + over->more.cols == e &&
                        (!over->more.cols || over->more.rows == over->rows) && dh * heads == d,
@@ -375,6 +385,7 @@ tensor op_attention_over(tape *t, tensor u, const key_rows *over, int value, int
     if (!n) return (tensor){0};
     *n = (folded_node){.t = t,
                        .u = u,
+                       .asks = asks,
                        .wv = wv,
                        .bv = bv,
                        .y = y,
@@ -405,6 +416,6 @@ tensor op_attention_over(tape *t, tensor u, const key_rows *over, int value, int
 tensor op_attention_folded(tape *t, tensor query, tensor x, int key, int value, int value_bias,
                            int heads, const span *spans, int count, int site, const row_key *keys) {
     key_rows over = {.x = x, .rows = x.rows};
-    return op_attention_over(t, op_fold(t, query, key, heads), &over, value, value_bias, heads,
-                             spans, count, site, keys);
+    return op_attention_over(t, op_fold(t, query, key, heads), NULL, &over, value, value_bias,
+                             heads, spans, count, site, keys);
 }

@@ -78,6 +78,70 @@ tensor op_linear(tape *t, tensor x, int weight, int bias) {
     return y;
 }
 
+typedef struct beside_node {
+    tape_node node;
+    tape *t;
+    tensor x, more, w, b, y; /* [rows, n], [others, m], [out, n + m], [out], [rows, out] */
+    const int32_t *index;    /* [rows] of more */
+    int x_at, more_at;       /* columns of w */
+} beside_node;
+
+/* to[index[i]] += from[i] */
+SIMD_LOOPS static void add_taken(int rows, int cols, const real *from, const int32_t *index,
+                                 real *to) {
+    for (int i = 0; i < rows; i++, from += cols) {
+        real *restrict sum = to + (size_t)index[i] * (size_t)cols;
+        for (int k = 0; k < cols; k++) sum[k] += from[k];
+    }
+}
+
+SIMD_LOOPS static void add_rows(int rows, int cols, const real *from, real *restrict sum) {
+    for (int i = 0; i < rows; i++, from += cols)
+        for (int k = 0; k < cols; k++) sum[k] += from[k];
+}
+
+static void beside_back(tape_node *self) {
+    beside_node *n = (beside_node *)self;
+    int rows = n->x.rows, others = n->more.rows, out = n->y.cols, in = n->w.cols;
+    int cols = n->x.cols, more = n->more.cols;
+    real *sums = tape_take(n->t, (size_t)others * (size_t)out, sizeof *sums);
+    if (!sums) return;
+    add_taken(rows, out, n->y.g, n->index, sums);
+    gemm_nn(others, more, out, sums, out, n->w.v + n->more_at, in, n->more.g, more, true);
+    gemm_tn(out, more, others, sums, out, n->more.v, more, n->w.g + n->more_at, in, true);
+    gemm_nn(rows, cols, out, n->y.g, out, n->w.v + n->x_at, in, n->x.g, cols, true);
+    gemm_tn(out, cols, rows, n->y.g, out, n->x.v, cols, n->w.g + n->x_at, in, true);
+    add_rows(others, out, sums, n->b.g);
+}
+
+tensor op_linear_beside(tape *t, tensor x, tensor more, const int32_t *index, bool more_first,
+                        int weight, int bias) {
+    tensor w = tape_param(t, weight), b = tape_param(t, bias);
+    int out = w.rows, x_at = more_first ? more.cols : 0, more_at = more_first ? 0 : x.cols;
+    if (!tape_fits(t, x.cols + more.cols == w.cols && b.cols == out, "linear")) return (tensor){0};
+    tensor y = tape_tensor(t, x.rows, out);
+    beside_node *node = tape_take(t, 1, sizeof *node);
+    real *part = tape_room(t, (size_t)more.rows * (size_t)out);
+    if (!part) return (tensor){0};
+    size_t width = (size_t)out;
+    for (int i = 0; i < more.rows; i++) memcpy(part + (size_t)i * width, b.v, width * sizeof *part);
+    gemm_nt(more.rows, out, more.cols, more.v, more.cols, w.v + more_at, w.cols, part, out, true);
+    for (int i = 0; i < x.rows; i++)
+        memcpy(y.v + (size_t)i * width, part + (size_t)index[i] * width, width * sizeof *part);
+    gemm_nt(x.rows, out, x.cols, x.v, x.cols, w.v + x_at, w.cols, y.v, out, true);
+    *node = (beside_node){.t = t,
+                          .x = x,
+                          .more = more,
+                          .w = w,
+                          .b = b,
+                          .y = y,
+                          .index = index,
+                          .x_at = x_at,
+                          .more_at = more_at};
+    tape_note(t, &node->node, beside_back);
+    return y;
+}
+
 /* ---- elementwise ---- */
 
 typedef struct pair_node {

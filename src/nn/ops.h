@@ -31,6 +31,10 @@ typedef struct gru_params {
 tensor op_gru(tape *t, tensor x, tensor s, const gru_params *w);
 /* y = x W^T + b; W (out, in); bias -1 = none */
 tensor op_linear(tape *t, tensor x, int weight, int bias);
+/* y[i] = W [ x[i] ; more[index[i]] ] + b, or W [ more[index[i]] ; x[i] ] + b if `more_first`: the
+ * product with `more` is made once for each of its rows; index must live as long as the step */
+tensor op_linear_beside(tape *t, tensor x, tensor more, const int32_t *index, bool more_first,
+                        int weight, int bias);
 /* Across rows: rows out[g] .. out[g+1]-1 of y are W[:outs, :ins] x + b[:outs] of the rows in[g] ..
  * in[g+1]-1 of x, column by column, for each group g; W (most outs, most ins). `in` and `out` must
  * live as long as the step. */
@@ -92,9 +96,11 @@ typedef struct key_rows {
     tensor x, more;
     const int32_t *index; /* [rows] lives as long as the step */
 } key_rows;
-/* Then the rest. */
-tensor op_attention_over(tape *t, tensor u, const key_rows *over, int value, int value_bias,
-                         int heads, const span *spans, int count, int site, const row_key *keys);
+/* Then the rest. `asks` (NULL = row by row) says which row of u a query uses; every span has one
+ * query then, in order. */
+tensor op_attention_over(tape *t, tensor u, const int32_t *asks, const key_rows *over, int value,
+                         int value_bias, int heads, const span *spans, int count, int site,
+                         const row_key *keys);
 
 /* ---- kernels, for ops and fast paths ---- */
 
