@@ -40,6 +40,58 @@ static void test_threads_give_equal_results(void **state) {
     }
 }
 
+/* Each shard of a phase reads all that the phase before has made. */
+typedef struct chain {
+    int made[3][SHARDS];
+    _Atomic int wrong;
+} chain;
+
+static int64_t chain_sum(const int *made, int count) {
+    int64_t sum = 0;
+    for (int i = 0; i < count; i++) sum += made[i];
+    return sum;
+}
+static fr_status begin_chain(void *job, int64_t shard, int worker, fr_error *err) {
+    (void)worker, (void)err;
+    ((chain *)job)->made[0][shard] = (int)shard;
+    return FR_OK;
+}
+static fr_status middle_of_chain(void *job, int64_t shard, int worker, fr_error *err) {
+    (void)worker, (void)err;
+    chain *c = job;
+    c->wrong += chain_sum(c->made[0], 40) != 40 * 39 / 2;
+    c->made[1][shard] = 1;
+    return FR_OK;
+}
+static fr_status end_chain(void *job, int64_t shard, int worker, fr_error *err) {
+    (void)worker;
+    chain *c = job;
+    c->wrong += chain_sum(c->made[1], SHARDS) != SHARDS;
+    c->made[2][shard] = 1;
+    return shard == 5 ? fail(err, FR_EINPUT, "shard %d", (int)shard) : FR_OK;
+}
+
+static void test_phases(void **state) {
+    (void)state;
+    fr_error err;
+    static const int threads[] = {1, 2, 5};
+    static const shard_phase phase[] = {
+        {40, begin_chain}, {SHARDS, middle_of_chain}, {3, end_chain}, {0, begin_chain}};
+    static const shard_phase failing[] = {
+        {40, begin_chain}, {SHARDS, middle_of_chain}, {9, end_chain}, {SHARDS, begin_chain}};
+    for (int r = 0; r < 30; r++) {
+        fr_context context = {.threads = threads[r % 3]};
+        chain c = {0};
+        OK(shards_run_phases(&context, 4, phase, &c, &err));
+        assert_int_equal(c.wrong, 0);
+        assert_int_equal(chain_sum(c.made[2], SHARDS), 3);
+        c = (chain){0};
+        FAILS(shards_run_phases(&context, 4, failing, &c, &err), FR_EINPUT, "shard 5");
+        assert_int_equal(c.wrong, 0);
+        assert_int_equal(c.made[0][SHARDS - 1], 0); /* the last phase has not begun */
+    }
+}
+
 static void test_few_shards(void **state) {
     (void)state;
     fr_error err;
@@ -149,6 +201,7 @@ static void test_context_threads(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_threads_give_equal_results),
+        cmocka_unit_test(test_phases),
         cmocka_unit_test(test_few_shards),
         cmocka_unit_test(test_smallest_failure_is_reported),
         cmocka_unit_test(test_cancel),

@@ -225,10 +225,10 @@ static fr_status run_batch(trainer *t, const int32_t *events, int count, double 
         tape_reset(&t->plan);
         t->shared = sharing->collect(t->m, &t->plan, &whole, TRAINER_SHARD, shards);
         TRY(status_of(&t->plan, err));
-        TRY(shards_run(&quiet, NULL, shards, make_part, t, err));
     }
-    TRY(shards_run(&quiet, NULL, shards, run_shard, t, err));
-    if (sharing) TRY(shards_run(&quiet, NULL, shards, finish_part, t, err));
+    const shard_phase phase[] = {{shards, make_part}, {shards, run_shard}, {shards, finish_part}};
+    TRY(sharing ? shards_run_phases(&quiet, 3, phase, t, err)
+                : shards_run(&quiet, NULL, shards, run_shard, t, err));
     double sum = 0;
     for (int i = 0; i < count; i++) sum += t->losses[i];
     *loss = sum / count;

@@ -158,6 +158,49 @@ static tensor graph_narrow_projected(tape *t) {
     return op_attention(t, q, op_linear(t, x, NARROW, -1), op_linear(t, x, NARROW_KEY, -1), 2,
                         spans, 4, 7, keys);
 }
+/* rows with keys of two parts: one taken by number, one beside it, learned or not; two queries ask
+ * the same */
+static const int32_t asks[] = {1, 0, 1, 2}, taken[] = {3, 1, 1, 6, 0};
+static const span singles[] = {{0, 1, 0, 2}, {1, 2, 2, 2}, {2, 3, 2, 5}, {3, 4, 4, 5}};
+
+static tensor key_side(tape *t, bool learned) {
+    static const real x[] = {1, -2, 0.5, 3, 0.2, -1, 0, 2, -1, 1, 0.3, 0.8, -0.4, 0.1, 2};
+    return learned ? op_linear(t, op_rows(t, TABLE, 5, some), THIN, -1) : op_input(t, 5, 3, x);
+}
+static tensor over_parts(tape *t, bool learned) {
+    tensor q = op_gelu(t, op_linear(t, op_rows(t, TABLE, 3, some), SQUARE, SQUARE_BIAS));
+    key_rows over = {5, op_linear(t, input(t), THIN, -1), key_side(t, learned), taken};
+    return op_attention_over(t, op_fold(t, q, SQUARE, 2), asks, &over, KEY, SQUARE_BIAS, 2, singles,
+                             4, 7, keys);
+}
+static tensor over_parts_projected(tape *t, bool learned) {
+    tensor q = op_gelu(t, op_linear(t, op_rows(t, TABLE, 3, some), SQUARE, SQUARE_BIAS));
+    tensor parts[] = {op_take(t, op_linear(t, input(t), THIN, -1), 5, taken), key_side(t, learned)};
+    tensor x = op_concat(t, 2, parts);
+    return op_attention(t, op_take(t, q, 4, asks), op_linear(t, x, SQUARE, -1),
+                        op_linear(t, x, KEY, SQUARE_BIAS), 2, singles, 4, 7, keys);
+}
+static tensor graph_over(tape *t) { return over_parts(t, true); }
+static tensor graph_over_constants(tape *t) { return over_parts(t, false); }
+static tensor graph_over_projected(tape *t) { return over_parts_projected(t, true); }
+static tensor graph_over_constants_projected(tape *t) { return over_parts_projected(t, false); }
+
+/* rows beside others by number: some taken twice, one not at all */
+static tensor graph_beside(tape *t) {
+    static const int32_t index[] = {2, 0, 2, 4, 3, 3, 0};
+    tensor x = op_linear(t, input(t), THIN, -1);
+    tensor more = op_gelu(t, op_linear(t, op_rows(t, TABLE, 5, some), THIN, -1));
+    tensor y = op_linear_beside(t, x, more, index, true, SQUARE, SQUARE_BIAS);
+    return op_add(t, y, op_linear_beside(t, x, more, index, false, KEY, SQUARE_BIAS));
+}
+static tensor graph_beside_joined(tape *t) {
+    static const int32_t index[] = {2, 0, 2, 4, 3, 3, 0};
+    tensor x = op_linear(t, input(t), THIN, -1);
+    tensor more = op_gelu(t, op_linear(t, op_rows(t, TABLE, 5, some), THIN, -1));
+    tensor taken_rows = op_take(t, more, 7, index), pair[] = {taken_rows, x, taken_rows};
+    tensor y = op_linear(t, op_concat(t, 2, pair), SQUARE, SQUARE_BIAS);
+    return op_add(t, y, op_linear(t, op_concat(t, 2, pair + 1), KEY, SQUARE_BIAS));
+}
 /* three states of two numbers; the last one has no input; inputs begin with the states */
 static tensor graph_gru(tape *t) {
     static const real x[] = {0.4, -0.9, 0.5, 3, 0.2, -1, -0.6, 0.2, -1, 1, 1, 0.3};
@@ -194,6 +237,9 @@ static const struct {
               {"residual", graph_residual},
               {"folded attention", graph_folded},
               {"folded attention, narrow keys", graph_narrow},
+              {"attention over parts", graph_over},
+              {"attention over constants", graph_over_constants},
+              {"linear of pairs", graph_beside},
               {"gru", graph_gru}};
 
 /* A fixed linear function of the output: its gradient is the output's random weights. */
@@ -260,6 +306,12 @@ static void test_ops(void **state) {
         assert_true(readout(&t, graph_mlp, false) == readout(&t, graph_mlp_apart, false));
         assert_true(readout(&t, graph_joint, false) == readout(&t, graph_attention, false));
         assert_true(readout(&t, graph_residual, false) == readout(&t, graph_residual_apart, false));
+        assert_true(fabs(readout(&t, graph_beside, false) -
+                         readout(&t, graph_beside_joined, false)) < 1e-12);
+        assert_true(fabs(readout(&t, graph_over, false) -
+                         readout(&t, graph_over_projected, false)) < 1e-12);
+        assert_true(fabs(readout(&t, graph_over_constants, false) -
+                         readout(&t, graph_over_constants_projected, false)) < 1e-12);
         folded = readout(&t, graph_narrow, false);
         projected = readout(&t, graph_narrow_projected, false);
         assert_true(fabs(folded - projected) < 1e-12);
@@ -466,6 +518,43 @@ static void test_graphmixer(void **state) {
     }
 }
 
+/* What the shards of a step share changes nothing but the order of sums. */
+static void check_sharing(const fr_window *w, fr_model_settings settings) {
+    fr_error err;
+    fr_context two = {.threads = 2};
+    fr_training training = {.epochs = 1, .batch_size = 28, .seed = 5, .rate = 0.01};
+    real *gradient[2];
+    double loss[2], largest = 0;
+    size_t count = 0;
+    for (int apart = 0; apart < 2; apart++) {
+        model m;
+        trainer t;
+        OK(model_open(&m, "tgn", &settings, w, 5, &err));
+        model_kind alone = *m.kind;
+        alone.sharing = NULL;
+        assert_non_null(m.kind->sharing);
+        scatter(&m.params, 0.3);
+        if (apart) m.kind = &alone;
+        OK(trainer_open(&t, &m, &training, &two, &err));
+        trainer_begin(&t, 1);
+        fill_memory(&m, events_of_step, TWO_SHARDS);
+        OK(trainer_gradient(&t, events_of_step, TWO_SHARDS, &loss[apart], &err));
+        count = m.params.count;
+        OK(ALLOCATE(gradient[apart], count, &err));
+        memcpy(gradient[apart], t.gradients[0], count * sizeof **gradient);
+        trainer_close(&t);
+        model_close(&m);
+    }
+    assert_true(fabs(loss[0] - loss[1]) < 1e-14);
+    for (size_t k = 0; k < count; k++) {
+        assert_true(fabs(gradient[0][k] - gradient[1][k]) < 1e-12);
+        largest = fmax(largest, fabs(gradient[0][k]));
+    }
+    assert_true(largest > 1e-3);
+    free(gradient[0]);
+    free(gradient[1]);
+}
+
 static void test_tgn(void **state) {
     fr_error err;
     for (int features = 0; features < 2; features++) {
@@ -485,6 +574,9 @@ static void test_tgn(void **state) {
         identity.time_trainable = features;
         check_model(w, "tgn", identity, FR_OBJECTIVE_BCE, "identity, bce");
         check_model(w, "tgn", identity, FR_OBJECTIVE_BPR, "identity, bpr");
+        check_sharing(w, trained);
+        check_sharing(w, drop);
+        check_sharing(w, identity);
         fr_window_close(w);
         fr_stream_close(stream);
     }
