@@ -40,28 +40,37 @@ typedef struct gru_node {
     real *gates;           /* [2, updated, 3 dim] r, z, n; hidden side before them */
 } gru_node;
 
+/* A row of gates_back; nothing overlaps. */
+static inline void row_back(int dim, const real *restrict gates, const real *restrict h,
+                            const real *restrict s, const real *restrict dy, real *restrict dr,
+                            real *restrict dz, real *restrict dn, real *restrict dh) {
+    const real *r = gates, *z = r + dim, *new = z + dim;
+    for (int k = 0; k < dim; k++) {
+        real d_new = (1 - z[k]) * dy[k] * (1 - new[k] * new[k]);
+        dr[k] = d_new * h[k] * r[k] * (1 - r[k]);
+        dz[k] = (s[k] - new[k]) * dy[k] * z[k] * (1 - z[k]);
+        dn[k] = d_new;
+        dh[k] = d_new * r[k];
+    }
+}
+
+static inline void add_to(int n, real *restrict sum, const real *restrict more) {
+    for (int k = 0; k < n; k++) sum[k] += more[k];
+}
+
 /* Gradients of the gates before their functions (MODELS 10): `input` [rows, 3 dim] and, of the
  * hidden side, that of n [rows, dim], the only one that differs; and those of the biases. */
 SIMD_LOOPS static void gates_back(const gru_node *n, real *input, real *hidden) {
     int rows = n->x.rows, dim = n->s.cols, wide = 3 * dim;
-    size_t all = (size_t)rows * (size_t)wide;
+    const real *gates = n->gates, *h = gates + (size_t)rows * (size_t)wide + 2 * dim;
+    const real *s = n->s.v, *dy = n->y.g;
     for (int i = 0; i < rows; i++) {
-        size_t at = (size_t)i * (size_t)wide, row = (size_t)i * (size_t)dim;
-        const real *r = n->gates + at, *z = r + dim, *new = z + dim,
-                   *h = n->gates + all + at + 2 * dim;
-        const real *s = n->s.v + row, *dy = n->y.g + row;
-        real *restrict di = input + at, *restrict dh = hidden + row;
-        for (int k = 0; k < dim; k++) {
-            real d_new = (1 - z[k]) * dy[k] * (1 - new[k] * new[k]);
-            di[k] = d_new * h[k] * r[k] * (1 - r[k]);
-            di[dim + k] = (s[k] - new[k]) * dy[k] * z[k] * (1 - z[k]);
-            di[2 * dim + k] = d_new;
-            dh[k] = d_new * r[k];
-        }
-        real *restrict bi = n->bi.g, *restrict bh = n->bh.g;
-        for (int k = 0; k < wide; k++) bi[k] += di[k];
-        for (int k = 0; k < 2 * dim; k++) bh[k] += di[k];
-        for (int k = 0; k < dim; k++) bh[2 * dim + k] += dh[k];
+        row_back(dim, gates, h, s, dy, input, input + dim, input + 2 * dim, hidden);
+        add_to(wide, n->bi.g, input);
+        add_to(2 * dim, n->bh.g, input);
+        add_to(dim, n->bh.g + 2 * dim, hidden);
+        gates += wide, h += wide, input += wide;
+        s += dim, dy += dim, hidden += dim;
     }
 }
 
@@ -70,10 +79,8 @@ SIMD_LOOPS static void gates_back(const gru_node *n, real *input, real *hidden) 
 SIMD_LOOPS static void add_both(const gru_node *n, const real *both) {
     int in = n->x.cols, dim = n->s.cols;
     for (int i = 0; i < 2 * dim; i++, both += in) {
-        real *restrict wi = n->wi.g + (size_t)i * (size_t)in;
-        real *restrict wh = n->wh.g + (size_t)i * (size_t)dim;
-        for (int k = 0; k < in; k++) wi[k] += both[k];
-        for (int k = 0; k < dim; k++) wh[k] += both[k];
+        add_to(in, n->wi.g + (size_t)i * (size_t)in, both);
+        add_to(dim, n->wh.g + (size_t)i * (size_t)dim, both);
     }
 }
 
