@@ -4,7 +4,9 @@
  * those of its last `neighbors` events' other ends go through one attention, MODELS 5.2 line by
  * line; with the identity embedding the state is all there is. States are taken from the memory
  * once each, with a pending message applied on the way (5.4, step 1): the only place where the
- * GRU learns. Parameters are in the order of MODELS 5.3, which is that of the checkpoint.
+ * GRU learns. What depends on a node's state alone is made once for all who read it (make_part), in
+ * training for a whole step; the rest runs by shards. Parameters are in the order of MODELS 5.3,
+ * which is that of the checkpoint.
  */
 #include "models/tgn.h"
 
@@ -253,21 +255,23 @@ static inline void add_row(tensor to, int32_t row, const real *from) {
     for (int k = 0; k < to.cols; k++) sum[k] += from[k];
 }
 
+/* Adds what a shard has left for the states of a part. */
+SIMD_LOOPS static void add_shard(const tgn_reads *r, const tgn_inputs *in, int part) {
+    const tgn_part *to = &r->part[part];
+    for (int k = 0; k < in->states; k++) {
+        tgn_home at = r->home[in->number[k]];
+        if (at.part != part) continue;
+        add_row(to->s, at.state, in->s.g + (size_t)k * (size_t)in->s.cols);
+        if (k < in->queries && in->query.cols)
+            add_row(to->query_made, at.query, in->query.g + (size_t)k * (size_t)in->query.cols);
+    }
+}
+
 /* The gradient of a part: row by row the sum over shards, in their order. */
-SIMD_LOOPS static void gather(const model *m, void *shared, int part) {
+static void gather(const model *m, void *shared, int part) {
     (void)m;
     const tgn_reads *r = shared;
-    const tgn_part *to = &r->part[part];
-    for (int s = 0; s < r->shards; s++) {
-        const tgn_inputs *in = &r->shard[s];
-        for (int k = 0; k < in->states; k++) {
-            tgn_home at = r->home[in->number[k]];
-            if (at.part != part) continue;
-            add_row(to->s, at.state, in->s.g + (size_t)k * (size_t)in->s.cols);
-            if (k < in->queries && in->query.cols)
-                add_row(to->query_made, at.query, in->query.g + (size_t)k * (size_t)in->query.cols);
-        }
-    }
+    for (int s = 0; s < r->shards; s++) add_shard(r, &r->shard[s], part);
 }
 
 static const model_sharing sharing = {collect, make_part, shard_forward, gather};
