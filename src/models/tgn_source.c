@@ -47,8 +47,8 @@ static void sum_keys(const tgn_source *s, const tgn_tables *t, const tgn_past *p
         real *weight = s->weight + h * list.count;
         for (int j = 0; j < list.count; j++)
             weight[j] = kernel_dot(width, q + h * width, s->key + j * width);
-        kernel_softmax(list.count, weight);
     }
+    if (list.count) kernel_softmax(c->heads, list.count, 1, s->weight);
     gemm_nn(c->heads, width, list.count, s->weight, list.count, s->key, width,
             s->sum + i * t->mix_width, width, false);
 }

@@ -22,8 +22,7 @@
 
 /* ---- weights of a span, [queries, keys] per head ---- */
 
-/* a = softmax(scale a) of each row */
-SIMD_LOOPS static void softmax_rows(int rows, int n, real scale, real *a) {
+SIMD_LOOPS void kernel_softmax(int rows, int n, real scale, real *a) {
     for (int i = 0; i < rows; i++) {
         real *row = a + (size_t)i * (size_t)n;
         for (int k = 0; k < n; k++) row[k] *= scale;
@@ -127,7 +126,7 @@ static void attend(attention_node *n, int c, int site, const row_key *keys) {
         gemm_nt(nq, nk, dh, n->q.v + at_row(n->q, s.query_from) + at, n->q.ld,
                 n->k.v + at_row(n->k, s.key_from) + at, n->k.ld, n->weight[c] + part, nk, false);
     }
-    softmax_rows(n->heads * nq, nk, scale, n->weight[c]);
+    kernel_softmax(n->heads * nq, nk, scale, n->weight[c]);
     const real *used = dropped(n->weight[c], factor, all, room);
     for (int h = 0; h < n->heads; h++) {
         size_t at = (size_t)(h * dh);
@@ -337,7 +336,7 @@ static void span_forward(folded_node *n, int c, int site, const row_key *keys) {
     for (int h = 0; h < g.count; h++)
         gemm_nt(g.rows, nk, e, n->u.v + asked + h * e, g.ld, x, e,
                 n->weight[c] + (size_t)h * g.size, nk, false);
-    softmax_rows(n->heads * nq, nk, scale, n->weight[c]);
+    kernel_softmax(n->heads * nq, nk, scale, n->weight[c]);
     const real *used = dropped(n->weight[c], factor, all, room);
     for (int k = 0; n->sums && k < n->heads * nq; k++)
         n->sums[n->heads * s.query_from + k] = kernel_sum(nk, used + (size_t)(k * nk));

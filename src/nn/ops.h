@@ -123,6 +123,9 @@ void kernel_norm(int rows, int cols, real *x, const real *more, const real *gain
 /* y[outs, cols] = W[:outs, :ins] x[ins, cols] + b[:outs]: a group of op_slots; ld of W. */
 void kernel_slots(int outs, int ins, int cols, const real *w, int ld, const real *b, const real *x,
                   real *y);
+/* Softmax of scale * x over each row of x[rows, n], in place. */
+void kernel_softmax(int rows, int n, real scale, real *x);
+
 /* One row of op_time. n at most 1024. */
 void kernel_time(int n, const real *weight, const real *bias, double delta, real *y);
 
