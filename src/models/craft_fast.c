@@ -54,6 +54,7 @@ typedef struct fast {
     craft_tables t;
     int block;    /* candidates at a time */
     real *lonely; /* [dim, room] last q of a source without history */
+    void (*run)(const struct fast *f, worker *w, const fr_query *query, float *scores);
     worker *workers;
 } fast;
 
@@ -364,27 +365,15 @@ KERNEL void score_event(const fast *f, worker *w, const fr_query *query, float *
     if (f->t.c->repeat) forget_repeats(f, w);
 }
 
-/* The kernels are plain C without contraction: the same bits from every instruction set. */
-#define SCORE(name, target)                                                                        \
-    target static fr_status name(void *state, const fr_query *query, int number, float *scores,    \
-                                 fr_error *err) {                                                  \
-        (void)err;                                                                                 \
-        fast *f = state;                                                                           \
-        score_event(f, &f->workers[number], query, scores);                                        \
-        return FR_OK;                                                                              \
-    }
-SCORE(score_portable, )
-#ifdef __x86_64__
-SCORE(score_avx2, __attribute__((target("avx2"))))
-SCORE(score_avx512, __attribute__((target("avx512f,avx512vl,avx512dq"))))
-#endif
+SIMD_BUILDS(run, score_event, (const fast *f, worker *w, const fr_query *query, float *scores),
+            (f, w, query, scores))
 
-static void choose_kernels(fr_scorer *out) {
-    out->score = score_portable;
-#ifdef __x86_64__
-    if (simd_within(craft_fast_limit) == SIMD_AVX2) out->score = score_avx2;
-    if (simd_within(craft_fast_limit) == SIMD_AVX512) out->score = score_avx512;
-#endif
+static fr_status score(void *state, const fr_query *query, int number, float *scores,
+                       fr_error *err) {
+    (void)err;
+    const fast *f = state;
+    f->run(f, &f->workers[number], query, scores);
+    return FR_OK;
 }
 
 /* ---- opening ---- */
@@ -438,8 +427,8 @@ static void close_fast(void *state) {
 fr_status craft_fast(const model *m, int threads, fr_scorer *out, fr_error *err) {
     fast *f;
     TRY(ALLOCATE(f, 1, err));
-    *out = (fr_scorer){.state = f, .close = close_fast};
-    choose_kernels(out);
+    *out = (fr_scorer){.state = f, .score = score, .close = close_fast};
+    f->run = run_within(craft_fast_limit);
     TRY(craft_tables_open(&f->t, m, err));
     int n = m->w->destinations;
     f->block = craft_fast_block < n ? craft_fast_block : n;

@@ -1,15 +1,22 @@
-/* dygformer_fast.c - DyGFormer for every candidate of an event at once (MODELS 3.5).
+/* dygformer_fast.c - DyGFormer for every candidate of some events at once (MODELS 3.5).
  *
  * What depends on the source and the time alone is made once per event: its patches, and their
  * queries, keys and values of the first layer. A candidate that the source has not met within the
  * kept windows uses them as they are; for the few it has met, counts on both sides differ, and the
  * source's patches are made anew. After the first attention everything belongs to the pair.
  *
- * Candidates are taken in blocks of about `dygformer_fast_rows` patches. All patches of a block are
- * the rows of one matrix [rows, dim]: source patches, then own patches of the first candidate, then
- * of the next. Norms and products, which are nearly all of the work, run over all rows; attention
- * runs per candidate. The last matrix of the last layer is applied to the means of the sides
- * instead of to all patches, and the output layer is part of the head's first layer.
+ * From one event to the next nothing but the time changes for most candidates. So a few of them at
+ * a time go through all events: their patches without times are kept, and their time codes are
+ *
+ *     cos(w (t - t_j) + b) = cos(w t + b) cos(w t_j) + sin(w t + b) sin(w t_j)
+ *
+ * from tables of both factors, which stay in the cache meanwhile.
+ *
+ * Candidates of an event are taken in blocks of about `dygformer_fast_rows` patches. All patches of
+ * a block are the rows of one matrix [rows, dim]: source patches, then own patches of the first
+ * candidate, then of the next. Norms and products, which are nearly all of the work, run over all
+ * rows; attention runs per candidate. The last matrix of the last layer is applied to the means of
+ * the sides instead of to all patches, and the output layer is part of the head's first layer.
  *
  * Bits: every step computes a row from its own sequence in an order that depends on the sequence
  * alone (gemm's chains, vmath, sixteen lanes that fold in one way), so neither the block nor the
@@ -28,9 +35,33 @@
 
 int dygformer_fast_rows = 160;
 simd_level dygformer_fast_limit = SIMD_AVX512;
-size_t dygformer_fast_edges = (size_t)256 << 20;
+size_t dygformer_fast_tables = (size_t)256 << 20;
 
-enum { LANES = 16 };
+enum {
+    LANES = 16,
+    EVENTS = 16, /* at once */
+    FEW = 32,    /* candidates that go through all events together */
+};
+
+/* An event: what all its candidates share. Lifetime: worker scratch. */
+typedef struct side {
+    int32_t event, source, cut;
+    dygformer_past past;
+    int patches;
+    int32_t *times; /* [destinations] occurrences in the source's past; 0 between events */
+    bool *met;      /* [destinations] met before; false between events */
+    real *recalled; /* [destinations] what the pair's memory adds; 0 between events */
+    real *x;        /* [side patches, dim] pair counts 0 */
+    real *sum;      /* [side patches, dim] the same with the bias of the first branch */
+    real *qkv;      /* [side patches, 3 dim] */
+    real *now;      /* [2, time_dim] cosines and sines of w t + b */
+} side;
+
+/* A candidate's side as it is for sources it has not met, without times. */
+typedef struct kept {
+    dygformer_past past; /* count -1 = nothing yet */
+    real *x;             /* [side patches, dim] */
+} kept;
 
 /* One candidate of a block. Rows of the block: first .. first + source + own - 1. */
 typedef struct sequence {
@@ -38,43 +69,39 @@ typedef struct sequence {
     dygformer_past past;
     int32_t met, met_by; /* occurrences of the candidate in the source's side, and the reverse */
     int first, source, own;
+    const real *x; /* kept rows */
 } sequence;
 
-/* An event under way. Lifetime: worker scratch. */
+/* Lifetime: worker scratch. */
 typedef struct worker {
-    int32_t event, source, cut;
-    dygformer_past past;
-    int source_patches;
-    int32_t *times;   /* [destinations] occurrences in the source's past; 0 between events */
-    int32_t *by;      /* [sources] the same in a candidate's past; 0 between candidates */
-    bool *met;        /* [destinations] met before; false between events */
-    real *recalled;   /* [destinations] what the pair's memory adds; 0 between events */
-    double *angle;    /* [patch * time_dim] */
-    real *features;   /* [edge_dim] */
-    real *edge;       /* [channel] */
-    real *source_x;   /* [side patches, dim] pair counts 0 */
-    real *source_sum; /* [side patches, dim] the same with the bias of the first branch */
-    real *source_qkv; /* [side patches, 3 dim] */
-    sequence *list;   /* [rows] */
-    int32_t *fresh;   /* [rows] rows whose first layer is not the source's */
-    real *phi;        /* [rows, patch * time_dim] */
-    real *time;       /* [rows, channel] */
-    real *x, *mix;    /* [rows, dim] */
-    real *hat;        /* [rows, dim] normalised rows */
-    real *qkv;        /* [rows, 3 dim] */
-    real *fresh_qkv;  /* [rows, 3 dim] */
-    real *wide;       /* [rows, 4 dim] */
-    real *weight;     /* [heads, longest, longest] of keys and queries */
-    real *mean;       /* [rows, dim] of the sides: two per candidate, which has two rows or more */
-    real *mean_wide;  /* [rows, 4 dim] */
-    real *hidden;     /* [rows, dim] */
+    side *sides;     /* [EVENTS] */
+    kept few[FEW];   /* by candidate % FEW */
+    int32_t *by;     /* [sources] occurrences in a candidate's past; 0 between candidates */
+    double *angle;   /* [patch * time_dim] */
+    real *self;      /* [time_dim] cos b: the code of a side itself */
+    real *features;  /* [edge_dim] */
+    real *edge;      /* [channel] */
+    sequence *list;  /* [rows] */
+    int32_t *fresh;  /* [rows] rows whose first layer is not the source's */
+    real *phi;       /* [rows, patch * time_dim] */
+    real *time;      /* [rows, channel] */
+    real *x, *mix;   /* [rows, dim] */
+    real *hat;       /* [rows, dim] normalised rows */
+    real *qkv;       /* [rows, 3 dim] */
+    real *fresh_qkv; /* [rows, 3 dim] */
+    real *wide;      /* [rows, 4 dim] */
+    real *weight;    /* [heads, longest, longest] of keys and queries */
+    real *mean;      /* [rows, dim] of the sides: two per candidate, which has two rows or more */
+    real *mean_wide; /* [rows, 4 dim] */
+    real *hidden;    /* [rows, dim] */
 } worker;
 
 typedef struct fast {
     dygformer_tables t;
-    int side;       /* most patches of a side */
-    int rows;       /* of a block, at most */
+    int longest;    /* most patches of a side */
+    int rows;       /* of a block, about; at most `longest` twice more */
     bool remembers; /* LHA */
+    void (*run)(const struct fast *f, worker *w, const fr_query *queries, int count, float *scores);
     worker *workers;
 } fast;
 
@@ -233,10 +260,10 @@ KERNEL void add_edges(const fast *f, worker *w, dygformer_past past, real *x) {
 }
 
 /* Time codes of a side's tokens, a patch to a row. */
-KERNEL void time_codes(const fast *f, worker *w, dygformer_past past, real *phi) {
+KERNEL void time_codes(const fast *f, worker *w, int32_t event, dygformer_past past, real *phi) {
     const dygformer *d = f->t.f;
     const real *weight = AT(d->time.weight), *bias = AT(d->time.bias);
-    double now = f->t.m->w->time[w->event];
+    double now = f->t.m->w->time[event];
     int dt = d->time_dim, tokens = past.count + 1, room = patches_of(d, tokens) * d->patch;
     for (int j = 0; j < tokens; j += d->patch) {
         int some = tokens - j < d->patch ? tokens - j : d->patch;
@@ -249,6 +276,20 @@ KERNEL void time_codes(const fast *f, worker *w, dygformer_past past, real *phi)
     }
     memset(phi + (size_t)tokens * (size_t)dt, 0,
            (size_t)(room - tokens) * (size_t)dt * sizeof *phi);
+}
+
+/* The same of a candidate's, from tables. */
+KERNEL void turn_codes(const fast *f, const worker *w, const side *s, dygformer_past past,
+                       real *restrict phi) {
+    const dygformer *d = f->t.f;
+    int dt = d->time_dim, tokens = past.count + 1, room = patches_of(d, tokens) * d->patch;
+    size_t at = (size_t)(past.time - f->t.clock[1]) * (size_t)dt;
+    const real *cosine = f->t.cosine + at, *sine = f->t.sine + at;
+    memcpy(phi, w->self, (size_t)dt * sizeof *phi);
+    phi += dt;
+    for (int j = 0; j < past.count; j++, phi += dt, cosine += dt, sine += dt)
+        for (int k = 0; k < dt; k++) phi[k] = s->now[k] * cosine[k] + s->now[dt + k] * sine[k];
+    memset(phi, 0, (size_t)((room - tokens) * dt) * sizeof *phi);
 }
 
 /* The channel of times of `rows` patches whose codes are in w->phi, into w->time. */
@@ -280,7 +321,7 @@ KERNEL void norm_rows(const fast *f, worker *w, int rows, const real *bias) {
 }
 
 /* Queries, keys and values of the first layer: of fresh rows, and the source's for the others. */
-KERNEL void first_qkv(const fast *f, worker *w, int count, int fresh) {
+KERNEL void first_qkv(const fast *f, worker *w, const side *u, int count, int fresh) {
     const struct dygformer_table_layer *y = &f->t.layer[0];
     int d = f->t.f->dim;
     size_t row = (size_t)(3 * d);
@@ -293,9 +334,8 @@ KERNEL void first_qkv(const fast *f, worker *w, int count, int fresh) {
     for (int k = 0; k < count; k++) {
         const sequence *s = &w->list[k];
         if (s->met + s->met_by) continue;
-        memcpy(w->x + s->first * d, w->source_sum, (size_t)(s->source * d) * sizeof *w->x);
-        memcpy(w->qkv + (size_t)s->first * row, w->source_qkv,
-               (size_t)s->source * row * sizeof *w->qkv);
+        memcpy(w->x + s->first * d, u->sum, (size_t)(s->source * d) * sizeof *w->x);
+        memcpy(w->qkv + (size_t)s->first * row, u->qkv, (size_t)s->source * row * sizeof *w->qkv);
     }
 }
 
@@ -318,122 +358,149 @@ KERNEL void run_layers(const fast *f, worker *w, int count, int rows) {
             dygformer_product(&y->ffn2, rows, w->wide, 4 * d, w->x, d, true);
     }
     for (int k = 0; k < count; k++) /* mean(W2 g) = W2 mean(g) */
-        for (int side = 0; side < 2; side++) {
+        for (int own = 0; own < 2; own++) {
             const sequence *s = &w->list[k];
-            int n = side ? s->own : s->source, from = s->first + (side ? s->source : 0);
-            mean_rows(n, d, w->x + from * d, w->mean + (2 * k + side) * d);
-            mean_rows(n, 4 * d, w->wide + from * 4 * d, w->mean_wide + (2 * k + side) * 4 * d);
+            int n = own ? s->own : s->source, from = s->first + (own ? s->source : 0);
+            mean_rows(n, d, w->x + from * d, w->mean + (2 * k + own) * d);
+            mean_rows(n, 4 * d, w->wide + from * 4 * d, w->mean_wide + (2 * k + own) * 4 * d);
         }
     dygformer_product(&f->t.layer[f->t.f->layers - 1].ffn2, 2 * count, w->mean_wide, 4 * d, w->mean,
                       d, true);
 }
 
 /* [mean of source; mean of candidate] are neighbouring rows, so one row of 2 dim. */
-KERNEL void score_block(const fast *f, worker *w, int count, float *scores) {
+KERNEL void score_block(const fast *f, worker *w, const side *u, int count, float *scores) {
     int d = f->t.f->dim;
     const real *last = AT(f->t.f->fc2.weight), bias = *AT(f->t.f->fc2.bias);
     dygformer_product(&f->t.head, count, w->mean, 2 * d, w->hidden, d, false);
     for (int k = 0; k < count; k++) {
         real *h = w->hidden + k * d;
-        for (int j = 0; j < d; j++) {
-            h[j] = h[j] > 0 ? h[j] : 0;
-        }
+        for (int j = 0; j < d; j++) h[j] = h[j] > 0 ? h[j] : 0;
         int32_t v = w->list[k].candidate;
-        scores[v] = (float)(dot_of(d, h, last) + w->recalled[v] + bias);
+        scores[v] = (float)(dot_of(d, h, last) + u->recalled[v] + bias);
     }
 }
 
 /* ---- an event ---- */
 
-static void read_source(const fast *f, worker *w, const fr_query *query) {
-    const fr_window *s = f->t.m->w;
+static void read_source(const fast *f, const fr_query *query, side *u) {
+    const fr_window *w = f->t.m->w;
     const dygformer *d = f->t.f;
-    w->event = query->event;
-    w->source = query->source;
-    w->cut = window_cut(s, query->event);
-    w->past = dygformer_source_past(&f->t, w->source, w->cut);
-    w->source_patches = patches_of(d, w->past.count + 1);
-    for (int j = 0; j < w->past.count; j++) w->times[w->past.node[j]]++;
-    event_list firsts = window_met(s, w->source, w->cut);
-    for (int j = 0; j < firsts.count; j++) w->met[s->destination[firsts.event[j]]] = true;
+    u->event = query->event;
+    u->source = query->source;
+    u->cut = window_cut(w, query->event);
+    u->past = dygformer_source_past(&f->t, u->source, u->cut);
+    u->patches = patches_of(d, u->past.count + 1);
+    for (int j = 0; j < u->past.count; j++) u->times[u->past.node[j]]++;
+    event_list firsts = window_met(w, u->source, u->cut);
+    for (int j = 0; j < firsts.count; j++) u->met[w->destination[firsts.event[j]]] = true;
     if (!f->remembers) return;
-    for (int32_t k = s->source_pair_at[w->source]; k < s->source_pair_at[w->source + 1]; k++) {
-        int32_t v = s->pair_destination[k];
-        const real *r = lha_recall(f->t.m, w->event, v);
-        if (r) w->recalled[v] = kernel_dot(d->dim, AT(d->fc2.weight) + d->dim, r);
+    for (int32_t k = w->source_pair_at[u->source]; k < w->source_pair_at[u->source + 1]; k++) {
+        int32_t v = w->pair_destination[k];
+        const real *r = lha_recall(f->t.m, u->event, v);
+        if (r) u->recalled[v] = kernel_dot(d->dim, AT(d->fc2.weight) + d->dim, r);
     }
 }
 
-static void forget_source(const fast *f, worker *w) {
-    const fr_window *s = f->t.m->w;
-    for (int j = 0; j < w->past.count; j++) w->times[w->past.node[j]] = 0;
-    for (int32_t k = s->source_pair_at[w->source]; k < s->source_pair_at[w->source + 1]; k++) {
-        w->met[s->pair_destination[k]] = false;
-        w->recalled[s->pair_destination[k]] = 0;
+static void forget_source(const fast *f, side *u) {
+    const fr_window *w = f->t.m->w;
+    for (int j = 0; j < u->past.count; j++) u->times[u->past.node[j]] = 0;
+    for (int32_t k = w->source_pair_at[u->source]; k < w->source_pair_at[u->source + 1]; k++) {
+        u->met[w->pair_destination[k]] = false;
+        u->recalled[w->pair_destination[k]] = 0;
     }
 }
 
-/* The source's patches, queries, keys and values for candidates it has not met. */
-KERNEL void make_source(const fast *f, worker *w) {
+/* The source's patches, queries, keys and values for candidates it has not met, and the event's
+ * side of time codes. */
+KERNEL void make_source(const fast *f, worker *w, side *u) {
     const struct dygformer_table_layer *y = &f->t.layer[0];
-    int d = f->t.f->dim, ch = f->t.f->channel, n = w->source_patches;
-    add_edges(f, w, w->past, w->source_x);
-    time_codes(f, w, w->past, w->phi);
+    const real *weight = AT(f->t.f->time.weight), *bias = AT(f->t.f->time.bias);
+    int d = f->t.f->dim, ch = f->t.f->channel, dt = f->t.f->time_dim, n = u->patches;
+    add_edges(f, w, u->past, u->x);
+    time_codes(f, w, u->event, u->past, w->phi);
     time_channel(f, w, n);
     for (int i = 0; i < n; i++)
-        memcpy(w->source_x + i * d + 2 * ch, w->time + i * ch, (size_t)ch * sizeof *w->time);
-    add_counts(f, w->past, w->times, 0, -1, w->source_x);
-    memcpy(w->source_sum, w->source_x, (size_t)(n * d) * sizeof *w->source_x);
-    for (int i = 0; i < n; i++) norm_row(d, w->source_sum + i * d, y->out_bias, w->hat + i * d);
-    dygformer_product(&y->qkv, n, w->hat, d, w->source_qkv, 3 * d, false);
+        memcpy(u->x + i * d + 2 * ch, w->time + i * ch, (size_t)ch * sizeof *w->time);
+    add_counts(f, u->past, u->times, 0, -1, u->x);
+    memcpy(u->sum, u->x, (size_t)(n * d) * sizeof *u->x);
+    for (int i = 0; i < n; i++) norm_row(d, u->sum + i * d, y->out_bias, w->hat + i * d);
+    dygformer_product(&y->qkv, n, w->hat, d, u->qkv, 3 * d, false);
+    for (int k = 0; k < dt; k++)
+        w->angle[k] = (double)weight[k] * f->t.m->w->time[u->event] + (double)bias[k];
+    vmath_cos(dt, w->angle, u->now);
+    vmath_sin(dt, w->angle, u->now + dt);
+}
+
+/* ---- candidates of an event ---- */
+
+KERNEL void count_own(const fast *f, worker *w, dygformer_past past, int32_t self, int32_t partner,
+                      real *x) {
+    for (int j = 0; j < past.count; j++) w->by[past.node[j]]++;
+    add_counts(f, past, w->by, self, partner, x);
+    for (int j = 0; j < past.count; j++) w->by[past.node[j]] = 0;
+}
+
+/* The candidate's rows, kept from the event before unless it has had one since. */
+KERNEL const kept *keep_candidate(const fast *f, worker *w, int32_t v, int32_t cut) {
+    kept *own = &w->few[v % FEW];
+    dygformer_past past = dygformer_own_past(&f->t, v, cut);
+    if (past.count == own->past.count && past.event == own->past.event) return own;
+    own->past = past;
+    add_edges(f, w, past, own->x);
+    count_own(f, w, past, 0, -1, own->x);
+    return own;
 }
 
 /* How often the two stand in each other's kept past. */
-static void read_pair(const fast *f, const worker *w, sequence *s) {
+static void read_pair(const fast *f, const side *u, sequence *s) {
     s->met = s->met_by = 0;
-    if (!w->met[s->candidate]) return;
-    event_list both = window_pair_history(f->t.m->w, w->source, s->candidate, w->cut);
-    s->met = w->times[s->candidate];
+    if (!u->met[s->candidate]) return;
+    event_list both = window_pair_history(f->t.m->w, u->source, s->candidate, u->cut);
+    s->met = u->times[s->candidate];
     if (s->past.count)
         s->met_by = both.count - events_below(both.event, both.count, s->past.event[0]);
 }
 
-/* The next candidates from `v` on, as many as fit; *rows of them all. */
-static int read_block(const fast *f, worker *w, int32_t v, int *rows) {
-    const dygformer *d = f->t.f;
+/* The next candidates from `v` to `end`, up to `most` rows and what the last one has more; *rows of
+ * them all. */
+KERNEL int read_block(const fast *f, worker *w, const side *u, int32_t v, int32_t end, int most,
+                      int *rows) {
     int count = 0;
     *rows = 0;
-    for (; v < f->t.m->w->destinations; v++) {
+    for (; v < end && *rows < most; v++, count++) {
         sequence *s = &w->list[count];
-        dygformer_past past = dygformer_own_past(&f->t, v, w->cut);
-        int own = patches_of(d, past.count + 1);
-        if (count && *rows + w->source_patches + own > f->rows) break;
-        *s = (sequence){
-            .candidate = v, .past = past, .first = *rows, .source = w->source_patches, .own = own};
-        read_pair(f, w, s);
+        const kept *own = keep_candidate(f, w, v, u->cut);
+        *s = (sequence){.candidate = v,
+                        .past = own->past,
+                        .first = *rows,
+                        .source = u->patches,
+                        .own = patches_of(f->t.f, own->past.count + 1),
+                        .x = own->x};
+        read_pair(f, u, s);
         *rows += s->source + s->own;
-        count++;
     }
     return count;
 }
 
 /* The block's rows before the first layer, but those that are the source's; returns how many. */
-KERNEL int make_rows(const fast *f, worker *w, int count) {
+KERNEL int make_rows(const fast *f, worker *w, const side *u, int count) {
     int d = f->t.f->dim, ch = f->t.f->channel, fresh = 0, own = 0;
     for (int k = 0; k < count; k++) {
         const sequence *s = &w->list[k];
-        real *x = w->x + s->first * d;
+        real *x = w->x + s->first * d, *mine = x + s->source * d;
+        memcpy(mine, s->x, (size_t)(s->own * d) * sizeof *x);
         if (s->met + s->met_by) {
-            memcpy(x, w->source_x, (size_t)(s->source * d) * sizeof *x);
-            add_counts(f, w->past, w->times, s->met_by, s->candidate, x);
+            memcpy(x, u->x, (size_t)(s->source * d) * sizeof *x);
+            add_counts(f, u->past, u->times, s->met_by, s->candidate, x);
             for (int i = 0; i < s->source; i++) w->fresh[fresh++] = s->first + i;
+            count_own(f, w, s->past, s->met, u->source, mine);
         }
-        x += s->source * d;
-        add_edges(f, w, s->past, x);
-        time_codes(f, w, s->past, w->phi + (size_t)own * (size_t)f->t.time.in);
-        for (int j = 0; j < s->past.count; j++) w->by[s->past.node[j]]++;
-        add_counts(f, s->past, w->by, s->met, w->source, x);
-        for (int j = 0; j < s->past.count; j++) w->by[s->past.node[j]] = 0;
+        real *phi = w->phi + (size_t)own * (size_t)f->t.time.in;
+        if (f->t.cosine)
+            turn_codes(f, w, u, s->past, phi);
+        else
+            time_codes(f, w, u->event, s->past, phi);
         for (int i = 0; i < s->own; i++) w->fresh[fresh++] = s->first + s->source + i;
         own += s->own;
     }
@@ -446,60 +513,88 @@ KERNEL int make_rows(const fast *f, worker *w, int count) {
     return fresh;
 }
 
-KERNEL void score_event(const fast *f, worker *w, const fr_query *query, float *scores) {
-    read_source(f, w, query);
-    make_source(f, w);
-    for (int32_t v = 0; v < f->t.m->w->destinations;) {
-        int rows, count = read_block(f, w, v, &rows);
-        int fresh = make_rows(f, w, count);
-        first_qkv(f, w, count, fresh);
-        run_layers(f, w, count, rows);
-        score_block(f, w, count, scores);
-        v += count;
-    }
-    forget_source(f, w);
+/* Rows of a block, so that candidates v .. end - 1 make blocks of nearly equal size. */
+static int even_rows(const fast *f, const side *u, int32_t v, int32_t end) {
+    int all = 0;
+    for (; v < end; v++)
+        all += u->patches + patches_of(f->t.f, dygformer_own_past(&f->t, v, u->cut).count + 1);
+    int blocks = (all + f->rows - 1) / f->rows;
+    return (all + blocks - 1) / blocks;
 }
 
-/* The kernels are plain C without contraction: the same bits from every instruction set. */
-#define SCORE(name, target)                                                                        \
-    target static fr_status name(void *state, const fr_query *query, int number, float *scores,    \
-                                 fr_error *err) {                                                  \
-        (void)err;                                                                                 \
-        fast *f = state;                                                                           \
-        score_event(f, &f->workers[number], query, scores);                                        \
-        return FR_OK;                                                                              \
+KERNEL void score_few(const fast *f, worker *w, const side *u, int32_t v, int32_t end,
+                      float *scores) {
+    int most = even_rows(f, u, v, end);
+    while (v < end) {
+        int rows, count = read_block(f, w, u, v, end, most, &rows);
+        int fresh = make_rows(f, w, u, count);
+        first_qkv(f, w, u, count, fresh);
+        run_layers(f, w, count, rows);
+        score_block(f, w, u, count, scores);
+        v += count;
     }
-SCORE(score_portable, )
-#ifdef __x86_64__
-SCORE(score_avx2, __attribute__((target("avx2"))))
-SCORE(score_avx512, __attribute__((target("avx512f,avx512vl,avx512dq"))))
-#endif
+}
 
-static void choose_kernels(fr_scorer *out) {
-    out->score = score_portable;
-#ifdef __x86_64__
-    if (simd_within(dygformer_fast_limit) == SIMD_AVX2) out->score = score_avx2;
-    if (simd_within(dygformer_fast_limit) == SIMD_AVX512) out->score = score_avx512;
-#endif
+KERNEL void score_events(const fast *f, worker *w, const fr_query *queries, int count,
+                         float *scores) {
+    int32_t all = f->t.m->w->destinations;
+    for (int i = 0; i < count; i++) {
+        read_source(f, &queries[i], &w->sides[i]);
+        make_source(f, w, &w->sides[i]);
+    }
+    for (int32_t v = 0; v < all; v += FEW) {
+        for (int k = 0; k < FEW; k++) w->few[k].past.count = -1;
+        for (int i = 0; i < count; i++)
+            score_few(f, w, &w->sides[i], v, all - v < FEW ? all : v + FEW,
+                      scores + (size_t)i * (size_t)all);
+    }
+    for (int i = 0; i < count; i++) forget_source(f, &w->sides[i]);
+}
+
+SIMD_BUILDS(run, score_events,
+            (const fast *f, worker *w, const fr_query *queries, int count, float *scores),
+            (f, w, queries, count, scores))
+
+static fr_status score_many(void *state, const fr_query *queries, int count, int number,
+                            float *scores, fr_error *err) {
+    (void)err;
+    const fast *f = state;
+    f->run(f, &f->workers[number], queries, count, scores);
+    return FR_OK;
+}
+
+static fr_status score(void *state, const fr_query *query, int number, float *scores,
+                       fr_error *err) {
+    return score_many(state, query, 1, number, scores, err);
 }
 
 /* ---- opening ---- */
 
-static fr_status make_worker(fast *f, worker *w, fr_error *err) {
+static fr_status make_side(fast *f, side *u, fr_error *err) {
     const dygformer *d = f->t.f;
     arena *memory = &f->t.memory;
-    int dim = d->dim, codes = f->t.time.in, side = f->side, longest = round_up(2 * side);
-    size_t rows = (size_t)f->rows;
-    TRY(TAKE(memory, w->times, f->t.m->w->destinations, err));
+    TRY(TAKE(memory, u->times, f->t.m->w->destinations, err));
+    TRY(TAKE(memory, u->met, f->t.m->w->destinations, err));
+    TRY(TAKE(memory, u->recalled, f->t.m->w->destinations, err));
+    TRY(TAKE(memory, u->x, f->longest * d->dim, err));
+    TRY(TAKE(memory, u->sum, f->longest * d->dim, err));
+    TRY(TAKE(memory, u->qkv, f->longest * 3 * d->dim, err));
+    return TAKE(memory, u->now, 2 * d->time_dim, err);
+}
+
+static fr_status make_worker(fast *f, int events, worker *w, fr_error *err) {
+    const dygformer *d = f->t.f;
+    arena *memory = &f->t.memory;
+    int dim = d->dim, codes = f->t.time.in, longest = 2 * f->longest;
+    size_t rows = (size_t)(f->rows + longest);
+    TRY(TAKE(memory, w->sides, events, err));
+    for (int i = 0; i < events; i++) TRY(make_side(f, &w->sides[i], err));
+    for (int k = 0; k < FEW; k++) TRY(TAKE(memory, w->few[k].x, f->longest * dim, err));
     TRY(TAKE(memory, w->by, f->t.m->w->sources, err));
-    TRY(TAKE(memory, w->met, f->t.m->w->destinations, err));
-    TRY(TAKE(memory, w->recalled, f->t.m->w->destinations, err));
     TRY(TAKE(memory, w->angle, codes, err));
+    TRY(TAKE(memory, w->self, d->time_dim, err));
     TRY(TAKE(memory, w->features, d->edge_dim, err));
     TRY(TAKE(memory, w->edge, d->channel, err));
-    TRY(TAKE(memory, w->source_x, side * dim, err));
-    TRY(TAKE(memory, w->source_sum, side * dim, err));
-    TRY(TAKE(memory, w->source_qkv, side * 3 * dim, err));
     TRY(TAKE(memory, w->list, rows, err));
     TRY(TAKE(memory, w->fresh, rows, err));
     TRY(TAKE(memory, w->phi, rows * (size_t)codes, err));
@@ -510,10 +605,11 @@ static fr_status make_worker(fast *f, worker *w, fr_error *err) {
     TRY(TAKE(memory, w->qkv, rows * (size_t)(3 * dim), err));
     TRY(TAKE(memory, w->fresh_qkv, rows * (size_t)(3 * dim), err));
     TRY(TAKE(memory, w->wide, rows * (size_t)(4 * dim), err));
-    TRY(TAKE(memory, w->weight, (size_t)(d->heads * 2 * side) * (size_t)longest, err));
+    TRY(TAKE(memory, w->weight, (size_t)(d->heads * longest) * (size_t)round_up(longest), err));
     TRY(TAKE(memory, w->mean, rows * (size_t)dim, err));
     TRY(TAKE(memory, w->mean_wide, rows * (size_t)(4 * dim), err));
     TRY(TAKE(memory, w->hidden, rows * (size_t)dim, err));
+    kernel_time(d->time_dim, AT(d->time.weight), AT(d->time.bias), 0, w->self);
     return FR_OK;
 }
 
@@ -540,13 +636,18 @@ static int longest_side(const model *m) {
 fr_status dygformer_fast(const model *m, int threads, fr_scorer *out, fr_error *err) {
     fast *f;
     TRY(ALLOCATE(f, 1, err));
-    *out = (fr_scorer){.state = f, .close = close_fast};
-    choose_kernels(out);
-    TRY(dygformer_tables_open(&f->t, m, dygformer_fast_edges, err));
-    f->side = longest_side(m);
-    f->rows = dygformer_fast_rows > 2 * f->side ? dygformer_fast_rows : 2 * f->side;
+    *out = (fr_scorer){.state = f,
+                       .score = score,
+                       .score_many = score_many,
+                       .many = model_many(m, EVENTS),
+                       .close = close_fast};
+    f->run = run_within(dygformer_fast_limit);
+    TRY(dygformer_tables_open(&f->t, m, dygformer_fast_tables, err));
+    f->longest = longest_side(m);
+    f->rows = FEW * 2 * f->longest; /* no block has more */
+    if (f->rows > dygformer_fast_rows) f->rows = dygformer_fast_rows;
     f->remembers = m->kind->memory != NULL;
     TRY(TAKE(&f->t.memory, f->workers, threads, err));
-    for (int i = 0; i < threads; i++) TRY(make_worker(f, &f->workers[i], err));
+    for (int i = 0; i < threads; i++) TRY(make_worker(f, out->many, &f->workers[i], err));
     return FR_OK;
 }

@@ -10,8 +10,9 @@
 extern int dygformer_fast_rows;
 /* The most its own loops may use, as gemm_limit; read when a scorer is opened. */
 extern simd_level dygformer_fast_limit;
-/* Bytes the table of edge features may take; beyond, they are multiplied when used. */
-extern size_t dygformer_fast_edges;
+/* Bytes a table by event may take; beyond, features are multiplied when used and cosines of times
+ * computed, which may change the last bits. */
+extern size_t dygformer_fast_tables;
 
 /* A scorer through tables made once per checkpoint, for both kinds. */
 fr_status dygformer_fast(const model *m, int threads, fr_scorer *out, fr_error *err);

@@ -2,6 +2,7 @@
 #include "models/dygformer_tables.h"
 
 #include "nn/gemm.h"
+#include "nn/vmath.h"
 
 #include <string.h>
 
@@ -166,11 +167,11 @@ void dygformer_edge(const dygformer_tables *t, int32_t event, int from, int coun
                 to, f->channel, false);
 }
 
-static fr_status make_edges(dygformer_tables *t, size_t edge_bytes, fr_error *err) {
+static fr_status make_edges(dygformer_tables *t, size_t bytes, fr_error *err) {
     const dygformer *f = t->f;
     size_t row = (size_t)f->patch * (size_t)f->channel, events = (size_t)t->m->w->events;
     real *features;
-    if (!f->edge_dim || row > edge_bytes / sizeof *t->edge / events) return FR_OK;
+    if (!f->edge_dim || row > bytes / sizeof *t->edge / events) return FR_OK;
     TRY(TAKE(&t->memory, features, f->edge_dim, err));
     TRY(TAKE(&t->memory, t->edge, events * row, err));
     for (int32_t e = 0; e < t->m->w->events; e++)
@@ -193,6 +194,25 @@ static fr_status make_pasts(dygformer_tables *t, fr_error *err) {
     return FR_OK;
 }
 
+/* The past's factors of cos(w (t - t_j) + b) = cos(w t + b) cos(w t_j) + sin(w t + b) sin(w t_j).
+ * Angles are double, so that large times do no harm. */
+static fr_status make_codes(dygformer_tables *t, size_t bytes, fr_error *err) {
+    const model *m = t->m;
+    size_t width = (size_t)t->f->time_dim, events = (size_t)m->w->events;
+    double *angle;
+    if (2 * width > bytes / sizeof *t->cosine / events) return FR_OK;
+    TRY(TAKE(&t->memory, angle, width, err));
+    TRY(TAKE(&t->memory, t->cosine, events * width, err));
+    TRY(TAKE(&t->memory, t->sine, events * width, err));
+    for (size_t j = 0; j < events; j++) {
+        for (size_t k = 0; k < width; k++)
+            angle[k] = (double)AT(t->f->time.weight)[k] * t->clock[1][j];
+        vmath_cos(t->f->time_dim, angle, t->cosine + j * width);
+        vmath_sin(t->f->time_dim, angle, t->sine + j * width);
+    }
+    return FR_OK;
+}
+
 static dygformer_past slice(const dygformer_tables *t, int side, event_list list) {
     const fr_window *w = t->m->w;
     ptrdiff_t at = list.event - (side ? w->destination_events : w->source_events);
@@ -207,8 +227,7 @@ dygformer_past dygformer_own_past(const dygformer_tables *t, int32_t candidate, 
     return slice(t, 1, window_destination_history(t->m->w, candidate, cut, t->f->history - 1));
 }
 
-fr_status dygformer_tables_open(dygformer_tables *t, const model *m, size_t edge_bytes,
-                                fr_error *err) {
+fr_status dygformer_tables_open(dygformer_tables *t, const model *m, size_t bytes, fr_error *err) {
     const dygformer *f = m->own;
     int ch = f->channel;
     *t = (dygformer_tables){.m = m, .f = f, .most = largest_count(m->w, f)};
@@ -220,7 +239,8 @@ fr_status dygformer_tables_open(dygformer_tables *t, const model *m, size_t edge
     t->time.bias = AT(f->patch_time.bias);
     TRY(make_pasts(t, err));
     TRY(make_counts(t, err));
-    TRY(make_edges(t, edge_bytes, err));
+    TRY(make_edges(t, bytes, err));
+    TRY(make_codes(t, bytes, err));
     for (int l = 0; l < f->layers; l++) TRY(make_layer(t, l, err));
     return make_head(t, err);
 }

@@ -41,6 +41,8 @@ typedef struct dygformer_tables {
     real *cooc;            /* [slots, most + 1, channel] Wc_s (enc(c) + enc(0)) */
     real *partner;         /* [slots, channel] Wc_s (enc(1) - enc(0)) */
     real *edge;            /* [events, slots, channel] We_s f_e; NULL = too large, or none */
+    real *cosine, *sine;   /* [events, time_dim] of w t_j in the order of the window's destination
+                              lists; NULL = too large */
     int32_t *node[2];      /* [events] in the order of the window's source and destination lists */
     double *clock[2];      /* [events] the same of times */
     real *start;           /* [dim] a patch without tokens: the channels' biases */
@@ -52,9 +54,8 @@ typedef struct dygformer_tables {
     dygformer_matrix head; /* (2 dim, dim) the head's first layer behind the output layer */
 } dygformer_tables;
 
-/* Everything but `edge`, which is made if it takes at most `edge_bytes`. */
-fr_status dygformer_tables_open(dygformer_tables *t, const model *m, size_t edge_bytes,
-                                fr_error *err);
+/* Tables by event are made if they take at most `bytes`. */
+fr_status dygformer_tables_open(dygformer_tables *t, const model *m, size_t bytes, fr_error *err);
 void dygformer_tables_free(dygformer_tables *t);
 
 /* What a source and a candidate show of their pasts below `cut`. */

@@ -132,6 +132,9 @@ static inline void model_features(const model *m, int32_t event, real *to) {
 /* A hash of all that scoring must leave alone: parameters and memory. */
 uint64_t model_fingerprint(const model *m);
 
+/* How many events a fast path should score at once, up to `most`: while their scores are few. */
+int model_many(const model *m, int most);
+
 /* Scores through plain forward, for any model: the reference of the fast path. */
 fr_status model_plain(const model *m, int threads, fr_scorer *out, fr_error *err);
 

@@ -143,6 +143,12 @@ static void close_plain(void *state) {
     free(s);
 }
 
+int model_many(const model *m, int most) {
+    enum { MOST_SCORES = 1 << 20 };
+    while (most > 1 && most * (int64_t)m->w->destinations > MOST_SCORES) most--;
+    return most;
+}
+
 fr_status model_plain(const model *m, int threads, fr_scorer *out, fr_error *err) {
     plain_scorer *s;
     TRY(ALLOCATE(s, 1, err));

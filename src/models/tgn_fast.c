@@ -34,10 +34,7 @@ simd_level tgn_fast_limit = SIMD_AVX512;
 
 static const real EPS = REAL(1e-5);
 
-enum {
-    EVENTS = TGN_EVENTS,
-    MOST_SCORES = 1 << 20, /* of one call, if that is more than one event's */
-};
+enum { EVENTS = TGN_EVENTS };
 _Static_assert(EVENTS % LANES == 0, "events fill vectors");
 
 typedef struct worker {
@@ -342,28 +339,16 @@ KERNEL void run_identity(const fast *f, worker *w, const fr_query *queries, int 
     }
 }
 
-/* The kernels are plain C without contraction: the same bits from every instruction set. */
-#define RUN(name, target)                                                                          \
-    target static void name(const fast *f, worker *w, const fr_query *queries, int count,          \
-                            float *scores) {                                                       \
-        if (f->t.c->identity)                                                                      \
-            run_identity(f, w, queries, count, scores);                                            \
-        else                                                                                       \
-            run_attention(f, w, queries, count, scores);                                           \
-    }
-RUN(run_portable, )
-#ifdef __x86_64__
-RUN(run_avx2, __attribute__((target("avx2"))))
-RUN(run_avx512, __attribute__((target("avx512f,avx512vl,avx512dq"))))
-#endif
-
-static void choose_kernels(fast *f) {
-    f->run = run_portable;
-#ifdef __x86_64__
-    if (simd_within(tgn_fast_limit) == SIMD_AVX2) f->run = run_avx2;
-    if (simd_within(tgn_fast_limit) == SIMD_AVX512) f->run = run_avx512;
-#endif
+KERNEL void run_any(const fast *f, worker *w, const fr_query *queries, int count, float *scores) {
+    if (f->t.c->identity)
+        run_identity(f, w, queries, count, scores);
+    else
+        run_attention(f, w, queries, count, scores);
 }
+
+SIMD_BUILDS(run, run_any,
+            (const fast *f, worker *w, const fr_query *queries, int count, float *scores),
+            (f, w, queries, count, scores))
 
 static fr_status score_many(void *state, const fr_query *queries, int count, int number,
                             float *scores, fr_error *err) {
@@ -419,11 +404,13 @@ static void close_fast(void *state) {
 fr_status tgn_fast(const model *m, int threads, fr_scorer *out, fr_error *err) {
     fast *f;
     TRY(ALLOCATE(f, 1, err));
-    *out = (fr_scorer){
-        .state = f, .score = score, .score_many = score_many, .many = EVENTS, .close = close_fast};
-    choose_kernels(f);
+    *out = (fr_scorer){.state = f,
+                       .score = score,
+                       .score_many = score_many,
+                       .many = model_many(m, EVENTS),
+                       .close = close_fast};
+    f->run = run_within(tgn_fast_limit);
     TRY(tgn_tables_open(&f->t, m, err));
-    while (out->many > 1 && out->many * (int64_t)m->w->destinations > MOST_SCORES) out->many--;
     int64_t columns = (int64_t)m->w->destinations * EVENTS;
     if (columns > tgn_fast_block) columns = tgn_fast_block > EVENTS ? tgn_fast_block : EVENTS;
     f->room = (int)(columns + LANES - 1) / LANES * LANES;

@@ -28,6 +28,32 @@ static inline simd_level simd_within(simd_level limit) {
     return SIMD_PORTABLE;
 }
 
+/* SIMD_BUILDS(name, kernel, (parameters), (arguments)) builds an inlined function of plain C, once
+ * for each instruction set; name_within(limit) is the build for this processor, up to a limit. Sums
+ * keep their order and nothing is contracted, so the bits are the same. */
+#define SIMD_BUILD(target, name, kernel, parameters, arguments)                                    \
+    target static void name parameters { kernel arguments; }
+#ifdef __x86_64__
+#define SIMD_BUILDS(name, kernel, parameters, arguments)                                           \
+    SIMD_BUILD(, name##_portable, kernel, parameters, arguments)                                   \
+    SIMD_BUILD(__attribute__((target("avx2"))), name##_avx2, kernel, parameters, arguments)        \
+    SIMD_BUILD(__attribute__((target("avx512f,avx512vl,avx512dq"))), name##_avx512, kernel,        \
+               parameters, arguments)                                                              \
+    static __typeof__(&name##_portable) name##_within(simd_level limit) {                          \
+        simd_level level = simd_within(limit);                                                     \
+        return level == SIMD_AVX512 ? name##_avx512                                                \
+               : level == SIMD_AVX2 ? name##_avx2                                                  \
+                                    : name##_portable;                                             \
+    }
+#else
+#define SIMD_BUILDS(name, kernel, parameters, arguments)                                           \
+    SIMD_BUILD(, name##_portable, kernel, parameters, arguments)                                   \
+    static __typeof__(&name##_portable) name##_within(simd_level limit) {                          \
+        (void)limit;                                                                               \
+        return name##_portable;                                                                    \
+    }
+#endif
+
 /* For functions of plain loops: compiled once per instruction set too, and chosen by the loader of
  * glibc. Sums keep their order and nothing is contracted, so the bits are the same. Sanitizers are
  * not ready when it chooses. */
