@@ -2,19 +2,10 @@
 #ifndef FR_TESTS_DYGFORMER_FIXTURE_H
 #define FR_TESTS_DYGFORMER_FIXTURE_H
 
-#include "base/rng.h"
+#include "fast_path.h"
 #include "models/lha.h"
-#include "testing.h"
-
-#include <math.h>
 
 enum { EVENTS = 200, MOST_DESTINATIONS = 64 };
-
-typedef struct fixture {
-    fr_stream *stream;
-    fr_window *w;
-    model m;
-} fixture;
 
 /* Few sources, one of which has most events, and one destination with many: pasts from none to
  * longer than is read, pairs that meet often, rarely and never; nodes that come late; up to three
@@ -74,19 +65,6 @@ static inline void make(fixture *f, const char *directory, int order, int width,
     OK(f->m.kind->memory->learn(&f->m, event, LEARNED, keep, &err));
     OK(f->m.kind->memory->replay(&f->m, f->w->train, NULL, &err));
     free(keep);
-}
-
-static inline void drop(fixture *f) {
-    model_close(&f->m);
-    fr_window_close(f->w);
-    fr_stream_close(f->stream);
-}
-
-static inline void score(const fixture *f, fr_scorer *scorer, int32_t event, int worker,
-                         float *scores) {
-    fr_error err;
-    fr_query query = {event, f->w->source[event], window_time(f->w, event)};
-    OK(scorer->score(scorer->state, &query, worker, scores, &err));
 }
 
 #endif

@@ -5,20 +5,11 @@
  * the same for any block, worker, thread, order of events and instruction set; candidates that are
  * equal in all the model sees tie exactly.
  */
-#include "base/rng.h"
+#include "fast_path.h"
 #include "models/craft.h"
 #include "models/craft_fast.h"
-#include "testing.h"
-
-#include <math.h>
 
 enum { EVENTS = 220, MOST_DESTINATIONS = 64 };
-
-typedef struct fixture {
-    fr_stream *stream;
-    fr_window *w;
-    model m;
-} fixture;
 
 /* Few sources, one of which has most events; destinations and sources come late now and then; up to
  * three events share a time. */
@@ -60,56 +51,17 @@ static void make(fixture *f, const char *directory, int order, const char *name,
     move_parameters(&f->m);
 }
 
-static void drop(fixture *f) {
-    model_close(&f->m);
-    fr_window_close(f->w);
-    fr_stream_close(f->stream);
-}
-
-static void score(const fixture *f, fr_scorer *scorer, int32_t event, int worker, float *scores) {
-    fr_error err;
-    fr_query query = {event, f->w->source[event], window_time(f->w, event)};
-    OK(scorer->score(scorer->state, &query, worker, scores, &err));
-}
-
 /* ---- accuracy ---- */
 
-static int rank_of(const float *scores, int n, int32_t v) {
-    int above = 0;
-    for (int i = 0; i < n; i++) above += scores[i] > scores[v];
-    return above;
-}
-
-/* Largest difference from plain forward relative to the event's largest score, over all events. */
-static double difference(const fixture *f, int32_t longest, int lengths_seen[5]) {
-    fr_error err;
-    fr_scorer plain, fast;
-    float expected[MOST_DESTINATIONS], got[MOST_DESTINATIONS];
-    double most = 0;
-    OK(model_plain(&f->m, 1, &plain, &err));
-    OK(craft_fast(&f->m, 1, &fast, &err));
-    assert_null(fast.observe);
+/* Events with sources of 0, 1, L - 1, L and more past events. */
+static void cover(const fixture *f, int32_t longest, int seen[5]) {
+    const int32_t marks[] = {0, 1, longest - 1, longest};
     for (int32_t e = 0; e < f->w->events; e++) {
         int32_t length =
             window_source_history(f->w, f->w->source[e], window_cut(f->w, e), INT32_MAX).count;
-        const int32_t marks[] = {0, 1, longest - 1, longest};
-        for (int k = 0; k < 4; k++) lengths_seen[k] += length == marks[k];
-        lengths_seen[4] += length > longest;
-        score(f, &plain, e, 0, expected);
-        score(f, &fast, e, 0, got);
-        double size = 0, off = 0;
-        for (int v = 0; v < f->w->destinations; v++) {
-            size = fmax(size, fabs((double)expected[v]));
-            off = fmax(off, fabs((double)got[v] - (double)expected[v]));
-        }
-        most = fmax(most, off / size);
-        int32_t v = f->w->destination[e];
-        assert_int_equal(rank_of(got, f->w->destinations, v),
-                         rank_of(expected, f->w->destinations, v));
+        for (int k = 0; k < 4; k++) seen[k] += length == marks[k];
+        seen[4] += length > longest;
     }
-    fr_scorer_close(&plain);
-    fr_scorer_close(&fast);
-    return most;
 }
 
 static void check_accuracy(const char *directory, int order, const char *name,
@@ -117,7 +69,8 @@ static void check_accuracy(const char *directory, int order, const char *name,
     fixture f;
     int seen[5] = {0};
     make(&f, directory, order, name, settings);
-    double off = difference(&f, (int32_t)settings.history, seen);
+    cover(&f, (int32_t)settings.history, seen);
+    double off = difference(&f, 0, 0);
     double most = sizeof(real) == sizeof(double) ? 1.2e-7 : 1e-5; /* scores are floats */
     if (off > most)
         print_error("# %s dim %lld heads %lld layers %lld head layers %lld order %d: %g\n", name,
@@ -166,28 +119,6 @@ static void test_initial_parameters(void **state) {
 
 /* ---- bits ---- */
 
-/* All scores of all events, [events, destinations], through one worker in a given direction. */
-static float *all_scores(const fixture *f, int worker, bool backwards) {
-    fr_error err;
-    fr_scorer fast;
-    size_t n = (size_t)f->w->destinations;
-    float *scores = calloc((size_t)f->w->events * n, sizeof *scores);
-    assert_non_null(scores);
-    OK(craft_fast(&f->m, worker + 1, &fast, &err));
-    for (int32_t i = 0; i < f->w->events; i++) {
-        int32_t e = backwards ? f->w->events - 1 - i : i;
-        score(f, &fast, e, worker, scores + (size_t)e * n);
-    }
-    fr_scorer_close(&fast);
-    return scores;
-}
-
-static void assert_same(const fixture *f, const float *expected, float *got) {
-    assert_memory_equal(expected, got,
-                        (size_t)f->w->events * (size_t)f->w->destinations * sizeof *got);
-    free(got);
-}
-
 static void test_bits(void **state) {
     const int usual_block = craft_fast_block, blocks[] = {1, 7, 16, 64, 100000};
     fixture f;
@@ -211,23 +142,9 @@ static void test_bits(void **state) {
 }
 
 static void test_threads(void **state) {
-    fr_error err;
     fixture f;
-    fr_rank_settings settings = {.shard = 3, .popularity_power = 1};
-    fr_ranking *ranking[2];
     make(&f, *state, FR_ORDER_STREAM, "craft", usual);
-    for (int k = 0; k < 2; k++) {
-        fr_context context = {.threads = k ? 3 : 1};
-        fr_scorer fast;
-        OK(craft_fast(&f.m, context.threads, &fast, &err));
-        OK(fr_rank_run(f.w, &fast, &settings, &context, &ranking[k], &err));
-        fr_scorer_close(&fast);
-    }
-    fr_ranking_facts one = fr_ranking_get(ranking[0]), three = fr_ranking_get(ranking[1]);
-    assert_true(one.count > 0);
-    assert_memory_equal(one.records, three.records, (size_t)one.count * sizeof *one.records);
-    fr_ranking_close(ranking[0]);
-    fr_ranking_close(ranking[1]);
+    check_threads(&f);
     drop(&f);
 }
 

@@ -13,12 +13,6 @@ static const char *const names[] = {"dygformer", "dygformer-lha"};
 
 /* ---- accuracy ---- */
 
-static int rank_of(const float *scores, int n, int32_t v) {
-    int above = 0;
-    for (int i = 0; i < n; i++) above += scores[i] > scores[v];
-    return above;
-}
-
 static int most_patches(const fixture *f) {
     return ((int)f->m.settings.history + (int)f->m.settings.patch - 1) / (int)f->m.settings.patch;
 }
@@ -39,40 +33,13 @@ static void cover(const fixture *f, int32_t e, coverage *seen) {
     seen->unmet += !met;
 }
 
-/* Largest difference from plain forward relative to the event's largest score, over all events. */
-static double difference(const fixture *f, coverage *seen) {
-    fr_error err;
-    fr_scorer plain, fast;
-    float expected[MOST_DESTINATIONS], got[MOST_DESTINATIONS];
-    double most = 0;
-    OK(model_plain(&f->m, 1, &plain, &err));
-    OK(dygformer_fast(&f->m, 1, &fast, &err));
-    assert_null(fast.observe);
-    for (int32_t e = 0; e < f->w->events; e++) {
-        cover(f, e, seen);
-        score(f, &plain, e, 0, expected);
-        score(f, &fast, e, 0, got);
-        double size = 0.02, off = 0; /* below it a score is what is left of terms that cancel */
-        for (int v = 0; v < f->w->destinations; v++) {
-            size = fmax(size, fabs((double)expected[v]));
-            off = fmax(off, fabs((double)got[v] - (double)expected[v]));
-        }
-        most = fmax(most, off / size);
-        int32_t v = f->w->destination[e];
-        assert_int_equal(rank_of(got, f->w->destinations, v),
-                         rank_of(expected, f->w->destinations, v));
-    }
-    fr_scorer_close(&plain);
-    fr_scorer_close(&fast);
-    return most;
-}
-
 static void check_accuracy(const char *directory, int order, int width, const char *name,
                            fr_model_settings settings) {
     fixture f;
     coverage seen = {0};
     make(&f, directory, order, width, name, settings);
-    double off = difference(&f, &seen);
+    for (int32_t e = 0; e < f.w->events; e++) cover(&f, e, &seen);
+    double off = difference(&f, 0, 0.02);
     if (off > 1e-5)
         print_error("# %s dim %lld heads %lld layers %lld patch %lld width %d order %d: %g\n", name,
                     (long long)settings.dim, (long long)settings.heads, (long long)settings.layers,
@@ -106,28 +73,6 @@ static void test_accuracy(void **state) {
 
 /* ---- bits ---- */
 
-/* All scores of all events, [events, destinations], through one worker in a given direction. */
-static float *all_scores(const fixture *f, int worker, bool backwards) {
-    fr_error err;
-    fr_scorer fast;
-    size_t n = (size_t)f->w->destinations;
-    float *scores = calloc((size_t)f->w->events * n, sizeof *scores);
-    assert_non_null(scores);
-    OK(dygformer_fast(&f->m, worker + 1, &fast, &err));
-    for (int32_t i = 0; i < f->w->events; i++) {
-        int32_t e = backwards ? f->w->events - 1 - i : i;
-        score(f, &fast, e, worker, scores + (size_t)e * n);
-    }
-    fr_scorer_close(&fast);
-    return scores;
-}
-
-static void assert_same(const fixture *f, const float *expected, float *got) {
-    assert_memory_equal(expected, got,
-                        (size_t)f->w->events * (size_t)f->w->destinations * sizeof *got);
-    free(got);
-}
-
 /* Blocks of one candidate, of about 7 and 64, and of all. */
 static void test_bits(void **state) {
     const int usual_rows = dygformer_fast_rows;
@@ -149,24 +94,28 @@ static void test_bits(void **state) {
     drop(&f);
 }
 
-static void test_threads(void **state) {
-    fr_error err;
-    fixture f;
-    fr_rank_settings settings = {.shard = 3, .popularity_power = 1};
-    fr_ranking *ranking[2];
-    make(&f, *state, FR_ORDER_STREAM, 0, "dygformer-lha", usual);
-    for (int k = 0; k < 2; k++) {
-        fr_context context = {.threads = k ? 3 : 1};
-        fr_scorer fast;
-        OK(dygformer_fast(&f.m, context.threads, &fast, &err));
-        OK(fr_rank_run(f.w, &fast, &settings, &context, &ranking[k], &err));
-        fr_scorer_close(&fast);
+/* Most candidates change several times within a call of these streams. */
+static void test_many(void **state) {
+    const int usual_rows = dygformer_fast_rows, most[] = {1, 2, 7, 1000};
+    for (int k = 0; k < 4; k++) {
+        fixture f;
+        make(&f, *state, k % 2, k / 2 * 4, names[k % 2], usual);
+        float *expected = all_scores(&f, 0, false);
+        for (size_t i = 0; i < sizeof most / sizeof *most; i++)
+            for (int pattern = 0; pattern < 3; pattern++)
+                check_many(&f, 0, expected, pattern, most[i], pattern == 2);
+        dygformer_fast_rows = 1;
+        check_many(&f, 0, expected, 0, 7, false);
+        dygformer_fast_rows = usual_rows;
+        free(expected);
+        drop(&f);
     }
-    fr_ranking_facts one = fr_ranking_get(ranking[0]), three = fr_ranking_get(ranking[1]);
-    assert_true(one.count > 0);
-    assert_memory_equal(one.records, three.records, (size_t)one.count * sizeof *one.records);
-    fr_ranking_close(ranking[0]);
-    fr_ranking_close(ranking[1]);
+}
+
+static void test_threads(void **state) {
+    fixture f;
+    make(&f, *state, FR_ORDER_STREAM, 0, "dygformer-lha", usual);
+    check_threads(&f);
     drop(&f);
 }
 
@@ -221,8 +170,9 @@ static void test_scoring_mutates_nothing(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {WITH_DIRECTORY(test_accuracy), WITH_DIRECTORY(test_bits),
-                                       WITH_DIRECTORY(test_threads), WITH_DIRECTORY(test_ties),
-                                       WITH_DIRECTORY(test_scoring_mutates_nothing)};
+    const struct CMUnitTest tests[] = {
+        WITH_DIRECTORY(test_accuracy), WITH_DIRECTORY(test_bits),
+        WITH_DIRECTORY(test_many),     WITH_DIRECTORY(test_threads),
+        WITH_DIRECTORY(test_ties),     WITH_DIRECTORY(test_scoring_mutates_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,22 +4,13 @@
  * Random streams with ties in time, features or none, histories from empty to longer than the model
  * reads; every parameter away from its initial value.
  */
-#include "base/rng.h"
+#include "fast_path.h"
 #include "models/checkpoint.h"
 #include "models/graphmixer.h"
 #include "models/graphmixer_fast.h"
 #include "nn/simd.h"
-#include "testing.h"
-
-#include <math.h>
 
 enum { EVENTS = 200, FEATURES = 4, CHANGED = 150 };
-
-typedef struct fixture {
-    fr_stream *stream;
-    fr_window *w;
-    model m;
-} fixture;
 
 /* A few destinations have most events, others come late; up to three events share a time. With
  * `other_future`, event CHANGED keeps source and time, and all else from there on is different. */
@@ -69,41 +60,6 @@ static void make(fixture *f, const char *directory, int order, int width, bool o
     move_parameters(&f->m);
 }
 
-static void drop(fixture *f) {
-    model_close(&f->m);
-    fr_window_close(f->w);
-    fr_stream_close(f->stream);
-}
-
-static size_t size_of(const fixture *f) {
-    return (size_t)f->w->events * (size_t)f->w->destinations * sizeof(float);
-}
-
-typedef fr_status opener(const model *m, int threads, fr_scorer *out, fr_error *err);
-
-/* All scores of all events, [events, destinations], by one worker; events come in steps of `step`,
- * which has no divisor in common with their number. */
-static float *all_scores(const fixture *f, opener *open, int worker, int step) {
-    fr_error err;
-    fr_scorer scorer;
-    float *scores = calloc(1, size_of(f));
-    assert_non_null(scores);
-    OK(open(&f->m, worker + 1, &scorer, &err));
-    assert_null(scorer.observe);
-    for (int32_t i = 0, e = 0; i < f->w->events; i++, e = (e + step) % f->w->events) {
-        fr_query query = {e, f->w->source[e], window_time(f->w, e)};
-        OK(scorer.score(scorer.state, &query, worker,
-                        scores + (size_t)e * (size_t)f->w->destinations, &err));
-    }
-    fr_scorer_close(&scorer);
-    return scores;
-}
-
-static void assert_same(const fixture *f, const float *expected, float *got) {
-    assert_memory_equal(expected, got, size_of(f));
-    free(got);
-}
-
 /* ---- fast against forward ---- */
 
 /* Which lengths of histories occur: 0, 1, K - 1, K, more. */
@@ -123,9 +79,9 @@ static void check_equal(const char *directory, int order, int width, fr_model_se
     fixture f;
     make(&f, directory, order, width, false, settings);
     if (settings.tokens <= 30) assert_lengths(&f, (int32_t)settings.tokens);
-    float *expected = all_scores(&f, model_plain, 0, 1);
+    float *expected = scores_in_steps(&f, model_plain, 0, 0, 1);
     for (size_t k = 0; k < size_of(&f) / sizeof *expected; k++) assert_true(isfinite(expected[k]));
-    assert_same(&f, expected, all_scores(&f, graphmixer_fast, 0, 1));
+    assert_same(&f, expected, all_scores(&f, 0, false));
     free(expected);
     drop(&f);
 }
@@ -155,44 +111,27 @@ static void test_bits(void **state) {
     const int usual_block = graphmixer_fast_block, blocks[] = {1, 7, 64, 100000};
     fixture f;
     make(&f, *state, FR_ORDER_STREAM, FEATURES, false, usual);
-    float *expected = all_scores(&f, graphmixer_fast, 0, 1);
+    float *expected = all_scores(&f, 0, false);
     for (size_t k = 0; k < sizeof blocks / sizeof *blocks; k++) {
         graphmixer_fast_block = blocks[k];
-        assert_same(&f, expected, all_scores(&f, graphmixer_fast, 0, 1));
+        assert_same(&f, expected, all_scores(&f, 0, false));
     }
     graphmixer_fast_block = usual_block;
-    assert_same(&f, expected, all_scores(&f, graphmixer_fast, 2, f.w->events - 1)); /* backwards */
-    assert_same(&f, expected, all_scores(&f, graphmixer_fast, 0, 17));
+    assert_same(&f, expected, all_scores(&f, 2, true));
+    assert_same(&f, expected, scores_in_steps(&f, graphmixer_fast, 0, 0, 17));
     for (simd_level level = SIMD_PORTABLE; level <= SIMD_AVX512; level++) {
         gemm_limit = vmath_limit = level;
-        assert_same(&f, expected, all_scores(&f, graphmixer_fast, 0, 1));
-        assert_same(&f, expected, all_scores(&f, model_plain, 0, 1));
+        assert_same(&f, expected, all_scores(&f, 0, false));
+        assert_same(&f, expected, scores_in_steps(&f, model_plain, 0, 0, 1));
     }
     free(expected);
     drop(&f);
 }
 
 static void test_threads(void **state) {
-    fr_error err;
     fixture f;
-    fr_rank_settings settings = {.shard = 3, .popularity_power = 1};
-    fr_ranking *ranking[3];
-    static const int threads[] = {1, 2, 5};
     make(&f, *state, FR_ORDER_STREAM, FEATURES, false, usual);
-    for (int k = 0; k < 3; k++) {
-        fr_context context = {.threads = threads[k]};
-        fr_scorer fast;
-        OK(graphmixer_fast(&f.m, context.threads, &fast, &err));
-        OK(fr_rank_run(f.w, &fast, &settings, &context, &ranking[k], &err));
-        fr_scorer_close(&fast);
-    }
-    fr_ranking_facts one = fr_ranking_get(ranking[0]);
-    assert_true(one.count > 0);
-    for (int k = 1; k < 3; k++) {
-        fr_ranking_facts more = fr_ranking_get(ranking[k]);
-        assert_memory_equal(one.records, more.records, (size_t)one.count * sizeof *one.records);
-    }
-    for (int k = 0; k < 3; k++) fr_ranking_close(ranking[k]);
+    check_threads(&f);
     drop(&f);
 }
 
@@ -202,11 +141,11 @@ static void test_saved(void **state) {
     char *path = in_directory(*state, "m.safetensors");
     fr_training run = {.epochs = 1, .batch_size = 60, .seed = 7, .rate = 0.001};
     make(&f, *state, FR_ORDER_STREAM, FEATURES, false, usual);
-    float *expected = all_scores(&f, graphmixer_fast, 0, 1);
+    float *expected = all_scores(&f, 0, false);
     OK(checkpoint_save(&f.m, &run, path, &err));
     model_close(&f.m);
     OK(checkpoint_load(&f.m, path, f.w, &err));
-    assert_same(&f, expected, all_scores(&f, graphmixer_fast, 0, 1));
+    assert_same(&f, expected, all_scores(&f, 0, false));
     free(expected);
     drop(&f);
 }
@@ -218,9 +157,9 @@ static void test_no_leak(void **state) {
     fixture f, other;
     for (int order = 0; order < 2; order++) {
         make(&f, *state, order, FEATURES, false, usual);
-        float *expected = all_scores(&f, graphmixer_fast, 0, 1);
+        float *expected = all_scores(&f, 0, false);
         make(&other, *state, order, FEATURES, true, usual);
-        float *got = all_scores(&other, graphmixer_fast, 0, 1);
+        float *got = all_scores(&other, 0, false);
         assert_int_equal(f.w->destinations, other.w->destinations);
         assert_int_equal(f.w->sources, other.w->sources);
         size_t row = (size_t)f.w->destinations;
@@ -257,7 +196,7 @@ static void test_empty_slots(void **state) {
         if (n > most) most = n;
     }
     assert_true(most < EVENTS);
-    float *fast = all_scores(&f, graphmixer_fast, 0, 1), *plain = all_scores(&f, model_plain, 0, 1);
+    float *fast = all_scores(&f, 0, false), *plain = scores_in_steps(&f, model_plain, 0, 0, 1);
     for (int l = 0; l < g->layers; l++) {
         size_t n;
         real *a1 = parameter(&f, g->layer[l].token_fc1.weight, &n);
@@ -268,8 +207,8 @@ static void test_empty_slots(void **state) {
         real *bias = parameter(&f, g->layer[l].token_fc2.bias, &n);
         for (size_t k = (size_t)most; k < n; k++) bias[k] = NAN;
     }
-    assert_same(&f, fast, all_scores(&f, graphmixer_fast, 0, 1));
-    assert_same(&f, plain, all_scores(&f, model_plain, 0, 1));
+    assert_same(&f, fast, all_scores(&f, 0, false));
+    assert_same(&f, plain, scores_in_steps(&f, model_plain, 0, 0, 1));
     free(fast);
     free(plain);
     drop(&f);
@@ -283,13 +222,13 @@ static void test_identities_alone(void **state) {
     size_t n, d = (size_t)g->dim;
     real *dst = parameter(&f, g->dst, &n);
     memcpy(dst + 3 * d, dst + 5 * d, d * sizeof *dst);
-    float *before = all_scores(&f, graphmixer_fast, 0, 1);
+    float *before = all_scores(&f, 0, false);
     assert_memory_equal(&before[3], &before[5], sizeof *before);
     assert_memory_not_equal(&before[3], &before[4], sizeof *before);
     size_t from = f.m.params.list.at[g->proj.weight].offset,
            to = f.m.params.list.at[g->output.bias].offset;
     for (size_t k = from; k < to; k++) f.m.params.value[k] += 1;
-    float *after = all_scores(&f, graphmixer_fast, 0, 1);
+    float *after = all_scores(&f, 0, false);
     size_t row = (size_t)f.w->destinations;
     assert_memory_equal(before, after, row * sizeof *after);
     assert_memory_not_equal(before + 9 * row, after + 9 * row, row * sizeof *after);

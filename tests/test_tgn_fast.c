@@ -5,21 +5,12 @@
  * model, both orders, replayed from the start and after training. Bits: the same for any block,
  * worker, thread, order of events and instruction set, and for one event alone or among others.
  */
-#include "base/rng.h"
+#include "fast_path.h"
 #include "models/tgn.h"
 #include "models/tgn_fast.h"
-#include "testing.h"
 #include "train/trainer.h"
 
-#include <math.h>
-
 enum { EVENTS = 220, MOST_DESTINATIONS = 64 };
-
-typedef struct fixture {
-    fr_stream *stream;
-    fr_window *w;
-    model m;
-} fixture;
 
 /* Some destinations have most events; sources and destinations come late now and then; up to three
  * events share a time. */
@@ -74,58 +65,20 @@ static void make(fixture *f, const char *directory, int order, bool features,
     OK(f->m.kind->memory->replay(&f->m, trained ? f->w->train : 0, NULL, &err));
 }
 
-static void drop(fixture *f) {
-    model_close(&f->m);
-    fr_window_close(f->w);
-    fr_stream_close(f->stream);
-}
-
 static int32_t first_event(const fixture *f) { return ((const tgn *)f->m.own)->from; }
-
-static void score(const fixture *f, fr_scorer *scorer, int32_t event, int worker, float *scores) {
-    fr_error err;
-    fr_query query = {event, f->w->source[event], window_time(f->w, event)};
-    OK(scorer->score(scorer->state, &query, worker, scores, &err));
-}
 
 /* ---- accuracy ---- */
 
-static int rank_of(const float *scores, int n, int32_t v) {
-    int above = 0;
-    for (int i = 0; i < n; i++) above += scores[i] > scores[v];
-    return above;
-}
-
-/* Largest difference from plain forward relative to the event's largest score, over all events. */
-static double difference(const fixture *f, int32_t most_read, int counts_seen[5]) {
-    fr_error err;
-    fr_scorer plain, fast;
-    float expected[MOST_DESTINATIONS], got[MOST_DESTINATIONS];
-    double most = 0;
-    OK(model_plain(&f->m, 1, &plain, &err));
-    OK(tgn_fast(&f->m, 1, &fast, &err));
-    assert_null(fast.observe);
-    for (int32_t e = first_event(f); e < f->w->events; e++) {
-        const int32_t marks[] = {0, 1, most_read - 1, most_read};
-        score(f, &plain, e, 0, expected);
-        score(f, &fast, e, 0, got);
-        double size = 0, off = 0;
+/* Candidates with 0, 1, n - 1, n and more past events. */
+static void cover(const fixture *f, int32_t most_read, int seen[5]) {
+    const int32_t marks[] = {0, 1, most_read - 1, most_read};
+    for (int32_t e = first_event(f); e < f->w->events; e++)
         for (int v = 0; v < f->w->destinations; v++) {
             int32_t count =
                 window_destination_history(f->w, v, window_cut(f->w, e), INT32_MAX).count;
-            for (int k = 0; k < 4; k++) counts_seen[k] += count == marks[k];
-            counts_seen[4] += count > most_read;
-            size = fmax(size, fabs((double)expected[v]));
-            off = fmax(off, fabs((double)got[v] - (double)expected[v]));
+            for (int k = 0; k < 4; k++) seen[k] += count == marks[k];
+            seen[4] += count > most_read;
         }
-        most = fmax(most, off / size);
-        int32_t v = f->w->destination[e];
-        assert_int_equal(rank_of(got, f->w->destinations, v),
-                         rank_of(expected, f->w->destinations, v));
-    }
-    fr_scorer_close(&plain);
-    fr_scorer_close(&fast);
-    return most;
 }
 
 static void check_accuracy(const char *directory, int order, bool features,
@@ -133,7 +86,8 @@ static void check_accuracy(const char *directory, int order, bool features,
     fixture f;
     int seen[5] = {0};
     make(&f, directory, order, features, settings, trained);
-    double off = difference(&f, (int32_t)settings.neighbors, seen);
+    cover(&f, (int32_t)settings.neighbors, seen);
+    double off = difference(&f, first_event(&f), 0);
     double most = sizeof(real) == sizeof(double) ? 1.2e-7 : 1e-5; /* scores are floats */
     if (off > most)
         print_error("# dim %lld heads %lld embedding %d features %d order %d trained %d: %g\n",
@@ -168,28 +122,8 @@ static void test_accuracy(void **state) {
 
 /* ---- bits ---- */
 
-/* All scores of all events, [events, destinations], through one worker in a given direction. */
-static float *all_scores(const fixture *f, int worker, bool backwards) {
-    fr_error err;
-    fr_scorer fast;
-    size_t n = (size_t)f->w->destinations;
-    float *scores = calloc((size_t)f->w->events * n, sizeof *scores);
-    assert_non_null(scores);
-    OK(tgn_fast(&f->m, worker + 1, &fast, &err));
-    uint64_t before = model_fingerprint(&f->m);
-    for (int32_t i = first_event(f), end = f->w->events; i < end; i++) {
-        int32_t e = backwards ? first_event(f) + end - 1 - i : i;
-        score(f, &fast, e, worker, scores + (size_t)e * n);
-    }
-    assert_true(model_fingerprint(&f->m) == before);
-    fr_scorer_close(&fast);
-    return scores;
-}
-
-static void assert_same(const fixture *f, const float *expected, float *got) {
-    assert_memory_equal(expected, got,
-                        (size_t)f->w->events * (size_t)f->w->destinations * sizeof *got);
-    free(got);
+static float *replayed_scores(const fixture *f, int worker, bool backwards) {
+    return scores_in_steps(f, tgn_fast, first_event(f), worker, backwards ? -1 : 1);
 }
 
 /* The instruction set of everything that scores. */
@@ -207,16 +141,16 @@ static void test_bits(void **state) {
         fr_model_settings s = usual;
         s.embedding = k % 2;
         make(&f, *state, FR_ORDER_STREAM, k / 2, s, k / 2);
-        float *expected = all_scores(&f, 0, false);
+        float *expected = replayed_scores(&f, 0, false);
         for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
             tgn_fast_block = blocks[i];
-            assert_same(&f, expected, all_scores(&f, 0, false));
+            assert_same(&f, expected, replayed_scores(&f, 0, false));
         }
         tgn_fast_block = usual_block;
-        assert_same(&f, expected, all_scores(&f, 2, true));
+        assert_same(&f, expected, replayed_scores(&f, 2, true));
         for (simd_level level = SIMD_PORTABLE; level <= SIMD_AVX512; level++) {
             limit_all(level);
-            assert_same(&f, expected, all_scores(&f, 0, false));
+            assert_same(&f, expected, replayed_scores(&f, 0, false));
         }
         free(expected);
         drop(&f);
@@ -224,42 +158,6 @@ static void test_bits(void **state) {
 }
 
 /* ---- some events at once ---- */
-
-/* Is the event among those asked for? All, every third, or about half in an irregular way. */
-static bool asked(int pattern, int32_t event) {
-    rng_key key = {.seed = 11, .purpose = RNG_TEST};
-    if (pattern == 2) return rng_below(key, (uint64_t)event, 0, 2) == 1;
-    return pattern == 0 || event % 3 == 0;
-}
-
-/* Scores of the events asked for, at most `most` of them at a time, must be those of each alone. */
-static void check_many(const fixture *f, const float *expected, int pattern, int most,
-                       bool backwards) {
-    fr_error err;
-    fr_scorer fast;
-    fr_query queries[EVENTS];
-    size_t n = (size_t)f->w->destinations;
-    int asked_for = 0;
-    OK(tgn_fast(&f->m, 1, &fast, &err));
-    assert_true(fast.many > 1);
-    if (most > fast.many) most = fast.many;
-    float *got = calloc((size_t)most * n, sizeof *got);
-    assert_non_null(got);
-    for (int32_t e = first_event(f); e < f->w->events; e++)
-        if (asked(pattern, e))
-            queries[asked_for++] = (fr_query){e, f->w->source[e], window_time(f->w, e)};
-    int calls = (asked_for + most - 1) / most;
-    for (int k = 0; k < calls; k++) {
-        int from = (backwards ? calls - 1 - k : k) * most;
-        int count = asked_for - from < most ? asked_for - from : most;
-        OK(fast.score_many(fast.state, queries + from, count, 0, got, &err));
-        for (int i = 0; i < count; i++)
-            assert_memory_equal(got + (size_t)i * n, expected + (size_t)queries[from + i].event * n,
-                                n * sizeof *got);
-    }
-    free(got);
-    fr_scorer_close(&fast);
-}
 
 /* In these streams most candidates change several times within a call. */
 static void test_many(void **state) {
@@ -272,50 +170,29 @@ static void test_many(void **state) {
         if (k == 3) s.dim = 40, s.time_dim = 1, s.heads = 1;
         s.embedding = k >= 8;
         make(&f, *state, k / 2 % 2, k % 2, s, k / 4 % 2);
-        float *expected = all_scores(&f, 0, false);
+        float *expected = replayed_scores(&f, 0, false);
         for (size_t i = 0; i < sizeof most / sizeof *most; i++)
             for (int pattern = 0; pattern < 3; pattern++)
-                check_many(&f, expected, pattern, most[i], pattern == 2);
+                check_many(&f, first_event(&f), expected, pattern, most[i], pattern == 2);
         for (int block = 1; block <= 1000; block *= 10) {
             tgn_fast_block = block;
-            check_many(&f, expected, 0, 7, false);
-            check_many(&f, expected, 0, 1000, false);
+            check_many(&f, first_event(&f), expected, 0, 7, false);
+            check_many(&f, first_event(&f), expected, 0, 1000, false);
         }
         tgn_fast_block = usual_block;
         for (simd_level level = SIMD_PORTABLE; level <= SIMD_AVX512; level++) {
             limit_all(level);
-            check_many(&f, expected, 0, 1000, false);
+            check_many(&f, first_event(&f), expected, 0, 1000, false);
         }
         free(expected);
         drop(&f);
     }
 }
 
-/* Ranks are the same for any shard, which is what ends a call, and any number of threads. */
 static void test_threads(void **state) {
-    fr_error err;
     fixture f;
-    const int64_t shards[] = {1, 3, 20, 64};
-    fr_ranking *first = NULL;
     make(&f, *state, FR_ORDER_STREAM, true, usual, true);
-    for (int k = 0; k < 8; k++) {
-        fr_rank_settings settings = {.shard = shards[k / 2], .popularity_power = 1};
-        fr_context context = {.threads = k % 2 ? 3 : 1};
-        fr_scorer fast;
-        fr_ranking *ranking;
-        OK(tgn_fast(&f.m, context.threads, &fast, &err));
-        OK(fr_rank_run(f.w, &fast, &settings, &context, &ranking, &err));
-        fr_scorer_close(&fast);
-        if (!first) {
-            first = ranking;
-            continue;
-        }
-        fr_ranking_facts one = fr_ranking_get(first), other = fr_ranking_get(ranking);
-        assert_true(one.count > 0);
-        assert_memory_equal(one.records, other.records, (size_t)one.count * sizeof *one.records);
-        fr_ranking_close(ranking);
-    }
-    fr_ranking_close(first);
+    check_threads(&f);
     drop(&f);
 }
 

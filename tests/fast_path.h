@@ -1,0 +1,168 @@
+/* fast_path.h - what the tests of all fast paths ask: a stream with a model, scores of its events,
+ * the difference from plain forward, and the promises on bits. */
+#ifndef FR_TESTS_FAST_PATH_H
+#define FR_TESTS_FAST_PATH_H
+
+#include "base/rng.h"
+#include "models/model.h"
+#include "testing.h"
+
+#include <math.h>
+
+typedef struct fixture {
+    fr_stream *stream;
+    fr_window *w;
+    model m;
+} fixture;
+
+static inline void drop(fixture *f) {
+    model_close(&f->m);
+    fr_window_close(f->w);
+    fr_stream_close(f->stream);
+}
+
+typedef fr_status opener(const model *m, int threads, fr_scorer *out, fr_error *err);
+
+static inline fr_query query_of(const fixture *f, int32_t event) {
+    return (fr_query){event, f->w->source[event], window_time(f->w, event)};
+}
+
+static inline void score(const fixture *f, fr_scorer *scorer, int32_t event, int worker,
+                         float *scores) {
+    fr_error err;
+    fr_query query = query_of(f, event);
+    OK(scorer->score(scorer->state, &query, worker, scores, &err));
+}
+
+static inline size_t size_of(const fixture *f) {
+    return (size_t)f->w->events * (size_t)f->w->destinations * sizeof(float);
+}
+
+/* Scores [events, destinations] of all events from `from` on, by one worker. Events come in steps
+ * of `step`, which has no divisor in common with their number: -1 is backwards. */
+static inline float *scores_in_steps(const fixture *f, opener *open, int32_t from, int worker,
+                                     int step) {
+    fr_error err;
+    fr_scorer scorer;
+    int count = f->w->events - from;
+    float *scores = calloc(1, size_of(f));
+    assert_non_null(scores);
+    OK(open(&f->m, worker + 1, &scorer, &err));
+    assert_null(scorer.observe);
+    uint64_t before = model_fingerprint(&f->m);
+    for (int i = 0, e = 0; i < count; i++, e = (e + count + step) % count)
+        score(f, &scorer, from + e, worker,
+              scores + (size_t)(from + e) * (size_t)f->w->destinations);
+    assert_true(model_fingerprint(&f->m) == before);
+    fr_scorer_close(&scorer);
+    return scores;
+}
+
+/* Of all events, through the fast path. */
+static inline float *all_scores(const fixture *f, int worker, bool backwards) {
+    return scores_in_steps(f, f->m.kind->fast, 0, worker, backwards ? -1 : 1);
+}
+
+static inline void assert_same(const fixture *f, const float *expected, float *got) {
+    assert_memory_equal(expected, got, size_of(f));
+    free(got);
+}
+
+/* ---- accuracy ---- */
+
+static inline int rank_of(const float *scores, int n, int32_t v) {
+    int above = 0;
+    for (int i = 0; i < n; i++) above += scores[i] > scores[v];
+    return above;
+}
+
+/* Largest difference from plain forward over all events from `from` on, relative to the event's
+ * largest score, or to `least` where scores are what is left of terms that cancel. Ranks of the
+ * events' destinations are equal. */
+static inline double difference(const fixture *f, int32_t from, double least) {
+    float *expected = scores_in_steps(f, model_plain, from, 0, 1);
+    float *got = scores_in_steps(f, f->m.kind->fast, from, 0, 1);
+    int n = f->w->destinations;
+    double most = 0;
+    for (int32_t e = from; e < f->w->events; e++) {
+        const float *plain = expected + (size_t)e * (size_t)n, *fast = got + (size_t)e * (size_t)n;
+        double size = least, off = 0;
+        for (int v = 0; v < n; v++) {
+            size = fmax(size, fabs((double)plain[v]));
+            off = fmax(off, fabs((double)fast[v] - (double)plain[v]));
+        }
+        most = fmax(most, off / size);
+        int32_t v = f->w->destination[e];
+        assert_int_equal(rank_of(fast, n, v), rank_of(plain, n, v));
+    }
+    free(expected);
+    free(got);
+    return most;
+}
+
+/* ---- some events at once ---- */
+
+/* Is the event among those asked for? All, every third, or about half in an irregular way. */
+static inline bool asked(int pattern, int32_t event) {
+    rng_key key = {.seed = 11, .purpose = RNG_TEST};
+    if (pattern == 2) return rng_below(key, (uint64_t)event, 0, 2) == 1;
+    return pattern == 0 || event % 3 == 0;
+}
+
+/* Scores of the events asked for, at most `most` of them at a time, must be those of each alone. */
+static inline void check_many(const fixture *f, int32_t first, const float *expected, int pattern,
+                              int most, bool backwards) {
+    fr_error err;
+    fr_scorer fast;
+    size_t n = (size_t)f->w->destinations;
+    int asked_for = 0;
+    OK(f->m.kind->fast(&f->m, 1, &fast, &err));
+    assert_true(fast.many > 1);
+    if (most > fast.many) most = fast.many;
+    float *got = calloc((size_t)most * n, sizeof *got);
+    fr_query *queries = calloc((size_t)f->w->events, sizeof *queries);
+    assert_true(got && queries);
+    for (int32_t e = first; e < f->w->events; e++)
+        if (asked(pattern, e)) queries[asked_for++] = query_of(f, e);
+    int calls = (asked_for + most - 1) / most;
+    for (int k = 0; k < calls; k++) {
+        int from = (backwards ? calls - 1 - k : k) * most;
+        int count = asked_for - from < most ? asked_for - from : most;
+        OK(fast.score_many(fast.state, queries + from, count, 0, got, &err));
+        for (int i = 0; i < count; i++)
+            assert_memory_equal(got + (size_t)i * n, expected + (size_t)queries[from + i].event * n,
+                                n * sizeof *got);
+    }
+    free(got);
+    free(queries);
+    fr_scorer_close(&fast);
+}
+
+/* ---- threads ---- */
+
+/* Records are the same for any shard, which is what ends a call, and any number of threads. */
+static inline void check_threads(const fixture *f) {
+    fr_error err;
+    const int64_t shards[] = {1, 3, 20, 64};
+    fr_ranking *first = NULL;
+    for (int k = 0; k < 8; k++) {
+        fr_rank_settings settings = {.shard = shards[k / 2], .popularity_power = 1};
+        fr_context context = {.threads = k % 2 ? 3 : 1};
+        fr_scorer fast;
+        fr_ranking *ranking;
+        OK(f->m.kind->fast(&f->m, context.threads, &fast, &err));
+        OK(fr_rank_run(f->w, &fast, &settings, &context, &ranking, &err));
+        fr_scorer_close(&fast);
+        if (!first) {
+            first = ranking;
+            continue;
+        }
+        fr_ranking_facts one = fr_ranking_get(first), other = fr_ranking_get(ranking);
+        assert_true(one.count > 0);
+        assert_memory_equal(one.records, other.records, (size_t)one.count * sizeof *one.records);
+        fr_ranking_close(ranking);
+    }
+    fr_ranking_close(first);
+}
+
+#endif
