@@ -59,8 +59,8 @@ typedef struct side {
 
 /* A candidate's side as it is for sources it has not met, without times. */
 typedef struct kept {
-    dygformer_past past; /* count -1 = nothing yet */
-    real *x;             /* [side patches, dim] */
+    dygformer_past past;
+    real *x; /* [side patches, dim] */
 } kept;
 
 /* One candidate of a block. Rows of the block: first .. first + source + own - 1. */
@@ -441,7 +441,8 @@ KERNEL void count_own(const fast *f, worker *w, dygformer_past past, int32_t sel
     for (int j = 0; j < past.count; j++) w->by[past.node[j]] = 0;
 }
 
-/* The candidate's rows, kept from the event before unless it has had one since. */
+/* The candidate's rows, kept from the event before unless it has had one since. Pasts of different
+ * candidates stand in different places, and without one all are the same. */
 KERNEL const kept *keep_candidate(const fast *f, worker *w, int32_t v, int32_t cut) {
     kept *own = &w->few[v % FEW];
     dygformer_past past = dygformer_own_past(&f->t, v, cut);
@@ -542,12 +543,10 @@ KERNEL void score_events(const fast *f, worker *w, const fr_query *queries, int 
         read_source(f, &queries[i], &w->sides[i]);
         make_source(f, w, &w->sides[i]);
     }
-    for (int32_t v = 0; v < all; v += FEW) {
-        for (int k = 0; k < FEW; k++) w->few[k].past.count = -1;
+    for (int32_t v = 0; v < all; v += FEW)
         for (int i = 0; i < count; i++)
             score_few(f, w, &w->sides[i], v, all - v < FEW ? all : v + FEW,
                       scores + (size_t)i * (size_t)all);
-    }
     for (int i = 0; i < count; i++) forget_source(f, &w->sides[i]);
 }
 
