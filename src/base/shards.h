@@ -23,7 +23,7 @@ typedef struct shard_phase {
     int64_t count;
     shard_function *function;
 } shard_phase;
-enum { SHARD_PHASES = 4 }; /* the most */
+enum { SHARD_PHASES = 6 }; /* the most */
 
 /* The same for phases one after the other, with the same threads: less than starting them anew, for
  * work of well under a millisecond. Threads that wait for the last shards of a phase keep asking.

@@ -105,6 +105,10 @@ void trainer_begin(trainer *t, int64_t epoch) {
 
 /* ---- a step ---- */
 
+static int shards_of(const trainer *t) {
+    return (t->batch_count + TRAINER_SHARD - 1) / TRAINER_SHARD;
+}
+
 static fr_status status_of(const tape *own, fr_error *err) {
     return own->status ? fail(err, own->status, "%s", own->error.message) : FR_OK;
 }
@@ -175,9 +179,9 @@ static fr_status finish_part(void *job, int64_t part, int worker, fr_error *err)
 
 /* Adds elements from..to-1 of all shards' gradients in order into the first. */
 SIMD_LOOPS static void add_gradients(trainer *t, size_t from, size_t to) {
-    int64_t shards = (t->batch_count + TRAINER_SHARD - 1) / TRAINER_SHARD;
+    int shards = shards_of(t);
     real *restrict sum = t->gradients[0];
-    for (int64_t s = 1; s < shards; s++) {
+    for (int s = 1; s < shards; s++) {
         const real *more = t->gradients[s];
         for (size_t k = from; k < to; k++) sum[k] += more[k];
     }
@@ -209,47 +213,61 @@ static fr_status not_finite(const trainer *t, fr_error *err) {
     return fail(err, FR_EINPUT, "step %lld: the loss is not finite", (long long)t->adam.step + 1);
 }
 
-static fr_status run_batch(trainer *t, const int32_t *events, int count, double *loss,
-                           fr_error *err) {
-    int shards = (count + TRAINER_SHARD - 1) / TRAINER_SHARD;
+/* Before all else: the pairs of the batch, and what is to be shared. */
+static fr_status open_step(void *job, int64_t shard, int worker, fr_error *err) {
+    (void)shard, (void)worker;
+    trainer *t = job;
     const model_sharing *sharing = t->m->kind->sharing;
-    fr_context quiet = {.threads = t->threads}; /* a step is too short for progress */
+    for (int i = 0; i < t->batch_count; i++) {
+        t->pairs[2 * i] = t->m->w->destination[t->batch[i]];
+        t->pairs[2 * i + 1] = t->negative[t->batch[i]];
+    }
+    if (!sharing) return FR_OK;
+    model_batch whole = {t->batch_count, t->batch, t->from, t->pairs};
+    tape_reset(&t->plan);
+    t->shared = sharing->collect(t->m, &t->plan, &whole, TRAINER_SHARD, shards_of(t));
+    return status_of(&t->plan, err);
+}
+
+/* The loss, and what the model remembers, with the parameters of the forward pass. */
+static fr_status close_step(void *job, int64_t shard, int worker, fr_error *err) {
+    (void)shard, (void)worker;
+    trainer *t = job;
+    const model_memory *memory = t->m->kind->memory;
+    double sum = 0;
+    for (int i = 0; i < t->batch_count; i++) sum += t->losses[i];
+    t->loss = sum / t->batch_count;
+    if (!isfinite(t->loss)) return not_finite(t, err);
+    t->adam.step += t->learning;
+    return memory && t->learning ? memory->learn(t->m, t->batch, t->batch_count, t->keep, err)
+                                 : FR_OK;
+}
+
+/* One team of threads does it all: starting threads takes as long as a small phase. */
+static fr_status run_step(trainer *t, const int32_t *events, int count, bool learning, double *loss,
+                          fr_error *err) {
     t->batch = events;
     t->batch_count = count;
-    for (int i = 0; i < count; i++) {
-        t->pairs[2 * i] = t->m->w->destination[events[i]];
-        t->pairs[2 * i + 1] = t->negative[events[i]];
-    }
-    if (sharing) {
-        model_batch whole = {count, events, t->from, t->pairs};
-        tape_reset(&t->plan);
-        t->shared = sharing->collect(t->m, &t->plan, &whole, TRAINER_SHARD, shards);
-        TRY(status_of(&t->plan, err));
-    }
-    const shard_phase phase[] = {{shards, make_part}, {shards, run_shard}, {shards, finish_part}};
-    TRY(sharing ? shards_run_phases(&quiet, 3, phase, t, err)
-                : shards_run(&quiet, NULL, shards, run_shard, t, err));
-    double sum = 0;
-    for (int i = 0; i < count; i++) sum += t->losses[i];
-    *loss = sum / count;
-    return isfinite(*loss) ? FR_OK : not_finite(t, err);
+    t->learning = learning;
+    int64_t shards = shards_of(t), parts = t->m->kind->sharing ? shards : 0;
+    int64_t ranges = (int64_t)((t->m->params.count + RANGE - 1) / RANGE);
+    const shard_phase phase[] = {{1, open_step},       {parts, make_part}, {shards, run_shard},
+                                 {parts, finish_part}, {1, close_step},    {ranges, update_range}};
+    fr_context quiet = {.threads = t->threads}; /* a step is too short for progress */
+    TRY(shards_run_phases(&quiet, learning ? 6 : 5, phase, t, err));
+    *loss = t->loss;
+    return FR_OK;
 }
 
 fr_status trainer_gradient(trainer *t, const int32_t *events, int count, double *loss,
                            fr_error *err) {
-    TRY(run_batch(t, events, count, loss, err));
+    TRY(run_step(t, events, count, false, loss, err));
     add_gradients(t, 0, t->m->params.count);
     return FR_OK;
 }
 
 fr_status trainer_step(trainer *t, const int32_t *events, int count, double *loss, fr_error *err) {
-    TRY(run_batch(t, events, count, loss, err));
-    const model_memory *memory = t->m->kind->memory;
-    if (memory) TRY(memory->learn(t->m, events, count, t->keep, err));
-    t->adam.step++;
-    fr_context quiet = {.threads = t->threads};
-    return shards_run(&quiet, NULL, (int64_t)((t->m->params.count + RANGE - 1) / RANGE),
-                      update_range, t, err);
+    return run_step(t, events, count, true, loss, err);
 }
 
 fr_status trainer_epoch(trainer *t, int64_t epoch, const fr_context *context, double *loss,

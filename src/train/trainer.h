@@ -35,7 +35,9 @@ typedef struct trainer {
     /* the step under way */
     const int32_t *batch;
     int batch_count;
-    void *shared; /* by the model; NULL = nothing */
+    bool learning; /* parameters and memory are to change */
+    void *shared;  /* by the model; NULL = nothing */
+    double loss;   /* mean of the batch */
 } trainer;
 
 fr_status trainer_open(trainer *t, model *m, const fr_training *settings, const fr_context *context,
