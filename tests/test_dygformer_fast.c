@@ -3,8 +3,8 @@
  *
  * Accuracy on random streams with every parameter away from its initial value, with and without
  * pair memory and edge features, both orders. Bits: the same for any block, worker, thread, order
- * of events, instruction set and table; candidates that are equal in all the model sees tie
- * exactly; scoring leaves the memory alone.
+ * of events, number of them at once and instruction set; candidates that are equal in all the model
+ * sees tie exactly; scoring leaves the memory alone.
  */
 #include "dygformer_fixture.h"
 #include "models/dygformer_fast.h"

@@ -38,9 +38,8 @@ fr_status arena_take(arena *a, size_t count, size_t size, void **out, fr_error *
 }
 
 void arena_reset(arena *a) {
-    size_t total = a->used + a->used / (4 * ALIGNMENT) * ALIGNMENT;
-    if (a->slabs &&
-        a->slabs->next) { /* next time one slab will do, of a step somewhat larger too */
+    size_t total = a->used + a->used / (4 * ALIGNMENT) * ALIGNMENT; /* room for a larger step */
+    if (a->slabs && a->slabs->next) {                               /* next time one slab will do */
         arena_free(a);
         struct arena_slab *slab = aligned_alloc(ALIGNMENT, sizeof *slab + total);
         if (slab) *slab = (struct arena_slab){.size = total};

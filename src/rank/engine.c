@@ -142,7 +142,7 @@ static fr_status make_batch(const engine *e, batch *b, fr_error *err) {
 fr_status engine_run(const fr_window *w, fr_scorer *scorer, const probe *probes, int probe_count,
                      const fr_rank_settings *settings, const fr_context *context, fr_error *err) {
     int64_t shard = settings->shard;
-    int many = scorer->score_many && !scorer->observe ? scorer->many : 1;
+    int many = scorer->score_many && !scorer->observe && scorer->many > 1 ? scorer->many : 1;
     if (many > shard) many = (int)shard;
     engine e = {w, scorer, probes, probe_count, shard, settings->met, many, NULL};
     int threads = scorer->observe ? 1 : context_threads(context);
