@@ -82,11 +82,11 @@ static void test_phases(void **state) {
     for (int r = 0; r < 30; r++) {
         fr_context context = {.threads = threads[r % 3]};
         chain c = {0};
-        OK(shards_run_phases(&context, 4, phase, &c, &err));
+        OK(shards_run_rounds(&context, 1, 4, phase, &c, &err));
         assert_int_equal(c.wrong, 0);
         assert_int_equal(chain_sum(c.made[2], SHARDS), 3);
         c = (chain){0};
-        FAILS(shards_run_phases(&context, 4, failing, &c, &err), FR_EINPUT, "shard 5");
+        FAILS(shards_run_rounds(&context, 1, 4, failing, &c, &err), FR_EINPUT, "shard 5");
         assert_int_equal(c.wrong, 0);
         assert_int_equal(c.made[0][SHARDS - 1], 0); /* the last phase has not begun */
     }

@@ -3,10 +3,10 @@
 
 #include "base/memory.h"
 
-#include <assert.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 typedef struct team {
@@ -15,10 +15,10 @@ typedef struct team {
     int phases;
     const shard_phase *phase;
     void *job;
-    struct {
-        _Atomic int64_t next, done;
-    } at[SHARD_PHASES];
-    int64_t told; /* shards last reported as done, by the calling thread */
+    uint64_t turns;        /* phases of all rounds */
+    _Atomic uint64_t next; /* turn << 32 | the next shard of it */
+    _Atomic int64_t done;  /* shards of the turn */
+    int64_t told;          /* shards last reported as done, by the calling thread */
     _Atomic bool stop;
 } team;
 
@@ -38,50 +38,61 @@ static void tell(team *t, int64_t done) {
     context_progress(t->context, t->stage, (uint64_t)done, (uint64_t)t->phase->count, "shards");
 }
 
-static void do_shards(member *me, int p) {
-    team *t = me->team;
-    while (!atomic_load_explicit(&t->stop, memory_order_relaxed)) {
-        int64_t shard = atomic_fetch_add_explicit(&t->at[p].next, 1, memory_order_relaxed);
-        if (shard >= t->phase[p].count) break;
-        me->failed_shard = shard;
-        me->status = t->phase[p].function(t->job, shard, me->worker, &me->error);
-        if (!me->status && me->worker == 0) me->status = context_check(t->context, &me->error);
-        if (me->status) {
-            atomic_store(&t->stop, true);
-            break;
-        }
-        int64_t done = atomic_fetch_add(&t->at[p].done, 1) + 1;
-        if (me->worker == 0) tell(t, done);
-    }
+/* The next turn that has shards may begin. */
+static void next_turn(team *t, uint64_t turn) {
+    while (turn < t->turns && !t->phase[turn % (uint64_t)t->phases].count) turn++;
+    atomic_store(&t->done, 0);
+    atomic_store(&t->next, turn << 32);
 }
 
-/* Until all shards of a phase are done, or one has failed. */
-static bool others_done(team *t, int p) {
-    enum { PATIENCE = 2000 };
-    for (int asked = 0; atomic_load(&t->at[p].done) < t->phase[p].count; asked++) {
-        if (atomic_load(&t->stop)) return false;
-        if (asked < PATIENCE) {
-#ifdef __x86_64__
-            __builtin_ia32_pause();
-#endif
-        } else {
-            sched_yield(); /* there may be more threads than processors */
-        }
+static void do_shard(member *me, uint64_t turn, int64_t shard) {
+    team *t = me->team;
+    const shard_phase *phase = &t->phase[turn % (uint64_t)t->phases];
+    me->failed_shard = shard;
+    me->status = phase->function(t->job, shard, me->worker, &me->error);
+    if (!me->status && me->worker == 0) me->status = context_check(t->context, &me->error);
+    if (me->status) {
+        atomic_store(&t->stop, true);
+        return;
     }
-    return true;
+    int64_t done = atomic_fetch_add(&t->done, 1) + 1;
+    if (me->worker == 0) tell(t, done);
+    if (done == phase->count) next_turn(t, turn + 1);
+}
+
+static void wait_a_little(int *asked) {
+    enum { PATIENCE = 2000 };
+    if (++*asked > PATIENCE) {
+        sched_yield(); /* there may be more threads than processors */
+    } else {
+#ifdef __x86_64__
+        __builtin_ia32_pause();
+#endif
+    }
 }
 
 static void *work(void *argument) {
     member *me = argument;
-    for (int p = 0; p < me->team->phases; p++) {
-        do_shards(me, p);
-        if (p + 1 < me->team->phases && !others_done(me->team, p)) break;
+    team *t = me->team;
+    int asked = 0;
+    while (!atomic_load_explicit(&t->stop, memory_order_relaxed)) {
+        uint64_t next = atomic_load(&t->next), turn = next >> 32;
+        if (turn >= t->turns) break;
+        int64_t shard = (int64_t)(next & UINT32_MAX);
+        int64_t count = t->phase[turn % (uint64_t)t->phases].count;
+        if (shard >= count || (count == 1 && me->worker)) {
+            wait_a_little(&asked);
+        } else if (atomic_compare_exchange_weak(&t->next, &next, next + 1)) {
+            do_shard(me, turn, shard);
+            asked = 0;
+        }
     }
     return NULL;
 }
 
 static fr_status run(team *t, fr_error *err) {
     int threads = context_threads(t->context);
+    next_turn(t, 0);
     int64_t count = 0; /* of the longest phase */
     for (int p = 0; p < t->phases; p++)
         if (t->phase[p].count > count) count = t->phase[p].count;
@@ -112,13 +123,17 @@ static fr_status run(team *t, fr_error *err) {
 fr_status shards_run(const fr_context *context, const char *stage, int64_t count,
                      shard_function *function, void *job, fr_error *err) {
     shard_phase only = {count, function};
-    team t = {.context = context, .stage = stage, .phases = 1, .phase = &only, .job = job};
+    team t = {
+        .context = context, .stage = stage, .phases = 1, .phase = &only, .job = job, .turns = 1};
     return run(&t, err);
 }
 
-fr_status shards_run_phases(const fr_context *context, int phases, const shard_phase *phase,
-                            void *job, fr_error *err) {
-    team t = {.context = context, .phases = phases, .phase = phase, .job = job};
-    assert(phases <= SHARD_PHASES);
+fr_status shards_run_rounds(const fr_context *context, int64_t rounds, int phases,
+                            const shard_phase *phase, void *job, fr_error *err) {
+    team t = {.context = context,
+              .phases = phases,
+              .phase = phase,
+              .job = job,
+              .turns = (uint64_t)rounds * (uint64_t)phases};
     return run(&t, err);
 }

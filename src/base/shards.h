@@ -18,17 +18,16 @@ typedef fr_status shard_function(void *job, int64_t shard, int worker, fr_error 
 fr_status shards_run(const fr_context *context, const char *stage, int64_t count,
                      shard_function *function, void *job, fr_error *err);
 
-/* Work in steps of which each needs all of the one before. */
+/* Work in phases of which each needs all of the one before. */
 typedef struct shard_phase {
-    int64_t count;
+    int64_t count; /* below 2^32, as everywhere here */
     shard_function *function;
 } shard_phase;
-enum { SHARD_PHASES = 6 }; /* the most */
 
-/* The same for phases one after the other, with the same threads: less than starting them anew, for
- * work of well under a millisecond. Threads that wait for the last shards of a phase keep asking.
- */
-fr_status shards_run_phases(const fr_context *context, int phases, const shard_phase *phase,
-                            void *job, fr_error *err);
+/* The same for phases one after the other, and all of them `rounds` times, with the same threads:
+ * less than starting them anew, for work of well under a millisecond. A phase of one shard is done
+ * by the calling thread. Threads that wait for the last shards of a phase keep asking. */
+fr_status shards_run_rounds(const fr_context *context, int64_t rounds, int phases,
+                            const shard_phase *phase, void *job, fr_error *err);
 
 #endif

@@ -99,6 +99,7 @@ void trainer_begin(trainer *t, int64_t epoch) {
         }
     }
     if (t->m->kind->memory) t->m->kind->memory->reset(t->m);
+    t->epoch = epoch;
     for (int i = 0; i < t->threads; i++) begin_tape(t, &t->tapes[i], epoch);
     for (int64_t s = 0; t->parts && s < t->shards; s++) begin_tape(t, &t->parts[s], epoch);
 }
@@ -147,6 +148,7 @@ static fr_status run_events(trainer *t, tape *own, int first, int count, fr_erro
 static fr_status run_shard(void *job, int64_t shard, int worker, fr_error *err) {
     trainer *t = job;
     tape *own = &t->tapes[worker];
+    if (shard >= shards_of(t)) return FR_OK;
     int first = (int)shard * TRAINER_SHARD, end = first + TRAINER_SHARD;
     if (end > t->batch_count) end = t->batch_count;
     int step = t->m->kind->events_at_once ? t->m->kind->events_at_once : TRAINER_SHARD;
@@ -162,6 +164,7 @@ static fr_status make_part(void *job, int64_t part, int worker, fr_error *err) {
     (void)worker;
     trainer *t = job;
     tape *own = &t->parts[part];
+    if (part >= shards_of(t)) return FR_OK;
     tape_reset(own);
     own->gradient = t->gradients[part];
     t->m->kind->sharing->make_part(t->m, own, t->shared, (int)part);
@@ -172,6 +175,7 @@ static fr_status make_part(void *job, int64_t part, int worker, fr_error *err) {
 static fr_status finish_part(void *job, int64_t part, int worker, fr_error *err) {
     (void)worker;
     trainer *t = job;
+    if (part >= shards_of(t)) return FR_OK;
     t->m->kind->sharing->gather(t->m, t->shared, (int)part);
     tape_backward(&t->parts[part]);
     return status_of(&t->parts[part], err);
@@ -213,11 +217,16 @@ static fr_status not_finite(const trainer *t, fr_error *err) {
     return fail(err, FR_EINPUT, "step %lld: the loss is not finite", (long long)t->adam.step + 1);
 }
 
-/* Before all else: the pairs of the batch, and what is to be shared. */
+/* Before all else: the next events, their pairs, and what is to be shared. */
 static fr_status open_step(void *job, int64_t shard, int worker, fr_error *err) {
     (void)shard, (void)worker;
     trainer *t = job;
     const model_sharing *sharing = t->m->kind->sharing;
+    TRY(context_check(t->context, err));
+    int32_t left = t->count - t->at, size = (int32_t)t->settings.batch_size;
+    t->batch = t->events + t->at;
+    t->batch_count = left < size ? left : size;
+    t->at += t->batch_count;
     for (int i = 0; i < t->batch_count; i++) {
         t->pairs[2 * i] = t->m->w->destination[t->batch[i]];
         t->pairs[2 * i + 1] = t->negative[t->batch[i]];
@@ -229,6 +238,14 @@ static fr_status open_step(void *job, int64_t shard, int worker, fr_error *err) 
     return status_of(&t->plan, err);
 }
 
+static void tell(const trainer *t) {
+    char stage[64];
+    if (!t->context) return;
+    (void)snprintf(stage, sizeof stage, "epoch %lld/%lld loss %.4f", (long long)t->epoch + 1,
+                   (long long)t->settings.epochs, t->sum / t->at);
+    context_progress(t->context, stage, (uint64_t)t->at, (uint64_t)t->count, "events");
+}
+
 /* The loss, and what the model remembers, with the parameters of the forward pass. */
 static fr_status close_step(void *job, int64_t shard, int worker, fr_error *err) {
     (void)shard, (void)worker;
@@ -236,59 +253,52 @@ static fr_status close_step(void *job, int64_t shard, int worker, fr_error *err)
     const model_memory *memory = t->m->kind->memory;
     double sum = 0;
     for (int i = 0; i < t->batch_count; i++) sum += t->losses[i];
-    t->loss = sum / t->batch_count;
-    if (!isfinite(t->loss)) return not_finite(t, err);
+    if (!isfinite(sum)) return not_finite(t, err);
+    t->sum += sum;
+    tell(t);
     t->adam.step += t->learning;
     return memory && t->learning ? memory->learn(t->m, t->batch, t->batch_count, t->keep, err)
                                  : FR_OK;
 }
 
-/* One team of threads does it all: starting threads takes as long as a small phase. */
-static fr_status run_step(trainer *t, const int32_t *events, int count, bool learning, double *loss,
-                          fr_error *err) {
-    t->batch = events;
-    t->batch_count = count;
+/* Steps on events in their order; one team of threads does them all: starting threads takes as long
+ * as a small phase. */
+static fr_status run_steps(trainer *t, const int32_t *events, int count, bool learning,
+                           const fr_context *context, double *loss, fr_error *err) {
+    t->context = context;
+    t->events = events;
+    t->count = count;
+    t->at = 0;
     t->learning = learning;
-    int64_t shards = shards_of(t), parts = t->m->kind->sharing ? shards : 0;
+    t->sum = 0;
+    int64_t parts = t->m->kind->sharing ? t->shards : 0;
     int64_t ranges = (int64_t)((t->m->params.count + RANGE - 1) / RANGE);
-    const shard_phase phase[] = {{1, open_step},       {parts, make_part}, {shards, run_shard},
+    const shard_phase phase[] = {{1, open_step},       {parts, make_part}, {t->shards, run_shard},
                                  {parts, finish_part}, {1, close_step},    {ranges, update_range}};
-    fr_context quiet = {.threads = t->threads}; /* a step is too short for progress */
-    TRY(shards_run_phases(&quiet, learning ? 6 : 5, phase, t, err));
-    *loss = t->loss;
+    fr_context quiet = {.threads = t->threads}; /* a shard is too short for progress */
+    int64_t size = t->settings.batch_size, steps = (count + size - 1) / size;
+    TRY(shards_run_rounds(&quiet, steps, learning ? 6 : 5, phase, t, err));
+    *loss = t->sum / count;
     return FR_OK;
 }
 
 fr_status trainer_gradient(trainer *t, const int32_t *events, int count, double *loss,
                            fr_error *err) {
-    TRY(run_step(t, events, count, false, loss, err));
+    TRY(run_steps(t, events, count, false, NULL, loss, err));
     add_gradients(t, 0, t->m->params.count);
     return FR_OK;
 }
 
 fr_status trainer_step(trainer *t, const int32_t *events, int count, double *loss, fr_error *err) {
-    return run_step(t, events, count, true, loss, err);
+    return run_steps(t, events, count, true, NULL, loss, err);
 }
 
 fr_status trainer_epoch(trainer *t, int64_t epoch, const fr_context *context, double *loss,
                         fr_error *err) {
-    int32_t train = t->m->w->train, size = (int32_t)t->settings.batch_size;
-    char stage[64];
-    double sum = 0;
     trainer_begin(t, epoch);
-    for (int32_t at = 0; at < train; at += size) {
-        int count = train - at < size ? train - at : size;
-        double mean;
-        TRY(context_check(context, err));
-        TRY(trainer_step(t, t->order + at, count, &mean, err));
-        sum += mean * count;
-        (void)snprintf(stage, sizeof stage, "epoch %lld/%lld loss %.4f", (long long)epoch + 1,
-                       (long long)t->settings.epochs, sum / (at + count));
-        context_progress(context, stage, (uint64_t)(at + count), (uint64_t)train, "events");
-    }
+    TRY(run_steps(t, t->order, t->m->w->train, true, context, loss, err));
     if (t->m->kind->memory && t->m->kind->memory->settle)
         TRY(t->m->kind->memory->settle(t->m, err));
-    *loss = sum / train;
     for (size_t k = 0; k < t->m->params.count; k++) /* the last step is seen by no loss */
         if (!isfinite(t->m->params.value[k]))
             return fail(err, FR_EINPUT, "step %lld: %s has the value %g", (long long)t->adam.step,
