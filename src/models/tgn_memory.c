@@ -107,10 +107,11 @@ static fr_status learn(model *m, const int32_t *event, int count, const real *ke
         write_state(c, m->w->source[event[i]], row);
         write_state(c, c->sources + m->w->destination[event[i]], row + d);
     }
-    for (int i = 0; i < count; i++) { /* a later event of a node replaces its message */
+    for (int i = count - 1; i >= 0; i--) { /* the last event of a node is its message */
         int32_t node[2] = {m->w->source[event[i]], c->sources + m->w->destination[event[i]]};
         for (int k = 0; k < 2; k++) {
             int32_t x = node[k];
+            if (c->pending[x]) continue;
             write_message(m, event[i], tgn_state(c, x), tgn_state(c, node[1 - k]), c->updated[x],
                           c->message + (size_t)x * (size_t)c->message_width);
             c->due[x] = window_time(m->w, event[i]);

@@ -171,35 +171,13 @@ static fr_status make_part(void *job, int64_t part, int worker, fr_error *err) {
     return status_of(own, err);
 }
 
-/* After them: the gradient of what they share. */
-static fr_status finish_part(void *job, int64_t part, int worker, fr_error *err) {
-    (void)worker;
-    trainer *t = job;
-    if (part >= shards_of(t)) return FR_OK;
-    t->m->kind->sharing->gather(t->m, t->shared, (int)part);
-    tape_backward(&t->parts[part]);
-    return status_of(&t->parts[part], err);
-}
-
 /* Adds elements from..to-1 of all shards' gradients in order into the first. */
 SIMD_LOOPS static void add_gradients(trainer *t, size_t from, size_t to) {
-    int shards = shards_of(t);
     real *restrict sum = t->gradients[0];
-    for (int s = 1; s < shards; s++) {
+    for (int s = 1; s < t->summands; s++) {
         const real *more = t->gradients[s];
         for (size_t k = from; k < to; k++) sum[k] += more[k];
     }
-}
-
-static fr_status update_range(void *job, int64_t shard, int worker, fr_error *err) {
-    (void)worker, (void)err;
-    trainer *t = job;
-    size_t from = (size_t)shard * RANGE, to = from + RANGE;
-    if (to > t->m->params.count) to = t->m->params.count;
-    add_gradients(t, from, to);
-    adam_update(&t->adam, t->adam.step, t->settings.rate, from, to, t->gradients[0] + from,
-                t->m->params.value);
-    return FR_OK;
 }
 
 /* What went wrong first: a parameter that is not finite, or the tensor whose gradient is not. */
@@ -217,48 +195,76 @@ static fr_status not_finite(const trainer *t, fr_error *err) {
     return fail(err, FR_EINPUT, "step %lld: the loss is not finite", (long long)t->adam.step + 1);
 }
 
-/* Before all else: the next events, their pairs, and what is to be shared. */
-static fr_status open_step(void *job, int64_t shard, int worker, fr_error *err) {
-    (void)shard, (void)worker;
-    trainer *t = job;
+/* Sets up the step of the next events: their pairs, and what is to be shared. It reads the memory,
+ * not the parameters. */
+static fr_status open_step(trainer *t, fr_error *err) {
     const model_sharing *sharing = t->m->kind->sharing;
-    TRY(context_check(t->context, err));
-    int32_t left = t->count - t->at, size = (int32_t)t->settings.batch_size;
-    t->batch = t->events + t->at;
+    int32_t left = t->count - t->done, size = (int32_t)t->settings.batch_size;
+    t->batch = t->events + t->done;
     t->batch_count = left < size ? left : size;
-    t->at += t->batch_count;
     for (int i = 0; i < t->batch_count; i++) {
         t->pairs[2 * i] = t->m->w->destination[t->batch[i]];
         t->pairs[2 * i + 1] = t->negative[t->batch[i]];
     }
-    if (!sharing) return FR_OK;
+    if (!sharing || !left) return FR_OK;
     model_batch whole = {t->batch_count, t->batch, t->from, t->pairs};
     tape_reset(&t->plan);
     t->shared = sharing->collect(t->m, &t->plan, &whole, TRAINER_SHARD, shards_of(t));
     return status_of(&t->plan, err);
 }
 
-static void tell(const trainer *t) {
-    char stage[64];
-    if (!t->context) return;
-    (void)snprintf(stage, sizeof stage, "epoch %lld/%lld loss %.4f", (long long)t->epoch + 1,
-                   (long long)t->settings.epochs, t->sum / t->at);
-    context_progress(t->context, stage, (uint64_t)t->at, (uint64_t)t->count, "events");
-}
-
 /* The loss, and what the model remembers, with the parameters of the forward pass. */
-static fr_status close_step(void *job, int64_t shard, int worker, fr_error *err) {
-    (void)shard, (void)worker;
-    trainer *t = job;
+static fr_status close_step(trainer *t, fr_error *err) {
     const model_memory *memory = t->m->kind->memory;
     double sum = 0;
     for (int i = 0; i < t->batch_count; i++) sum += t->losses[i];
-    if (!isfinite(sum)) return not_finite(t, err);
     t->sum += sum;
-    tell(t);
+    if (!isfinite(sum)) return fail(err, FR_EINPUT, "the loss is not finite"); /* see run_steps */
+    t->done += t->batch_count;
+    t->summands = shards_of(t);
     t->adam.step += t->learning;
     return memory && t->learning ? memory->learn(t->m, t->batch, t->batch_count, t->keep, err)
                                  : FR_OK;
+}
+
+static void tell(const trainer *t) {
+    char stage[64];
+    (void)snprintf(stage, sizeof stage, "epoch %lld/%lld loss %.4f", (long long)t->epoch + 1,
+                   (long long)t->settings.epochs, t->sum / t->done);
+    context_progress(t->context, stage, (uint64_t)t->done, (uint64_t)t->count, "events");
+}
+
+/* Before a step, on the calling thread. */
+static fr_status look_up(void *job, int64_t shard, int worker, fr_error *err) {
+    (void)shard, (void)worker;
+    trainer *t = job;
+    if (t->context && t->done) tell(t);
+    return context_check(t->context, err);
+}
+
+/* After the shards: number 0 closes the step, the others are parts, whose gradient they set. */
+static fr_status finish_part(void *job, int64_t shard, int worker, fr_error *err) {
+    (void)worker;
+    trainer *t = job;
+    if (!shard) return close_step(t, err);
+    int part = (int)shard - 1;
+    if (part >= shards_of(t)) return FR_OK;
+    t->m->kind->sharing->gather(t->m, t->shared, part);
+    tape_backward(&t->parts[part]);
+    return status_of(&t->parts[part], err);
+}
+
+/* Number 0 opens the next step, the others are ranges of parameters. */
+static fr_status update_range(void *job, int64_t shard, int worker, fr_error *err) {
+    (void)worker;
+    trainer *t = job;
+    if (!shard) return open_step(t, err);
+    size_t from = (size_t)(shard - 1) * RANGE, to = from + RANGE;
+    if (to > t->m->params.count) to = t->m->params.count;
+    add_gradients(t, from, to);
+    adam_update(&t->adam, t->adam.step, t->settings.rate, from, to, t->gradients[0] + from,
+                t->m->params.value);
+    return FR_OK;
 }
 
 /* Steps on events in their order; one team of threads does them all: starting threads takes as long
@@ -268,16 +274,23 @@ static fr_status run_steps(trainer *t, const int32_t *events, int count, bool le
     t->context = context;
     t->events = events;
     t->count = count;
-    t->at = 0;
+    t->done = 0;
     t->learning = learning;
     t->sum = 0;
     int64_t parts = t->m->kind->sharing ? t->shards : 0;
     int64_t ranges = (int64_t)((t->m->params.count + RANGE - 1) / RANGE);
-    const shard_phase phase[] = {{1, open_step},       {parts, make_part}, {t->shards, run_shard},
-                                 {parts, finish_part}, {1, close_step},    {ranges, update_range}};
+    const shard_phase phase[] = {{1, look_up},
+                                 {parts, make_part},
+                                 {t->shards, run_shard},
+                                 {1 + parts, finish_part},
+                                 {1 + ranges, update_range}};
     fr_context quiet = {.threads = t->threads}; /* a shard is too short for progress */
     int64_t size = t->settings.batch_size, steps = (count + size - 1) / size;
-    TRY(shards_run_rounds(&quiet, steps, learning ? 6 : 5, phase, t, err));
+    TRY(open_step(t, err));
+    fr_status status = shards_run_rounds(&quiet, steps, learning ? 5 : 4, phase, t, err);
+    if (!isfinite(t->sum)) return not_finite(t, err); /* no thread is writing any more */
+    if (status) return status;
+    if (context) tell(t);
     *loss = t->sum / count;
     return FR_OK;
 }

@@ -32,17 +32,18 @@ typedef struct trainer {
     int32_t *negative; /* [train] by event */
     int32_t *from;     /* [batch_size + 1] 0, 2, 4 ..: candidates of a batch's events */
     int32_t *pairs;    /* [batch_size, 2] positive, negative */
+    int64_t epoch;
     /* the steps under way */
     const fr_context *context; /* told about them; NULL = not */
     const int32_t *events;     /* [count] */
-    int32_t count, at;         /* events before `at` are in steps begun */
-    int64_t epoch;
+    int32_t count, done;
     bool learning; /* parameters and memory are to change */
-    double sum;    /* of the losses of all events so far */
+    double sum;    /* of the losses of the events done */
     /* the step */
     const int32_t *batch;
     int batch_count;
     void *shared; /* by the model; NULL = nothing */
+    int summands; /* shards' gradients to be added */
 } trainer;
 
 fr_status trainer_open(trainer *t, model *m, const fr_training *settings, const fr_context *context,
