@@ -49,7 +49,7 @@ typedef struct model_memory {
     /* Takes in the events of a training step, before the parameters move. */
     fr_status (*learn)(model *m, const int32_t *event, int count, const real *keep, fr_error *err);
     /* After the last step of an epoch: applies what is pending. May be NULL. */
-    fr_status (*settle)(model *m, fr_error *err);
+    fr_status (*settle)(model *m, const fr_context *context, fr_error *err);
     /* Takes in events from .. the window's last, each once, in evaluation mode, beginning with the
      * memory as it is; from then on forward sees, at each of them, the memory made by the events
      * below its cut. The memory itself stays. `from` is the first test event after training, or 0

@@ -103,17 +103,13 @@ static void make_part(const model *m, tape *t, void *shared, int number) {
     const tgn *c = m->own;
     tgn_part *part = &((tgn_reads *)shared)->part[number];
     size_t d = (size_t)c->dim, width = (size_t)c->message_width;
-    tensor s = tape_constant(t, part->states, c->dim);
     tensor x = tape_constant(t, part->updated, c->message_width);
-    if (t->status) return;
-    for (int i = 0; i < part->updated; i++) { /* a message begins with its node's state */
+    for (int i = 0; !t->status && i < part->updated; i++)
         memcpy(x.v + (size_t)i * width, c->message + (size_t)part->place[i] * width,
                width * sizeof *x.v);
-        memcpy(s.v + (size_t)i * d, x.v + (size_t)i * width, d * sizeof *s.v);
-    }
-    for (int i = part->updated; i < part->states; i++)
-        memcpy(s.v + (size_t)i * d, tgn_state(c, part->place[i]), d * sizeof *s.v);
-    part->s = op_gru(t, x, s, &c->gru);
+    part->s = op_gru(t, x, part->states, &c->gru);
+    for (int i = part->updated; !t->status && i < part->states; i++)
+        memcpy(part->s.v + (size_t)i * d, tgn_state(c, part->place[i]), d * sizeof *x.v);
     if (c->identity || t->status) return;
     tensor q0 = now_beside(c, t, op_take(t, part->s, part->queries, part->query));
     tensor q = op_linear(t, q0, c->query, -1);

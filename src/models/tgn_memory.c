@@ -9,12 +9,13 @@
 #include "models/tgn.h"
 
 #include "base/fingerprint.h"
+#include "base/shards.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK = 128 }; /* rows of a product */
+enum { CHUNK = 128 }; /* nodes of a shard */
 
 fr_status tgn_memory_open(model *m, fr_error *err) {
     tgn *c = m->own;
@@ -121,31 +122,34 @@ static fr_status learn(model *m, const int32_t *event, int count, const real *ke
     return FR_OK;
 }
 
-/* Applies all pending messages, some rows at a time. */
-static fr_status settle(model *m, fr_error *err) {
+/* Applies the pending messages of some nodes. */
+static fr_status settle_nodes(void *job, int64_t shard, int worker, fr_error *err) {
+    (void)worker;
+    const model *m = job;
     tgn *c = m->own;
-    size_t d = (size_t)c->dim, width = (size_t)c->message_width;
+    size_t d = (size_t)c->dim, width = (size_t)c->message_width, rows = 0;
+    int32_t from = (int32_t)shard * CHUNK, to = c->nodes - from < CHUNK ? c->nodes : from + CHUNK;
+    int32_t node[CHUNK];
     gru_weights weights = weights_of(m);
     arena step = {0};
-    real *x, *s, *gates, *y;
-    int32_t node[CHUNK];
+    real *x, *gates, *y;
     fr_status status = TAKE(&step, x, CHUNK * width, err);
-    if (!status) status = TAKE(&step, s, CHUNK * d, err);
     if (!status) status = TAKE(&step, gates, 6 * CHUNK * d, err);
     if (!status) status = TAKE(&step, y, CHUNK * d, err);
-    for (int32_t at = 0; !status && at < c->nodes;) {
-        size_t rows = 0;
-        for (; at < c->nodes && rows < CHUNK; at++) {
-            if (!c->pending[at]) continue;
-            memcpy(x + rows * width, c->message + (size_t)at * width, width * sizeof *x);
-            memcpy(s + rows * d, tgn_state(c, at), d * sizeof *s);
-            node[rows++] = at;
-        }
-        kernel_gru((int)rows, c->message_width, c->dim, x, s, &weights, gates, y);
-        for (size_t i = 0; i < rows; i++) write_state(c, node[i], y + i * d);
+    for (int32_t at = from; !status && at < to; at++) {
+        if (!c->pending[at]) continue;
+        memcpy(x + rows * width, c->message + (size_t)at * width, width * sizeof *x);
+        node[rows++] = at;
     }
+    if (rows) kernel_gru((int)rows, c->message_width, c->dim, x, &weights, gates, y);
+    for (size_t i = 0; i < rows; i++) write_state(c, node[i], y + i * d);
     arena_free(&step);
     return status;
+}
+
+static fr_status settle(model *m, const fr_context *context, fr_error *err) {
+    const tgn *c = m->own;
+    return shards_run(context, NULL, (c->nodes + CHUNK - 1) / CHUNK, settle_nodes, m, err);
 }
 
 /* ---- evaluation ---- */
@@ -154,7 +158,7 @@ static fr_status settle(model *m, fr_error *err) {
 typedef struct replayed {
     int64_t *place;  /* [nodes] of the newest state */
     double *updated; /* [nodes] */
-    real *x, *s;     /* [2, message_width], [2, dim] */
+    real *x;         /* [2, message_width] */
     real *gates;     /* [2, 2, 3 dim] */
 } replayed;
 
@@ -174,12 +178,11 @@ static fr_status replay_events(model *m, int32_t from, replayed *r, const fr_con
         }
         int32_t node[2] = {w->source[e], c->sources + w->destination[e]};
         for (int k = 0; k < 2; k++) { /* both from the old states */
-            const real *s = tgn_state(c, r->place[node[k]]);
-            write_message(m, e, s, tgn_state(c, r->place[node[1 - k]]), r->updated[node[k]],
+            write_message(m, e, tgn_state(c, r->place[node[k]]),
+                          tgn_state(c, r->place[node[1 - k]]), r->updated[node[k]],
                           r->x + k * c->message_width);
-            memcpy(r->s + (size_t)k * d, s, d * sizeof *s);
         }
-        kernel_gru(2, c->message_width, c->dim, r->x, r->s, &weights, r->gates,
+        kernel_gru(2, c->message_width, c->dim, r->x, &weights, r->gates,
                    c->version + 2 * (size_t)(e - from) * d);
         for (int k = 0; k < 2; k++) {
             r->place[node[k]] = c->nodes + 2 * (int64_t)(e - from) + k;
@@ -200,7 +203,6 @@ static fr_status replay(model *m, int32_t from, const fr_context *context, fr_er
     if (!status) status = TAKE(&step, r.place, c->nodes, err);
     if (!status) status = TAKE(&step, r.updated, c->nodes, err);
     if (!status) status = TAKE(&step, r.x, 2 * c->message_width, err);
-    if (!status) status = TAKE(&step, r.s, 2 * d, err);
     if (!status) status = TAKE(&step, r.gates, 12 * d, err);
     if (!status) status = replay_events(m, from, &r, context, err);
     if (!status) c->from = from;

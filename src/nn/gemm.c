@@ -291,6 +291,12 @@ void gemm_nt(int m, int n, int k, const real *a, int lda, const real *b, int ldb
                        zero_or(c, ldc, accumulate), c, ldc);
 }
 
+void gemm_nt_from(int m, int n, int k, const real *a, int lda, const real *b, int ldb,
+                  const real *bias, real *c, int ldc) {
+    product_either_way(m, n, k, (factor){a, lda, false}, (factor){b, ldb, true},
+                       (begin){bias, 0, false}, c, ldc);
+}
+
 void gemm_tn(int m, int n, int k, const real *a, int lda, const real *b, int ldb, real *c, int ldc,
              bool accumulate) {
     product_either_way(m, n, k, (factor){a, lda, true}, (factor){b, ldb, false},
@@ -299,8 +305,7 @@ void gemm_tn(int m, int n, int k, const real *a, int lda, const real *b, int ldb
 
 void gemm_linear(int rows, int out, int in, const real *x, const real *weight, const real *bias,
                  real *y) {
-    product_either_way(rows, out, in, (factor){x, in, false}, (factor){weight, in, true},
-                       (begin){bias, 0, false}, y, out);
+    gemm_nt_from(rows, out, in, x, in, weight, in, bias, y, out);
 }
 
 void gemm_linear_columns(int out, int width, int in, const real *weight, const real *bias,

@@ -23,6 +23,9 @@ void gemm_nn_from(int m, int n, int k, const real *a, int lda, const real *b, in
 /* C[m,n] (+)= A[m,k] B[n,k]^T: a linear layer with weights stored (out, in) */
 void gemm_nt(int m, int n, int k, const real *a, int lda, const real *b, int ldb, real *c, int ldc,
              bool accumulate);
+/* C[m,n] = bias[n] in every row + A[m,k] B[n,k]^T */
+void gemm_nt_from(int m, int n, int k, const real *a, int lda, const real *b, int ldb,
+                  const real *bias, real *c, int ldc);
 /* C[m,n] (+)= A[k,m]^T B[k,n]: the gradient of such weights */
 void gemm_tn(int m, int n, int k, const real *a, int lda, const real *b, int ldb, real *c, int ldc,
              bool accumulate);

@@ -3,9 +3,9 @@
  *     r = sig(Wir x + bir + Whr s + bhr)      z = sig(Wiz x + biz + Whz s + bhz)
  *     n = tanh(Win x + bin + r * (Whn s + bhn))      y = (1 - z) * n + z * s
  *
- * Input x and state s are constants: memory carries no gradient from step to step, so only the
- * weights learn. Weights have row blocks r, z, n. What is taken in begins with the state itself,
- * which going back makes use of.
+ * Input x is a constant: memory carries no gradient from step to step, so only the weights learn.
+ * It begins with the state s, which need not be given apart, and which going back makes use of.
+ * Weights have row blocks r, z, n.
  */
 #include "nn/gemm.h"
 #include "nn/ops.h"
@@ -14,15 +14,15 @@
 
 #include <string.h>
 
-void kernel_gru(int rows, int in, int dim, const real *x, const real *s, const gru_weights *w,
-                real *gates, real *y) {
+void kernel_gru(int rows, int in, int dim, const real *x, const gru_weights *w, real *gates,
+                real *y) {
     size_t wide = 3 * (size_t)dim, d = (size_t)dim;
     real *hidden = gates + (size_t)rows * wide;
     gemm_linear(rows, 3 * dim, in, x, w->input, w->input_bias, gates);
-    gemm_linear(rows, 3 * dim, dim, s, w->hidden, w->hidden_bias, hidden);
+    gemm_nt_from(rows, 3 * dim, dim, x, in, w->hidden, dim, w->hidden_bias, hidden, 3 * dim);
     for (int i = 0; i < rows; i++) {
         real *r = gates + (size_t)i * wide, *z = r + d, *n = z + d;
-        const real *h = hidden + (size_t)i * wide, *from = s + (size_t)i * d;
+        const real *h = hidden + (size_t)i * wide, *from = x + (size_t)i * (size_t)in;
         real *to = y + (size_t)i * d;
         for (int k = 0; k < 2 * dim; k++) r[k] += h[k];
         vmath_sigmoid(2 * dim, r, r);
@@ -35,7 +35,7 @@ void kernel_gru(int rows, int in, int dim, const real *x, const real *s, const g
 typedef struct gru_node {
     tape_node node;
     tape *t;
-    tensor x, s, y;        /* [updated, in], [rows, dim], [rows, dim] */
+    tensor x, y;           /* [updated, in], [rows, dim] */
     tensor wi, wh, bi, bh; /* [3 dim, in], [3 dim, dim], [3 dim], [3 dim] */
     real *gates;           /* [2, updated, 3 dim] r, z, n; hidden side before them */
 } gru_node;
@@ -61,23 +61,23 @@ static inline void add_to(int n, real *restrict sum, const real *restrict more) 
 /* Gradients of the gates before their functions (MODELS 10): `input` [rows, 3 dim] and, of the
  * hidden side, that of n [rows, dim], the only one that differs; and those of the biases. */
 SIMD_LOOPS static void gates_back(const gru_node *n, real *input, real *hidden) {
-    int rows = n->x.rows, dim = n->s.cols, wide = 3 * dim;
+    int rows = n->x.rows, dim = n->y.cols, wide = 3 * dim;
     const real *gates = n->gates, *h = gates + (size_t)rows * (size_t)wide + 2 * dim;
-    const real *s = n->s.v, *dy = n->y.g;
+    const real *s = n->x.v, *dy = n->y.g;
     for (int i = 0; i < rows; i++) {
         row_back(dim, gates, h, s, dy, input, input + dim, input + 2 * dim, hidden);
         add_to(wide, n->bi.g, input);
         add_to(2 * dim, n->bh.g, input);
         add_to(dim, n->bh.g + 2 * dim, hidden);
         gates += wide, h += wide, input += wide;
-        s += dim, dy += dim, hidden += dim;
+        s += n->x.cols, dy += dim, hidden += dim;
     }
 }
 
 /* Gates r and z add up both sides, and x begins with s: so their hidden weights have the gradient
  * of the first columns of their input weights. `both` [2 dim, in] is that of the input weights. */
 SIMD_LOOPS static void add_both(const gru_node *n, const real *both) {
-    int in = n->x.cols, dim = n->s.cols;
+    int in = n->x.cols, dim = n->y.cols;
     for (int i = 0; i < 2 * dim; i++, both += in) {
         add_to(in, n->wi.g + (size_t)i * (size_t)in, both);
         add_to(dim, n->wh.g + (size_t)i * (size_t)dim, both);
@@ -86,7 +86,7 @@ SIMD_LOOPS static void add_both(const gru_node *n, const real *both) {
 
 static void gru_back(tape_node *self) {
     gru_node *n = (gru_node *)self;
-    int rows = n->x.rows, in = n->x.cols, dim = n->s.cols, wide = 3 * dim;
+    int rows = n->x.rows, in = n->x.cols, dim = n->y.cols, wide = 3 * dim;
     size_t d = (size_t)dim, two = 2 * d;
     real *input = tape_room(n->t, (size_t)rows * 3 * d),
          *hidden = tape_room(n->t, (size_t)rows * d);
@@ -96,29 +96,26 @@ static void gru_back(tape_node *self) {
     gemm_tn(2 * dim, in, rows, input, wide, n->x.v, in, both, in, false);
     add_both(n, both);
     gemm_tn(dim, in, rows, input + two, wide, n->x.v, in, n->wi.g + two * (size_t)in, in, true);
-    gemm_tn(dim, dim, rows, hidden, dim, n->s.v, dim, n->wh.g + two * d, dim, true);
+    gemm_tn(dim, dim, rows, hidden, dim, n->x.v, in, n->wh.g + two * d, dim, true);
 }
 
-tensor op_gru(tape *t, tensor x, tensor s, const gru_params *w) {
+tensor op_gru(tape *t, tensor x, int rows, const gru_params *w) {
     tensor wi = tape_param(t, w->input), wh = tape_param(t, w->hidden);
     tensor bi = tape_param(t, w->input_bias), bh = tape_param(t, w->hidden_bias);
-    int dim = s.cols;
+    int dim = wh.cols;
     if (!tape_fits(t,
-                   !x.g && !s.g && x.rows <= s.rows && x.cols >= dim && wi.rows == 3 * dim &&
-                       wi.cols == x.cols && wh.rows == 3 * dim && wh.cols == dim &&
-                       bi.cols == 3 * dim && bh.cols == 3 * dim,
+                   !x.g && x.rows <= rows && x.cols >= dim && wi.rows == 3 * dim &&
+                       wi.cols == x.cols && wh.rows == 3 * dim && bi.cols == 3 * dim &&
+                       bh.cols == 3 * dim,
                    "gru"))
         return (tensor){0};
-    tensor y = tape_tensor(t, s.rows, dim);
+    tensor y = tape_tensor(t, rows, dim);
     gru_node *n = tape_take(t, 1, sizeof *n);
     real *gates = tape_room(t, 6 * (size_t)x.rows * (size_t)dim);
     if (!gates) return (tensor){0};
     gru_weights weights = {wi.v, wh.v, bi.v, bh.v};
-    kernel_gru(x.rows, x.cols, dim, x.v, s.v, &weights, gates, y.v);
-    size_t done = (size_t)x.rows * (size_t)dim, all = (size_t)s.rows * (size_t)dim;
-    memcpy(y.v + done, s.v + done, (all - done) * sizeof *y.v);
-    *n = (gru_node){
-        .t = t, .x = x, .s = s, .y = y, .wi = wi, .wh = wh, .bi = bi, .bh = bh, .gates = gates};
+    kernel_gru(x.rows, x.cols, dim, x.v, &weights, gates, y.v);
+    *n = (gru_node){.t = t, .x = x, .y = y, .wi = wi, .wh = wh, .bi = bi, .bh = bh, .gates = gates};
     tape_note(t, &n->node, gru_back);
     return y;
 }

@@ -26,9 +26,9 @@ tensor op_time(tape *t, int rows, const double *delta, int weight, int bias);
 typedef struct gru_params {
     int input, hidden, input_bias, hidden_bias;
 } gru_params;
-/* y[i] = GRU(x[i], s[i]) for the rows of x, s[i] for those that follow; x and s are constants, and
- * x[i] begins with s[i] */
-tensor op_gru(tape *t, tensor x, tensor s, const gru_params *w);
+/* y[rows, d] with y[i] = GRU(x[i], s[i]) for the rows of x, a constant that begins with the states:
+ * x[i] = [ s[i] ; .. ]. Rows that follow are for the caller to set, to constants. */
+tensor op_gru(tape *t, tensor x, int rows, const gru_params *w);
 /* y = x W^T + b; W (out, in); bias -1 = none */
 tensor op_linear(tape *t, tensor x, int weight, int bias);
 /* y[i] = W [ x[i] ; more[index[i]] ] + b, or W [ more[index[i]] ; x[i] ] + b if `more_first`: the
@@ -132,8 +132,9 @@ void kernel_time(int n, const real *weight, const real *bias, double delta, real
 typedef struct gru_weights {
     const real *input, *hidden, *input_bias, *hidden_bias;
 } gru_weights;
-/* y[i] = GRU(x[i], s[i]); x [rows, in], s and y [rows, dim]; gates is room for [2, rows, 3 dim]. */
-void kernel_gru(int rows, int in, int dim, const real *x, const real *s, const gru_weights *w,
-                real *gates, real *y);
+/* y[i] = GRU(x[i], s[i]) with x[i] = [ s[i] ; .. ]; x [rows, in], y [rows, dim]; gates is room for
+ * [2, rows, 3 dim]. */
+void kernel_gru(int rows, int in, int dim, const real *x, const gru_weights *w, real *gates,
+                real *y);
 
 #endif

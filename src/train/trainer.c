@@ -311,7 +311,7 @@ fr_status trainer_epoch(trainer *t, int64_t epoch, const fr_context *context, do
     trainer_begin(t, epoch);
     TRY(run_steps(t, t->order, t->m->w->train, true, context, loss, err));
     if (t->m->kind->memory && t->m->kind->memory->settle)
-        TRY(t->m->kind->memory->settle(t->m, err));
+        TRY(t->m->kind->memory->settle(t->m, &(fr_context){.threads = t->threads}, err));
     for (size_t k = 0; k < t->m->params.count; k++) /* the last step is seen by no loss */
         if (!isfinite(t->m->params.value[k]))
             return fail(err, FR_EINPUT, "step %lld: %s has the value %g", (long long)t->adam.step,
