@@ -31,8 +31,10 @@ typedef struct model {
     const fr_window *w;
     fr_model_settings settings;
     params params;
-    int keep;  /* width of model_inner.keep, 0 = nothing */
-    void *own; /* of the kind */
+    int keep;         /* width of model_inner.keep, 0 = nothing */
+    int shard_events; /* of a shard in training, 0 = as the trainer likes; what a shard costs
+                         besides its events should be little, and threads have one each */
+    void *own;        /* of the kind */
 } model;
 
 /* What forward shows besides the scores. */

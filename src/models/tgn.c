@@ -70,6 +70,7 @@ static fr_status open_tgn(model *m, fr_error *err) {
                .key_width = d + edges + dt,
                .message_width = 2 * d + dt + edges};
     m->keep = 2 * d;
+    if (identity) m->shard_events = 50; /* little work for as many gradients to add */
     c->time = layer_time(&m->params, dt, s->time_trainable);
     c->gru = add_gru(&m->params, d, c->message_width);
     if (!identity) add_embedding(&m->params, c);

@@ -21,8 +21,9 @@ fr_status trainer_open(trainer *t, model *m, const fr_training *settings, const 
         return fail(err, FR_EINPUT,
                     "a catalog of %d destinations, expected at least %d to train with",
                     m->w->catalog_size, least);
+    t->shard_events = m->shard_events ? m->shard_events : TRAINER_SHARD;
     int64_t batch = settings->batch_size < train ? settings->batch_size : train;
-    t->shards = (batch + TRAINER_SHARD - 1) / TRAINER_SHARD;
+    t->shards = (batch + t->shard_events - 1) / t->shard_events;
     TRY(adam_open(&t->adam, m->params.count, err));
     TRY(ALLOCATE(t->tapes, t->threads, err));
     TRY(ALLOCATE(t->gradients, t->shards, err));
@@ -107,7 +108,7 @@ void trainer_begin(trainer *t, int64_t epoch) {
 /* ---- a step ---- */
 
 static int shards_of(const trainer *t) {
-    return (t->batch_count + TRAINER_SHARD - 1) / TRAINER_SHARD;
+    return (t->batch_count + t->shard_events - 1) / t->shard_events;
 }
 
 static fr_status status_of(const tape *own, fr_error *err) {
@@ -117,7 +118,7 @@ static fr_status status_of(const tape *own, fr_error *err) {
 static tensor forward(trainer *t, tape *own, int first, int count, model_inner *inner) {
     const model_kind *kind = t->m->kind;
     if (t->shared)
-        return kind->sharing->forward(t->m, own, t->shared, first / TRAINER_SHARD, inner);
+        return kind->sharing->forward(t->m, own, t->shared, first / t->shard_events, inner);
     model_batch batch = {count, t->batch + first, t->from, t->pairs + 2 * first};
     return kind->forward(t->m, own, &batch, inner);
 }
@@ -149,9 +150,9 @@ static fr_status run_shard(void *job, int64_t shard, int worker, fr_error *err) 
     trainer *t = job;
     tape *own = &t->tapes[worker];
     if (shard >= shards_of(t)) return FR_OK;
-    int first = (int)shard * TRAINER_SHARD, end = first + TRAINER_SHARD;
+    int first = (int)shard * t->shard_events, end = first + t->shard_events;
     if (end > t->batch_count) end = t->batch_count;
-    int step = t->m->kind->events_at_once ? t->m->kind->events_at_once : TRAINER_SHARD;
+    int step = t->m->kind->events_at_once ? t->m->kind->events_at_once : t->shard_events;
     own->gradient = t->gradients[shard];
     memset(own->gradient, 0, t->m->params.count * sizeof *own->gradient);
     for (; first < end; first += step)
@@ -209,7 +210,7 @@ static fr_status open_step(trainer *t, fr_error *err) {
     if (!sharing || !left) return FR_OK;
     model_batch whole = {t->batch_count, t->batch, t->from, t->pairs};
     tape_reset(&t->plan);
-    t->shared = sharing->collect(t->m, &t->plan, &whole, TRAINER_SHARD, shards_of(t));
+    t->shared = sharing->collect(t->m, &t->plan, &whole, t->shard_events, shards_of(t));
     return status_of(&t->plan, err);
 }
 

@@ -14,13 +14,14 @@
 #include "base/context.h"
 #include "models/model.h"
 
-enum { TRAINER_SHARD = 25 }; /* events */
+enum { TRAINER_SHARD = 25 }; /* events, if the model does not say */
 
 typedef struct trainer {
     model *m;
     fr_training settings;
     adam adam;
     int threads;
+    int shard_events;
     int64_t shards;    /* of a full batch */
     tape *tapes;       /* [threads] */
     tape *parts;       /* [shards] of a model that shares; else NULL */
