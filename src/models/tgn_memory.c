@@ -70,10 +70,17 @@ static void write_message(const model *m, int32_t event, const real *s, const re
     model_features(m, event, to + 2 * c->dim + c->time_dim);
 }
 
-static gru_weights weights_of(const model *m) {
+/* Memory: the arena's. */
+static fr_status weights_of(const model *m, arena *room, gru_weights *w, fr_error *err) {
     const tgn *c = m->own;
-    return (gru_weights){model_value(m, c->gru.input), model_value(m, c->gru.hidden),
-                         model_value(m, c->gru.input_bias), model_value(m, c->gru.hidden_bias)};
+    *w = (gru_weights){.input = model_value(m, c->gru.input),
+                       .hidden = model_value(m, c->gru.hidden),
+                       .input_bias = model_value(m, c->gru.input_bias),
+                       .hidden_bias = model_value(m, c->gru.hidden_bias)};
+    real *both;
+    TRY(TAKE(room, both, 2 * (size_t)c->dim * ((size_t)c->dim + 1), err));
+    kernel_gru_join(c->message_width, c->dim, w, both);
+    return FR_OK;
 }
 
 /* ---- training ---- */
@@ -130,11 +137,12 @@ static fr_status settle_nodes(void *job, int64_t shard, int worker, fr_error *er
     size_t d = (size_t)c->dim, width = (size_t)c->message_width, rows = 0;
     int32_t from = (int32_t)shard * CHUNK, to = c->nodes - from < CHUNK ? c->nodes : from + CHUNK;
     int32_t node[CHUNK];
-    gru_weights weights = weights_of(m);
+    gru_weights weights;
     arena step = {0};
     real *x, *gates, *y;
-    fr_status status = TAKE(&step, x, CHUNK * width, err);
-    if (!status) status = TAKE(&step, gates, 6 * CHUNK * d, err);
+    fr_status status = weights_of(m, &step, &weights, err);
+    if (!status) status = TAKE(&step, x, CHUNK * width, err);
+    if (!status) status = TAKE(&step, gates, 4 * CHUNK * d, err);
     if (!status) status = TAKE(&step, y, CHUNK * d, err);
     for (int32_t at = from; !status && at < to; at++) {
         if (!c->pending[at]) continue;
@@ -159,7 +167,8 @@ typedef struct replayed {
     int64_t *place;  /* [nodes] of the newest state */
     double *updated; /* [nodes] */
     real *x;         /* [2, message_width] */
-    real *gates;     /* [2, 2, 3 dim] */
+    real *gates;     /* [2, 4 dim] */
+    gru_weights weights;
 } replayed;
 
 static fr_status replay_events(model *m, int32_t from, replayed *r, const fr_context *context,
@@ -167,7 +176,6 @@ static fr_status replay_events(model *m, int32_t from, replayed *r, const fr_con
     tgn *c = m->own;
     const fr_window *w = m->w;
     size_t d = (size_t)c->dim;
-    gru_weights weights = weights_of(m);
     for (int32_t x = 0; x < c->nodes; x++) r->place[x] = x;
     memcpy(r->updated, c->updated, (size_t)c->nodes * sizeof *r->updated);
     for (int32_t e = from; e < w->events; e++) {
@@ -182,7 +190,7 @@ static fr_status replay_events(model *m, int32_t from, replayed *r, const fr_con
                           tgn_state(c, r->place[node[1 - k]]), r->updated[node[k]],
                           r->x + k * c->message_width);
         }
-        kernel_gru(2, c->message_width, c->dim, r->x, &weights, r->gates,
+        kernel_gru(2, c->message_width, c->dim, r->x, &r->weights, r->gates,
                    c->version + 2 * (size_t)(e - from) * d);
         for (int k = 0; k < 2; k++) {
             r->place[node[k]] = c->nodes + 2 * (int64_t)(e - from) + k;
@@ -203,7 +211,8 @@ static fr_status replay(model *m, int32_t from, const fr_context *context, fr_er
     if (!status) status = TAKE(&step, r.place, c->nodes, err);
     if (!status) status = TAKE(&step, r.updated, c->nodes, err);
     if (!status) status = TAKE(&step, r.x, 2 * c->message_width, err);
-    if (!status) status = TAKE(&step, r.gates, 12 * d, err);
+    if (!status) status = TAKE(&step, r.gates, 8 * d, err);
+    if (!status) status = weights_of(m, &step, &r.weights, err);
     if (!status) status = replay_events(m, from, &r, context, err);
     if (!status) c->from = from;
     arena_free(&step);

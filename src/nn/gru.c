@@ -4,8 +4,8 @@
  *     n = tanh(Win x + bin + r * (Whn s + bhn))      y = (1 - z) * n + z * s
  *
  * Input x is a constant: memory carries no gradient from step to step, so only the weights learn.
- * It begins with the state s, which need not be given apart, and which going back makes use of.
- * Weights have row blocks r, z, n.
+ * It begins with the state s: so s is not given apart, and the two sides of gates r and z are one
+ * product, forward and back. Weights have row blocks r, z, n.
  */
 #include "nn/gemm.h"
 #include "nn/ops.h"
@@ -14,21 +14,39 @@
 
 #include <string.h>
 
+static inline void add_to(int n, real *restrict sum, const real *restrict more) {
+    for (int k = 0; k < n; k++) sum[k] += more[k];
+}
+
+SIMD_LOOPS void kernel_gru_join(int in, int dim, gru_weights *w, real *room) {
+    real *bias = room + 2 * (size_t)dim * (size_t)dim;
+    memcpy(room, w->hidden, 2 * (size_t)dim * (size_t)dim * sizeof *room);
+    for (int i = 0; i < 2 * dim; i++)
+        add_to(dim, room + (size_t)i * (size_t)dim, w->input + (size_t)i * (size_t)in);
+    for (int i = 0; i < 2 * dim; i++) bias[i] = w->input_bias[i] + w->hidden_bias[i];
+    w->both = room;
+    w->both_bias = bias;
+}
+
 void kernel_gru(int rows, int in, int dim, const real *x, const gru_weights *w, real *gates,
                 real *y) {
-    size_t wide = 3 * (size_t)dim, d = (size_t)dim;
-    real *hidden = gates + (size_t)rows * wide;
-    gemm_linear(rows, 3 * dim, in, x, w->input, w->input_bias, gates);
-    gemm_nt_from(rows, 3 * dim, dim, x, in, w->hidden, dim, w->hidden_bias, hidden, 3 * dim);
+    int two = 2 * dim, wide = 3 * dim;
+    size_t d = (size_t)dim;
+    real *hidden = gates + 3 * (size_t)rows * d;
+    gemm_nt_from(rows, two, dim, x, in, w->both, dim, w->both_bias, gates, wide);
+    gemm_nt(rows, two, in - dim, x + dim, in, w->input + dim, in, gates, wide, true);
+    gemm_nt_from(rows, dim, in, x, in, w->input + 2 * d * (size_t)in, in, w->input_bias + two,
+                 gates + two, wide);
+    gemm_nt_from(rows, dim, dim, x, in, w->hidden + 2 * d * d, dim, w->hidden_bias + two, hidden,
+                 dim);
     for (int i = 0; i < rows; i++) {
-        real *r = gates + (size_t)i * wide, *z = r + d, *n = z + d;
-        const real *h = hidden + (size_t)i * wide, *from = x + (size_t)i * (size_t)in;
+        real *r = gates + 3 * (size_t)i * d, *z = r + d, *n = z + d;
+        const real *h = hidden + (size_t)i * d, *s = x + (size_t)i * (size_t)in;
         real *to = y + (size_t)i * d;
-        for (int k = 0; k < 2 * dim; k++) r[k] += h[k];
-        vmath_sigmoid(2 * dim, r, r);
-        for (int k = 0; k < dim; k++) n[k] += r[k] * h[2 * dim + k];
+        vmath_sigmoid(two, r, r);
+        for (int k = 0; k < dim; k++) n[k] += r[k] * h[k];
         vmath_tanh(dim, n, n);
-        for (int k = 0; k < dim; k++) to[k] = (1 - z[k]) * n[k] + z[k] * from[k];
+        for (int k = 0; k < dim; k++) to[k] = (1 - z[k]) * n[k] + z[k] * s[k];
     }
 }
 
@@ -37,7 +55,7 @@ typedef struct gru_node {
     tape *t;
     tensor x, y;           /* [updated, in], [rows, dim] */
     tensor wi, wh, bi, bh; /* [3 dim, in], [3 dim, dim], [3 dim], [3 dim] */
-    real *gates;           /* [2, updated, 3 dim] r, z, n; hidden side before them */
+    real *gates;           /* [updated, 3 dim] r, z, n; [updated, dim] hidden side of n */
 } gru_node;
 
 /* A row of gates_back; nothing overlaps. */
@@ -54,28 +72,24 @@ static inline void row_back(int dim, const real *restrict gates, const real *res
     }
 }
 
-static inline void add_to(int n, real *restrict sum, const real *restrict more) {
-    for (int k = 0; k < n; k++) sum[k] += more[k];
-}
-
 /* Gradients of the gates before their functions (MODELS 10): `input` [rows, 3 dim] and, of the
  * hidden side, that of n [rows, dim], the only one that differs; and those of the biases. */
 SIMD_LOOPS static void gates_back(const gru_node *n, real *input, real *hidden) {
     int rows = n->x.rows, dim = n->y.cols, wide = 3 * dim;
-    const real *gates = n->gates, *h = gates + (size_t)rows * (size_t)wide + 2 * dim;
+    const real *gates = n->gates, *h = gates + (size_t)rows * (size_t)wide;
     const real *s = n->x.v, *dy = n->y.g;
     for (int i = 0; i < rows; i++) {
         row_back(dim, gates, h, s, dy, input, input + dim, input + 2 * dim, hidden);
         add_to(wide, n->bi.g, input);
         add_to(2 * dim, n->bh.g, input);
         add_to(dim, n->bh.g + 2 * dim, hidden);
-        gates += wide, h += wide, input += wide;
-        s += n->x.cols, dy += dim, hidden += dim;
+        gates += wide, input += wide;
+        h += dim, s += n->x.cols, dy += dim, hidden += dim;
     }
 }
 
-/* Gates r and z add up both sides, and x begins with s: so their hidden weights have the gradient
- * of the first columns of their input weights. `both` [2 dim, in] is that of the input weights. */
+/* The hidden weights of r and z have the gradient of the first columns of their input weights.
+ * `both` [2 dim, in] is that of the input weights. */
 SIMD_LOOPS static void add_both(const gru_node *n, const real *both) {
     int in = n->x.cols, dim = n->y.cols;
     for (int i = 0; i < 2 * dim; i++, both += in) {
@@ -111,9 +125,11 @@ tensor op_gru(tape *t, tensor x, int rows, const gru_params *w) {
         return (tensor){0};
     tensor y = tape_tensor(t, rows, dim);
     gru_node *n = tape_take(t, 1, sizeof *n);
-    real *gates = tape_room(t, 6 * (size_t)x.rows * (size_t)dim);
-    if (!gates) return (tensor){0};
-    gru_weights weights = {wi.v, wh.v, bi.v, bh.v};
+    real *gates = tape_room(t, 4 * (size_t)x.rows * (size_t)dim);
+    real *room = tape_room(t, 2 * (size_t)dim * ((size_t)dim + 1));
+    if (t->status) return (tensor){0};
+    gru_weights weights = {.input = wi.v, .hidden = wh.v, .input_bias = bi.v, .hidden_bias = bh.v};
+    kernel_gru_join(x.cols, dim, &weights, room);
     kernel_gru(x.rows, x.cols, dim, x.v, &weights, gates, y.v);
     *n = (gru_node){.t = t, .x = x, .y = y, .wi = wi, .wh = wh, .bi = bi, .bh = bh, .gates = gates};
     tape_note(t, &n->node, gru_back);

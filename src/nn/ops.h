@@ -130,10 +130,14 @@ void kernel_softmax(int rows, int n, real scale, real *x);
 void kernel_time(int n, const real *weight, const real *bias, double delta, real *y);
 
 typedef struct gru_weights {
-    const real *input, *hidden, *input_bias, *hidden_bias;
+    const real *input, *hidden, *input_bias, *hidden_bias; /* as in gru_params */
+    const real *both, *both_bias; /* [2 dim, dim], [2 dim] of s in r and z */
 } gru_weights;
+/* Sets `both` from the others: r and z add up both sides, and x begins with s, so its weights may
+ * be added beforehand. `room` is for 2 dim (dim + 1) numbers. */
+void kernel_gru_join(int in, int dim, gru_weights *w, real *room);
 /* y[i] = GRU(x[i], s[i]) with x[i] = [ s[i] ; .. ]; x [rows, in], y [rows, dim]; gates is room for
- * [2, rows, 3 dim]. */
+ * [rows, 3 dim] and [rows, dim]. */
 void kernel_gru(int rows, int in, int dim, const real *x, const gru_weights *w, real *gates,
                 real *y);
 
