@@ -173,10 +173,13 @@ static void check_replay(const char *directory, int order, bool from_start) {
         for (int32_t v = 0; v < f.w->destinations; v++) {
             int32_t pair = window_pair(f.w, f.w->source[e], v);
             const real *r = lha_recall(&f.m, e, v);
+            double recalled = (double)lha_recalled(&f.m, e, v);
+            if (!r) assert_true(recalled == 0);
             if (!r) continue;
             replayed++;
             assert_memory_equal(r, value + pair * d, (size_t)d * sizeof *r);
             assert_true(fabs((double)kernel_dot(d, last, r) - rho[pair]) < 1e-5);
+            assert_true(fabs(recalled - rho[pair]) < 1e-5);
         }
     }
     assert_true(replayed > 100);

@@ -397,8 +397,7 @@ static void read_source(const fast *f, const fr_query *query, side *u) {
     if (!f->remembers) return;
     for (int32_t k = w->source_pair_at[u->source]; k < w->source_pair_at[u->source + 1]; k++) {
         int32_t v = w->pair_destination[k];
-        const real *r = lha_recall(f->t.m, u->event, v);
-        if (r) u->recalled[v] = kernel_dot(d->dim, AT(d->fc2.weight) + d->dim, r);
+        u->recalled[v] = lha_recalled(f->t.m, u->event, v);
     }
 }
 

@@ -7,7 +7,8 @@
  * In evaluation hcur does not depend on M, so a replay finds it for all events at once and then
  * runs the recurrence; what each event leaves of its pair is kept, and what event i sees of a pair
  * is what the pair's last event below its cut has left, else what training has. So with strict
- * order the memory hides events of the same time as histories do.
+ * order the memory hides events of the same time as histories do. Scores need w2b . r_uv only, for
+ * which replay runs the same recurrence on single numbers (4.3).
  */
 #include "models/lha.h"
 
@@ -37,6 +38,7 @@ static void close_lha(model *m) {
     free(h->written);
     free(h->value);
     free(h->after);
+    free(h->rho);
     arena_free(&h->saved);
     free(h);
 }
@@ -46,16 +48,30 @@ static const real *stored(const lha *h, int32_t pair) {
     return h->written[pair] ? h->value + (size_t)pair * (size_t)h->base.dim : NULL;
 }
 
+/* The pair's last replayed event that an event may see, -1 = none. */
+static int32_t last_replayed(const model *m, int32_t event, int32_t candidate) {
+    const lha *h = m->own;
+    if (event < h->from) return -1;
+    event_list met =
+        window_pair_history(m->w, m->w->source[event], candidate, window_cut(m->w, event));
+    int32_t last = met.count ? met.event[met.count - 1] : -1;
+    return last >= h->from ? last : -1;
+}
+
 const real *lha_recall(const model *m, int32_t event, int32_t candidate) {
     const lha *h = m->own;
-    int32_t u = m->w->source[event], pair = window_pair(m->w, u, candidate);
+    int32_t pair = window_pair(m->w, m->w->source[event], candidate);
     if (pair < 0) return NULL;
-    if (event >= h->from) {
-        event_list met = window_pair_history(m->w, u, candidate, window_cut(m->w, event));
-        int32_t last = met.count ? met.event[met.count - 1] : -1;
-        if (last >= h->from) return h->after + (size_t)(last - h->from) * (size_t)h->base.dim;
-    }
-    return stored(h, pair);
+    int32_t last = last_replayed(m, event, candidate);
+    return last < 0 ? stored(h, pair) : h->after + (size_t)(last - h->from) * (size_t)h->base.dim;
+}
+
+real lha_recalled(const model *m, int32_t event, int32_t candidate) {
+    const lha *h = m->own;
+    int32_t pair = window_pair(m->w, m->w->source[event], candidate);
+    if (pair < 0) return 0;
+    int32_t last = last_replayed(m, event, candidate);
+    return h->rho[last < 0 ? pair : m->w->pairs + (last - h->from)];
 }
 
 static tensor forward(const model *m, tape *t, const model_batch *b, model_inner *inner) {
@@ -79,7 +95,8 @@ static tensor forward(const model *m, tape *t, const model_batch *b, model_inner
 
 static void forget_replay(lha *h) {
     free(h->after);
-    h->after = NULL;
+    free(h->rho);
+    h->after = h->rho = NULL;
     h->from = INT32_MAX;
 }
 
@@ -140,34 +157,52 @@ static fr_status replay_shard(void *state, int64_t shard, int worker, fr_error *
     return FR_OK;
 }
 
-static fr_status replay(model *m, int32_t from, const fr_context *context, fr_error *err) {
-    lha *h = m->own;
+/* hcur of all events in `states`. */
+static fr_status find_states(replay_job *job, const fr_context *context, fr_error *err) {
+    const fr_window *w = job->m->w;
+    int threads = context_threads(context);
+    TRY(ALLOCATE(job->tapes, threads, err));
+    for (int i = 0; i < threads; i++) job->tapes[i].params = &job->m->params;
+    fr_status status = shards_run(context, "replay", (w->events - job->from + SHARD - 1) / SHARD,
+                                  replay_shard, job, err);
+    for (int i = 0; i < threads; i++) tape_free(&job->tapes[i]);
+    free(job->tapes);
+    return status;
+}
+
+/* The recurrence over all replayed events: of vectors, in place of hcur, and of w2b . r. */
+static void run_recurrence(const model *m, int32_t from, real *states, real *rho) {
+    const lha *h = m->own;
     const fr_window *w = m->w;
-    int threads = context_threads(context), d = h->base.dim;
-    replay_job job = {.m = m, .from = from};
-    forget_replay(h);
-    fr_status status = ALLOCATE(job.tapes, threads, err);
-    if (!status) status = ALLOCATE(job.states, (size_t)(w->events - from) * (size_t)d, err);
-    for (int i = 0; !status && i < threads; i++) job.tapes[i].params = &m->params;
-    if (!status)
-        status = shards_run(context, "replay", (w->events - from + SHARD - 1) / SHARD, replay_shard,
-                            &job, err);
-    for (int i = 0; job.tapes && i < threads; i++) tape_free(&job.tapes[i]);
-    free(job.tapes);
-    if (status) {
-        free(job.states);
-        return status;
-    }
+    int d = h->base.dim;
+    const real *weight = model_value(m, h->base.fc2.weight) + d;
+    real *rho_after = rho + w->pairs;
+    for (int32_t k = 0; k < w->pairs; k++)
+        rho[k] = stored(h, k) ? kernel_dot(d, weight, stored(h, k)) : 0;
     for (int32_t e = from; e < w->events; e++) {
-        int32_t u = w->source[e], v = w->destination[e];
+        int32_t u = w->source[e], v = w->destination[e], pair = window_pair(w, u, v);
         event_list met = window_pair_history(w, u, v, e);
         int32_t last = met.count ? met.event[met.count - 1] : -1;
-        const real *before = last >= from ? job.states + (size_t)(last - from) * (size_t)d
-                                          : stored(h, window_pair(w, u, v));
-        real *here = job.states + (size_t)(e - from) * (size_t)d;
+        real *here = states + (size_t)(e - from) * (size_t)d;
+        const real *before = stored(h, pair);
+        real rho_before = rho[pair];
+        if (last >= from) {
+            before = states + (size_t)(last - from) * (size_t)d;
+            rho_before = rho_after[last - from];
+        }
+        rho_after[e - from] = h->gamma * kernel_dot(d, weight, here) + (1 - h->gamma) * rho_before;
         write_pair(h, here, before, here);
     }
-    h->after = job.states;
+}
+
+static fr_status replay(model *m, int32_t from, const fr_context *context, fr_error *err) {
+    lha *h = m->own;
+    size_t events = (size_t)(m->w->events - from);
+    forget_replay(h);
+    TRY(ALLOCATE(h->after, events * (size_t)h->base.dim, err));
+    TRY(ALLOCATE(h->rho, (size_t)m->w->pairs + events, err));
+    TRY(find_states(&(replay_job){.m = m, .from = from, .states = h->after}, context, err));
+    run_recurrence(m, from, h->after, h->rho);
     h->from = from;
     return FR_OK;
 }
@@ -177,8 +212,10 @@ static uint64_t fingerprint(const model *m) {
     size_t pairs = (size_t)m->w->pairs, row = (size_t)h->base.dim * sizeof(real);
     uint64_t hash = fingerprint_add(0, h->written, pairs * sizeof *h->written);
     hash = fingerprint_add(hash, h->value, pairs * row);
-    return h->after ? fingerprint_add(hash, h->after, (size_t)(m->w->events - h->from) * row)
-                    : hash;
+    if (h->from == INT32_MAX) return hash;
+    size_t events = (size_t)(m->w->events - h->from);
+    hash = fingerprint_add(hash, h->after, events * row);
+    return fingerprint_add(hash, h->rho, (pairs + events) * sizeof *h->rho);
 }
 
 /* ---- checkpoint ---- */

@@ -14,10 +14,14 @@ typedef struct lha {
     real *value;      /* [pairs, dim] */
     int32_t from;     /* first event replayed, INT32_MAX = none */
     real *after;      /* [events - from, dim] the event's pair after the event */
+    real *rho;        /* [pairs] w2b . r of what is stored, then [events - from] of `after`; made by
+                         replay */
     arena saved;      /* rows handed to a writer, until the next time */
 } lha;
 
 /* r_uv as seen at an event: NULL = nothing stored. */
 const real *lha_recall(const model *m, int32_t event, int32_t candidate);
+/* What the pair's memory adds to its score at an event, after a replay (MODELS 4.3). */
+real lha_recalled(const model *m, int32_t event, int32_t candidate);
 
 #endif
