@@ -3,16 +3,17 @@
  * A destination's half of the head depends on its history and the time, not on the source, so it is
  * made once per event. Destinations go through the layers in blocks of about as many slots as stay
  * in the cache: norms and channel products see one tall matrix of all slots of the block, token
- * products one node at a time. The part of the projection that comes from an event's features is
- * made once per checkpoint.
+ * products one node at a time. Made once per checkpoint: the part of the projection that comes from
+ * an event's features; what identities and biases give to a destination's half; the output layer
+ * composed with either half of the head.
  *
  * Nothing outlives a change of time, because every time code moves with it. Between events of one
  * time a worker keeps what it has and makes anew only destinations that occurred between the two
  * cuts.
  *
- * Bits: those of forward. Every number is the same chain of operations (products row-stable, norms
- * in fixed lanes, sums in the order of slots), so neither block, worker nor order of events matter.
- * Composing Wd and Wo (MODELS 6.3) would save less than a hundredth and cost that equality.
+ * Bits: every number is one chain of operations that depends on its node alone (products
+ * row-stable, norms in fixed lanes, sums in the order of slots), so neither block, worker nor order
+ * of events matter.
  */
 #include "models/graphmixer_fast.h"
 
@@ -34,8 +35,9 @@ typedef struct worker {
     bool *waiting;    /* [destinations] is it in `node`? false between events */
     event_list *past; /* [destinations] */
     real *pooled;     /* [destinations, dim] hbar */
-    real *z;          /* [destinations, 2 dim] [h; e] */
     real *head;       /* [destinations, head width] */
+    real *source;     /* [head width] Ws [h; e] + bs */
+    real *z;          /* [2 dim] [bo; e] */
     /* a block */
     double *angle; /* [room, time dim] */
     real *phi;     /* [room, time dim] */
@@ -50,7 +52,9 @@ typedef struct fast {
     const graphmixer *g;
     arena memory; /* run */
     real *edge;   /* [events, dim] bp + Wp[:, :edge dim] f of every event; NULL without features */
-    int block;    /* slots */
+    real *mixed[2]; /* [head width, dim] W[:, :dim] Wo of sources, of destinations */
+    real *own;      /* [destinations, head width] Wd [bo; e] + bd */
+    int block;      /* slots */
     worker *workers;
 } fast;
 
@@ -142,11 +146,18 @@ static void encode_block(const fast *f, worker *w, double time, int count, const
 
 /* ---- an event ---- */
 
-/* head[count, head width] = W [h; e] + b of nodes with the histories w->past, h at `time`; `index`
- * are their rows in the table of identities. Histories come without gaps: a block is a stretch of
- * nodes that have one. */
-static void encode(const fast *f, worker *w, double time, int count, const int32_t *index,
-                   int identities, param_pair head) {
+/* to[head width] = W [bo; e] + b */
+static void identity_half(const fast *f, real *z, const real *identity, param_pair head, real *to) {
+    size_t d = (size_t)f->g->dim;
+    memcpy(z, AT(f->g->output.bias), d * sizeof *z);
+    memcpy(z + d, identity, d * sizeof *z);
+    linear(f, 1, 2 * f->g->dim, f->g->head_width, head, z, to);
+}
+
+/* head[count, head width] += mixed hbar of nodes with the histories w->past at `time`. Histories
+ * come without gaps: a block is a stretch of nodes that have one. */
+static void encode(const fast *f, worker *w, double time, int count, const real *mixed,
+                   real *head) {
     const graphmixer *g = f->g;
     int d = g->dim;
     for (int n = 0, end; n < count; n = end) {
@@ -158,12 +169,7 @@ static void encode(const fast *f, worker *w, double time, int count, const int32
         else
             memset(w->pooled + (size_t)n * (size_t)d, 0, (size_t)d * sizeof *w->pooled);
     }
-    fill(count, d, AT(g->output.bias), w->z, 2 * d);
-    gemm_nt(count, d, d, w->pooled, d, AT(g->output.weight), d, w->z, 2 * d, true);
-    for (int n = 0; n < count; n++)
-        memcpy(w->z + ((size_t)n * 2 + 1) * (size_t)d,
-               AT(identities) + (size_t)index[n] * (size_t)d, (size_t)d * sizeof *w->z);
-    linear(f, count, 2 * d, g->head_width, head, w->z, w->head);
+    gemm_nt(count, g->head_width, d, w->pooled, d, mixed, d, head, g->head_width, true);
 }
 
 /* Lists the destinations whose code is not that of the event. */
@@ -197,22 +203,25 @@ static fr_status score(void *state, const fr_query *query, int number, float *sc
     const fr_window *window = f->m->w;
     worker *w = &f->workers[number];
     int wide = g->head_width, all = window->destinations;
+    size_t row = (size_t)wide;
     double time = window->time[query->event];
     int stale = list_stale(f, w, query->event);
-    encode(f, w, time, stale, w->node, g->dst, g->head_dst);
     for (int k = 0; k < stale; k++)
-        memcpy(w->code + (size_t)w->node[k] * (size_t)wide, w->head + (size_t)k * (size_t)wide,
-               (size_t)wide * sizeof *w->code);
+        memcpy(w->head + (size_t)k * row, f->own + (size_t)w->node[k] * row, row * sizeof *w->head);
+    encode(f, w, time, stale, f->mixed[1], w->head);
+    for (int k = 0; k < stale; k++)
+        memcpy(w->code + (size_t)w->node[k] * row, w->head + (size_t)k * row,
+               row * sizeof *w->code);
     w->past[0] =
         window_source_history(window, query->source, window_cut(window, query->event), g->tokens);
-    encode(f, w, time, 1, &query->source, g->src, g->head_src);
-    real *from_source = w->z; /* free again; room for 2 dim and for the head's width */
-    memcpy(from_source, w->head, (size_t)wide * sizeof *from_source);
+    identity_half(f, w->z, AT(g->src) + (size_t)query->source * (size_t)g->dim, g->head_src,
+                  w->source);
+    encode(f, w, time, 1, f->mixed[0], w->source);
     for (int v = 0; v < all; v++) {
         const real *restrict code = w->code + (size_t)v * (size_t)wide;
         real *restrict to = w->head + (size_t)v * (size_t)wide;
         for (int k = 0; k < wide; k++) {
-            real sum = from_source[k] + code[k];
+            real sum = w->source[k] + code[k];
             to[k] = sum > 0 ? sum : 0;
         }
     }
@@ -243,6 +252,24 @@ static fr_status make_edges(fast *f, fr_error *err) {
     return FR_OK;
 }
 
+static fr_status make_halves(fast *f, fr_error *err) {
+    const graphmixer *g = f->g;
+    int d = g->dim, wide = g->head_width, all = f->m->w->destinations;
+    const param_pair head[] = {g->head_src, g->head_dst};
+    real *z;
+    for (int k = 0; k < 2; k++) {
+        TRY(TAKE(&f->memory, f->mixed[k], wide * d, err));
+        gemm_nn(wide, d, d, AT(head[k].weight), 2 * d, AT(g->output.weight), d, f->mixed[k], d,
+                false);
+    }
+    TRY(TAKE(&f->memory, f->own, (size_t)all * (size_t)wide, err));
+    TRY(TAKE(&f->memory, z, 2 * d, err));
+    for (int v = 0; v < all; v++)
+        identity_half(f, z, AT(g->dst) + (size_t)v * (size_t)d, g->head_dst,
+                      f->own + (size_t)v * (size_t)wide);
+    return FR_OK;
+}
+
 static fr_status make_worker(fast *f, worker *w, fr_error *err) {
     const graphmixer *g = f->g;
     size_t n = (size_t)f->m->w->destinations, d = (size_t)g->dim, head = (size_t)g->head_width;
@@ -255,8 +282,9 @@ static fr_status make_worker(fast *f, worker *w, fr_error *err) {
     TRY(TAKE(&f->memory, w->waiting, n, err));
     TRY(TAKE(&f->memory, w->past, n, err));
     TRY(TAKE(&f->memory, w->pooled, n * d, err));
-    TRY(TAKE(&f->memory, w->z, n * 2 * d + head, err));
     TRY(TAKE(&f->memory, w->head, n * head, err));
+    TRY(TAKE(&f->memory, w->source, head, err));
+    TRY(TAKE(&f->memory, w->z, 2 * d, err));
     TRY(TAKE(&f->memory, w->angle, room * (size_t)g->time_dim, err));
     TRY(TAKE(&f->memory, w->phi, room * (size_t)g->time_dim, err));
     TRY(TAKE(&f->memory, w->x, room * d, err));
@@ -278,6 +306,7 @@ fr_status graphmixer_fast(const model *m, int threads, fr_scorer *out, fr_error 
     *f = (fast){.m = m, .g = m->own, .block = graphmixer_fast_block};
     *out = (fr_scorer){.state = f, .score = score, .close = close_fast};
     TRY(make_edges(f, err));
+    TRY(make_halves(f, err));
     TRY(TAKE(&f->memory, f->workers, threads, err));
     for (int i = 0; i < threads; i++) TRY(make_worker(f, &f->workers[i], err));
     return FR_OK;
