@@ -55,12 +55,14 @@ static void test_accuracy(void **state) {
         for (int width = 0; width <= 4; width += 4)
             for (int order = 0; order < 2; order++)
                 check_accuracy(*state, order, width, names[n], usual);
-        fr_model_settings one = usual, deep = usual, odd = usual, wide = usual;
+        fr_model_settings one = usual, deep = usual, odd = usual, wide = usual, fine = usual;
         one.layers = 1, one.heads = 1, one.patch = 1;
         deep.layers = 3, deep.heads = 4, deep.patch = 12;
         odd.dim = 12, odd.heads = 3, odd.patch = 7, odd.time_trainable = true;
         wide.dim = 64, wide.history = 40, wide.patch = 10, wide.time_dim = 32;
+        fine.patch = 1, fine.history = 24; /* sources that share logits */
         check_accuracy(*state, FR_ORDER_STREAM, 4, names[n], one);
+        check_accuracy(*state, FR_ORDER_STREAM, 4, names[n], fine);
         check_accuracy(*state, FR_ORDER_STREAM, 0, names[n], deep);
         check_accuracy(*state, FR_ORDER_STREAM, 4, names[n], odd);
         size_t usual_tables = dygformer_fast_tables;

@@ -54,6 +54,8 @@ typedef struct side {
     real *x;        /* [side patches, dim] pair counts 0 */
     real *sum;      /* [side patches, dim] the same with the bias of the first branch */
     real *qkv;      /* [side patches, 3 dim] */
+    int known;      /* patches whose logits are in `logits`: all or, where it does not pay, none */
+    real *logits;   /* [heads, patches, patches in whole lanes] of the first layer */
     real *now;      /* [2, time_dim] cosines and sines of w t + b */
 } side;
 
@@ -299,15 +301,30 @@ KERNEL void time_channel(const fast *f, worker *w, int rows) {
 
 /* ---- layers ---- */
 
+/* to[keys, queries], rows ld apart: logits of a head's keys and queries in rows of qkv */
+KERNEL void logits(const fast *f, int head, int keys, const real *key, int queries,
+                   const real *query, real *to, int ld) {
+    int d = f->t.f->dim, part = d / f->t.f->heads;
+    gemm_nt(keys, queries, part, key + d + head * part, 3 * d, query + head * part, 3 * d, to, ld,
+            false);
+}
+
 /* w->mix of rows first .. first + n - 1, which attend to each other. Logits stand as (key, query):
- * a query is a lane. */
-KERNEL void attend(const fast *f, worker *w, int first, int n) {
+ * a query is a lane. With u, the source's rows are as they are for all candidates. */
+KERNEL void attend(const fast *f, worker *w, int first, int n, const side *u) {
+    int known = u ? u->known : 0;
     int d = f->t.f->dim, heads = f->t.f->heads, part = d / heads, ld = round_up(n);
     const real *qkv = w->qkv + (size_t)first * (size_t)(3 * d);
+    const real *own = qkv + (size_t)known * (size_t)(3 * d);
     real *mix = w->mix + (size_t)first * (size_t)d;
-    for (int h = 0; h < heads; h++)
-        gemm_nt(n, n, part, qkv + d + h * part, 3 * d, qkv + h * part, 3 * d,
-                w->weight + h * n * ld, ld, false);
+    for (int h = 0; h < heads; h++) {
+        real *to = w->weight + h * n * ld;
+        for (int i = 0; i < known; i++)
+            memcpy(to + i * ld, u->logits + (h * known + i) * round_up(known),
+                   (size_t)known * sizeof *to);
+        if (known) logits(f, h, n - known, own, known, qkv, to + known * ld, ld);
+        logits(f, h, n, qkv, n - known, own, to + known, ld);
+    }
     softmax_columns(heads, n, ld, w->weight);
     for (int h = 0; h < heads; h++)
         gemm_tn(n, part, n, w->weight + h * n * ld, ld, qkv + 2 * d + h * part, 3 * d,
@@ -340,7 +357,7 @@ KERNEL void first_qkv(const fast *f, worker *w, const side *u, int count, int fr
 }
 
 /* The block's rows through all layers; leaves the means of the sides in w->mean. */
-KERNEL void run_layers(const fast *f, worker *w, int count, int rows) {
+KERNEL void run_layers(const fast *f, worker *w, const side *u, int count, int rows) {
     int d = f->t.f->dim;
     for (int l = 0; l < f->t.f->layers; l++) {
         const struct dygformer_table_layer *y = &f->t.layer[l];
@@ -348,8 +365,11 @@ KERNEL void run_layers(const fast *f, worker *w, int count, int rows) {
             norm_rows(f, w, rows, y->out_bias);
             dygformer_product(&y->qkv, rows, w->hat, d, w->qkv, 3 * d, false);
         }
-        for (int k = 0; k < count; k++)
-            attend(f, w, w->list[k].first, w->list[k].source + w->list[k].own);
+        for (int k = 0; k < count; k++) {
+            const sequence *s = &w->list[k];
+            bool shared = !l && u->known && !(s->met + s->met_by);
+            attend(f, w, s->first, s->source + s->own, shared ? u : NULL);
+        }
         dygformer_product(&y->out, rows, w->mix, d, w->x, d, true);
         norm_rows(f, w, rows, y->ffn2_bias);
         dygformer_product(&y->ffn1, rows, w->hat, d, w->wide, 4 * d, false);
@@ -425,6 +445,9 @@ KERNEL void make_source(const fast *f, worker *w, side *u) {
     memcpy(u->sum, u->x, (size_t)(n * d) * sizeof *u->x);
     for (int i = 0; i < n; i++) norm_row(d, u->sum + i * d, y->out_bias, w->hat + i * d);
     dygformer_product(&y->qkv, n, w->hat, d, u->qkv, 3 * d, false);
+    u->known = n < LANES ? 0 : n;
+    for (int h = 0; u->known && h < f->t.f->heads; h++)
+        logits(f, h, n, u->qkv, n, u->qkv, u->logits + h * n * round_up(n), round_up(n));
     for (int k = 0; k < dt; k++)
         w->angle[k] = (double)weight[k] * f->t.m->w->time[u->event] + (double)bias[k];
     vmath_cos(dt, w->angle, u->now);
@@ -529,7 +552,7 @@ KERNEL void score_few(const fast *f, worker *w, const side *u, int32_t v, int32_
         int rows, count = read_block(f, w, u, v, end, most, &rows);
         int fresh = make_rows(f, w, u, count);
         first_qkv(f, w, u, count, fresh);
-        run_layers(f, w, count, rows);
+        run_layers(f, w, u, count, rows);
         score_block(f, w, u, count, scores);
         v += count;
     }
@@ -577,6 +600,7 @@ static fr_status make_side(fast *f, side *u, fr_error *err) {
     TRY(TAKE(memory, u->x, f->longest * d->dim, err));
     TRY(TAKE(memory, u->sum, f->longest * d->dim, err));
     TRY(TAKE(memory, u->qkv, f->longest * 3 * d->dim, err));
+    TRY(TAKE(memory, u->logits, d->heads * f->longest * round_up(f->longest), err));
     return TAKE(memory, u->now, 2 * d->time_dim, err);
 }
 
