@@ -92,6 +92,55 @@ static void test_phases(void **state) {
     }
 }
 
+/* A sum that each round takes as it finds it: shards copy and add to it, the calling thread sets
+ * the new one. */
+enum { ROUNDS = 400 };
+typedef struct rounds {
+    int64_t sum, part[7];
+    int round, elsewhere; /* one-shard phases, and those not done by the calling thread */
+    int fails_in;
+} rounds;
+
+static fr_status add_part(void *job, int64_t shard, int worker, fr_error *err) {
+    (void)worker;
+    rounds *r = job;
+    r->part[shard] = r->sum % 1000003 + shard;
+    if (r->round == r->fails_in && shard == 3) return fail(err, FR_EINPUT, "round %d", r->round);
+    return FR_OK;
+}
+static fr_status close_round(void *job, int64_t shard, int worker, fr_error *err) {
+    (void)shard, (void)err;
+    rounds *r = job;
+    for (int i = 0; i < 7; i++) r->sum += r->part[i] * (i + 1);
+    r->round++;
+    r->elsewhere += worker != 0;
+    return FR_OK;
+}
+
+static void test_rounds(void **state) {
+    (void)state;
+    fr_error err;
+    static const shard_phase phase[] = {{7, add_part}, {0, add_part}, {1, close_round}};
+    rounds expected = {.sum = 1, .fails_in = -1};
+    for (int r = 0; r < ROUNDS; r++) {
+        for (int64_t i = 0; i < 7; i++) OK(add_part(&expected, i, 0, &err));
+        OK(close_round(&expected, 0, 0, &err));
+    }
+    for (int threads = 1; threads <= 5; threads += 2) {
+        fr_context context = {.threads = threads};
+        rounds r = {.sum = 1, .fails_in = -1};
+        OK(shards_run_rounds(&context, ROUNDS, 3, phase, &r, &err));
+        assert_true(r.sum == expected.sum);
+        assert_int_equal(r.round, ROUNDS);
+        assert_int_equal(r.elsewhere, 0);
+        r = (rounds){.sum = 1, .fails_in = 123};
+        FAILS(shards_run_rounds(&context, ROUNDS, 3, phase, &r, &err), FR_EINPUT, "round 123");
+        assert_int_equal(r.round, 123);
+        OK(shards_run_rounds(&context, 0, 3, phase, &r, &err)); /* nothing to do */
+        assert_int_equal(r.round, 123);
+    }
+}
+
 static void test_few_shards(void **state) {
     (void)state;
     fr_error err;
@@ -202,6 +251,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_threads_give_equal_results),
         cmocka_unit_test(test_phases),
+        cmocka_unit_test(test_rounds),
         cmocka_unit_test(test_few_shards),
         cmocka_unit_test(test_smallest_failure_is_reported),
         cmocka_unit_test(test_cancel),
