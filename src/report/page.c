@@ -165,7 +165,6 @@ static fr_status put_hashes(page *p, fr_error *err) {
     table_column(&t, NULL, "seconds to rank", TABLE_RIGHT);
     for (int d = 0; d < p->s->datas; d++) {
         const data_numbers *set = &p->s->data[d];
-        const char *group = set->name;
         for (int i = 0; i < set->models; i++)
             for (int k = 0; k < set->model[i].runs; k++) {
                 const result *run = set->model[i].run[k].run;
@@ -178,8 +177,7 @@ static fr_status put_hashes(page *p, fr_error *err) {
                     if (r->list.at[j].seed == run->seed && !r->list.at[j].diagnostic)
                         (void)snprintf(model, sizeof model, "%s",
                                        results_hash(r, &r->list.at[j], "model"));
-                table_row(&t, group);
-                group = NULL;
+                table_row(&t, set->name);
                 table_put(&t, cell_text(run->key));
                 table_put(&t, cell_text(ranks));
                 table_put(&t, *model ? cell_text(model) : cell_empty());

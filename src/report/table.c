@@ -48,9 +48,11 @@ static void finish_row(table *t) {
 
 void table_row(table *t, const char *group) {
     finish_row(t);
-    const char *kept = keep(t, group);
+    bool same = group && t->group && !strcmp(group, t->group);
+    const char *kept = same ? NULL : keep(t, group);
     if (broken(t) || ARRAY_RESERVE(&t->groups, 1, &t->failure)) return;
     t->groups.at[t->groups.count++] = kept;
+    if (kept) t->group = kept;
     t->row_count++;
 }
 

@@ -81,6 +81,7 @@ typedef struct table {
     arena memory; /* of all text */
     ARRAY(table_column_head) columns;
     ARRAY(const char *) groups; /* [row_count], NULL = as the row before */
+    const char *group;          /* of the last row, NULL = none yet */
     ARRAY(cell) cells;          /* row after row; the last row may be unfinished */
     ARRAY(const char *) notes;
     fr_error failure; /* the first one */
@@ -93,7 +94,8 @@ void table_start(table *t, const char *title, const char *caption);
 void table_protocol(table *t, const char *protocol);
 /* Adds a column; all columns come before the first row. */
 void table_column(table *t, const char *group, const char *head, table_align align);
-/* Begins a row, under a new head if `group` is not NULL. Cells left out before are empty. */
+/* Begins a row, under a new head if `group` is neither NULL nor that of the row before. Cells left
+ * out before are empty. */
 void table_row(table *t, const char *group);
 /* Fills the next cell of the row. */
 void table_put(table *t, cell c);

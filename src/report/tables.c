@@ -78,15 +78,13 @@ static void main_table(const summary *s, table *t) {
     table_column(t, NULL, "all-unseen", TABLE_RIGHT);
     for (int d = 0; d < s->datas; d++) {
         const data_numbers *set = &s->data[d];
-        const char *group = set->name;
         int first = t->row_count;
         for (int oracle = 1; oracle >= 0; oracle--) {
             if (!oracle) first = t->row_count;
             for (int i = 0; i < set->models; i++) {
                 const model_numbers *m = &set->model[i];
                 if (!is_main(m) || (!strcmp(m->name, "oracle")) != oracle) continue;
-                table_row(t, group);
-                group = NULL;
+                table_row(t, set->name);
                 table_put(t, cell_text(m->label));
                 beside(t, mean_cell(at_k(s, m, 20), DIGITS),
                        paper_main(s, set->name, m->name, "expected20"), DIGITS);
@@ -116,13 +114,11 @@ static void expected_table(const summary *s, table *t) {
     table_column(t, NULL, "full", TABLE_RIGHT);
     for (int d = 0; d < s->datas; d++) {
         const data_numbers *set = &s->data[d];
-        const char *group = set->name;
         int first = t->row_count;
         for (int i = 0; i < set->models; i++) {
             const model_numbers *m = &set->model[i];
             if (!is_main(m) || !strcmp(m->name, "oracle")) continue;
-            table_row(t, group);
-            group = NULL;
+            table_row(t, set->name);
             table_put(t, cell_text(m->label));
             for (int k = 0; k <= s->ks; k++) table_put(t, mean_cell(m->expected[k], DIGITS));
         }
@@ -236,14 +232,13 @@ static void interval_table(const summary *s, table *t) {
     table_column(t, "paper", "over time blocks", TABLE_RIGHT);
     bool one_seed = false;
     for (int d = 0; d < s->datas; d++) {
-        const char *group = s->data[d].name, *name = group;
+        const char *name = s->data[d].name;
         for (int full = 0; full < 2; full++) {
             int k = full ? s->ks : summary_place_of_k(s, 20);
             const fr_difference *ours = k < 0 ? NULL : gain_at(&s->data[d], 0, k);
             if (!ours) continue;
             const char *column = full ? "full" : "expected20";
-            table_row(t, group);
-            group = NULL;
+            table_row(t, name);
             table_put(t, cell_text(full ? "full" : "expected-20"));
             table_put(t, cell_difference(ours->value, DIGITS));
             table_put(t, cell_interval(ours->seed_t.low, ours->seed_t.high, DIGITS));
@@ -273,12 +268,11 @@ static void objective_table(const summary *s, table *t) {
     beside_columns(t, "full");
     int k20 = summary_place_of_k(s, 20);
     for (int d = 0; any && d < s->datas; d++) {
-        const char *group = s->data[d].name, *name = group;
+        const char *name = s->data[d].name;
         for (int o = 0; o < 2; o++) {
             if (!gain_at(&s->data[d], o, 0)) continue;
             double sampled = k20 < 0 ? NAN : gain_at(&s->data[d], o, k20)->value;
-            table_row(t, group);
-            group = NULL;
+            table_row(t, name);
             table_put(t, cell_text(objectives[o]));
             bool theirs = paper_gain(s);
             beside(t, cell_difference(sampled, DIGITS),
@@ -331,7 +325,7 @@ static void membership_table(const summary *s, table *t) {
     table_column(t, NULL, "events", TABLE_RIGHT);
     results *r = s->results;
     for (int d = 0; d < s->datas; d++) {
-        const char *name = s->data[d].name, *group = name;
+        const char *name = s->data[d].name;
         for (int i = 0; (i = results_next(r, i, UNIT_MEMBERSHIP, name, NULL, NULL)) >= 0; i++) {
             const result *u = &r->list.at[i];
             bool first = true; /* one row for all seeds */
@@ -342,8 +336,7 @@ static void membership_table(const summary *s, table *t) {
                          strcmp(v->objective ? v->objective : "", u->objective ? u->objective : "");
             }
             if (!first) continue;
-            table_row(t, group);
-            group = NULL;
+            table_row(t, name);
             table_put(t, cell_text(summary_label(u->model)));
             table_put(t, u->objective ? cell_text(u->objective) : cell_empty());
             for (int c = 0; c < 4; c++) {
@@ -367,12 +360,10 @@ static void exhaustive_table(const summary *s, table *t) {
     beside_columns(t, "all-unseen");
     for (int d = 0; d < s->datas; d++) {
         const data_numbers *set = &s->data[d];
-        const char *group = set->name;
         for (int i = 0; i < set->models; i++) {
             const model_numbers *m = &set->model[i];
             if (!is_main(m)) continue;
-            table_row(t, group);
-            group = NULL;
+            table_row(t, set->name);
             table_put(t, cell_text(m->label));
             beside(t, mean_cell(m->all_seen, DIGITS),
                    cell_number(published(s->results, "exhaustive_diagonal", set->name, m->name,
@@ -392,11 +383,10 @@ static const char *const removals[] = {"base", "membership", "random", "shuffled
 
 /* Calls `row` for every model of every data set that has project units on one of the windows. */
 static void each_projected(const summary *s, table *t, bool diagnostic,
-                           void (*row)(const summary *s, table *t, const result *unit,
-                                       const char *group)) {
+                           void (*row)(const summary *s, table *t, const result *unit)) {
     results *r = s->results;
     for (int d = 0; d < s->datas; d++) {
-        const char *name = s->data[d].name, *group = name, *last = NULL;
+        const char *name = s->data[d].name, *last = NULL;
         for (int i = 0; (i = results_next(r, i, UNIT_PROJECT, name, NULL, NULL)) >= 0; i++) {
             const result *u = &r->list.at[i];
             if (u->diagnostic != diagnostic || (last && !strcmp(last, u->model))) continue;
@@ -405,15 +395,14 @@ static void each_projected(const summary *s, table *t, bool diagnostic,
                  j = results_next(r, j + 1, UNIT_PROJECT, name, u->model, NULL))
                 first &= r->list.at[j].diagnostic != diagnostic;
             if (!first) continue;
-            row(s, t, u, group);
-            group = NULL;
+            row(s, t, u);
             last = u->model;
         }
     }
 }
 
-static void projection_row(const summary *s, table *t, const result *u, const char *group) {
-    table_row(t, group);
+static void projection_row(const summary *s, table *t, const result *u) {
+    table_row(t, u->data);
     table_put(t, cell_text(summary_label(u->model)));
     for (int k = 0; k < 4; k++) {
         char metric[64];
@@ -443,9 +432,9 @@ static void projection_table(const summary *s, table *t) {
     each_projected(s, t, false, projection_row);
 }
 
-static void projection_cells_row(const summary *s, table *t, const result *u, const char *group) {
+static void projection_cells_row(const summary *s, table *t, const result *u) {
     for (int k = 0; k < 4; k++) {
-        table_row(t, k ? NULL : group);
+        table_row(t, u->data);
         table_put(t, cell_text(summary_label(u->model)));
         table_put(t, cell_text(k ? removals[k] : "nothing"));
         for (int c = 0; c < 4; c++) {
@@ -527,12 +516,10 @@ static void available_table(const summary *s, table *t) {
     table_column(t, NULL, "difference", TABLE_RIGHT);
     for (int d = 0; d < s->datas; d++) {
         const data_numbers *set = &s->data[d];
-        const char *group = set->name;
         for (int i = 0; i < set->models; i++) {
             const model_numbers *m = &set->model[i];
             if (!is_main(m)) continue;
-            table_row(t, group);
-            group = NULL;
+            table_row(t, set->name);
             table_put(t, cell_text(m->label));
             table_put(t, mean_cell(at_k(s, m, 0), DIGITS));
             table_put(t, mean_cell(m->available, DIGITS));
@@ -566,7 +553,7 @@ static void ties_table(const summary *s, table *t) {
     table_column(t, "full MRR, ties", "average", TABLE_RIGHT);
     table_column(t, "full MRR, ties", "against", TABLE_RIGHT);
     for (int d = 0; d < s->datas; d++) {
-        const char *group = s->data[d].name;
+        const char *name = s->data[d].name;
         for (int i = 0; i < s->data[d].models; i++) {
             const model_numbers *m = &s->data[d].model[i];
             double mean[NAMES] = {0};
@@ -578,8 +565,7 @@ static void ties_table(const summary *s, table *t) {
                     return;
                 for (int k = 0; k < NAMES; k++) mean[k] += value[k].value / m->runs;
             }
-            table_row(t, group);
-            group = NULL;
+            table_row(t, name);
             table_put(t, cell_text(m->label));
             table_put(t, cell_number(mean[0], m->runs > 1 ? 1 : 0));
             for (int k = 1; k < NAMES; k++) table_put(t, cell_number(mean[k], DIGITS));
@@ -648,7 +634,7 @@ static void scaling_table(const summary *s, table *t) {
     table_column(t, NULL, "MB", TABLE_RIGHT);
     results *r = s->results;
     for (int d = 0; d < s->datas; d++) {
-        const char *group = s->data[d].name, *name = group;
+        const char *name = s->data[d].name;
         for (int i = 0; (i = results_next(r, i, UNIT_SCALING, name, NULL, NULL)) >= 0; i++) {
             const result *u = &r->list.at[i];
             double all =
@@ -664,8 +650,7 @@ static void scaling_table(const summary *s, table *t) {
                     double seconds = results_metric(r, u, metric, NULL);
                     (void)snprintf(metric, sizeof metric, "%lld-%s-bytes", (long long)size, way);
                     if (isnan(seconds)) continue;
-                    table_row(t, group);
-                    group = NULL;
+                    table_row(t, name);
                     table_put(t, cell_text(summary_label(u->model)));
                     table_put(t, cell_integer(size));
                     table_put(t, cell_text(way));
@@ -688,7 +673,6 @@ static void timing_table(const summary *s, table *t) {
     results *r = s->results;
     for (int d = 0; d < s->datas; d++) {
         const data_numbers *set = &s->data[d];
-        const char *group = set->name;
         for (int i = 0; i < set->models; i++) {
             const model_numbers *m = &set->model[i];
             double train = 0, rank = 0;
@@ -702,8 +686,7 @@ static void timing_table(const summary *s, table *t) {
                 train += results_seconds(r, &r->list.at[j], "epochs");
                 trained++;
             }
-            table_row(t, group);
-            group = NULL;
+            table_row(t, set->name);
             table_put(t, cell_text(m->label));
             table_put(t, m->objective ? cell_text(m->objective) : cell_empty());
             table_put(t, cell_number(trained ? train / trained : NAN, 1));
