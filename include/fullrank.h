@@ -52,7 +52,8 @@ typedef enum fr_level { FR_NOTICE, FR_WARNING } fr_level;
 typedef struct fr_context {
     void *user;
     void (*log)(void *user, fr_level level, const char *line);
-    /* `done` of `total` units of `unit` of the named stage; total 0 = not known. */
+    /* `done` of `total` units of `unit` of the named stage; total 0 = not known. The name may
+     * change on the way, such as the loss in it. */
     void (*progress)(void *user, const char *stage, uint64_t done, uint64_t total,
                      const char *unit);
     bool (*cancel)(

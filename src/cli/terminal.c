@@ -18,13 +18,14 @@
 #include <unistd.h>
 
 #define ERASE "\r\033[K"
-enum { STAGE_SIZE = 64, LINE_SIZE = 1280, BAR_MOST = 40, BAR_LEAST = 8 };
+enum { STAGE_SIZE = 256, LINE_SIZE = 1280, BAR_MOST = 40, BAR_LEAST = 8 };
 
 static struct {
     bool live, quiet;       /* stderr can redraw lines; --quiet */
     bool drawn;             /* the cursor stands behind a bar */
     char stage[STAGE_SIZE]; /* of the progress shown, "" = none */
     uint64_t first, done;   /* where the stage began (a resumed download), where it is */
+    uint64_t total;         /* where it ends, 0 = not known */
     double began, shown;    /* seconds */
 } terminal;
 
@@ -148,21 +149,27 @@ static void draw_bar(uint64_t total, const char *numbers) {
     terminal.drawn = true;
 }
 
+/* A stage with a total may change its text on the way, such as the loss in it. */
+static bool same_stage(const char *stage, uint64_t done, uint64_t total) {
+    return terminal.stage[0] && done >= terminal.done && total == terminal.total &&
+           (total || !strncmp(terminal.stage, stage, STAGE_SIZE - 1));
+}
+
 static void on_progress(void *user, const char *stage, uint64_t done, uint64_t total,
                         const char *unit) {
     (void)user;
     if (terminal.quiet) return;
     double time = now();
-    if (strncmp(terminal.stage, stage, STAGE_SIZE - 1) != 0 || done < terminal.done) {
+    if (!same_stage(stage, done, total)) {
         cli_terminal_clear();
-        (void)snprintf(terminal.stage, sizeof terminal.stage, "%s", stage);
         terminal.first = done;
+        terminal.total = total;
         terminal.began = terminal.shown = time;
     }
+    (void)snprintf(terminal.stage, sizeof terminal.stage, "%s", stage);
     terminal.done = total && done > total ? total : done;
     if (total && done >= total) {
-        if (terminal.drawn) (void)fputs(ERASE, stderr);
-        terminal.drawn = false;
+        cli_terminal_clear();
         return;
     }
     if (time - terminal.shown < (terminal.live ? 0.1 : 10)) return;
