@@ -401,9 +401,37 @@ static void test_records(void **state) {
     close_fixture(&f);
 }
 
+static void until_verify(void *user, const char *stage, uint64_t done, uint64_t total,
+                         const char *unit) {
+    (void)done, (void)total, (void)unit;
+    *(bool *)user |= !strcmp(stage, "verify");
+}
+
+static bool is_verifying(void *user) { return *(bool *)user; }
+
+/* Plain forward takes its time: verifying tells how far it is, and stops when asked to. */
+static void test_verify_stops(void **state) {
+    fr_error err;
+    fixture f;
+    bool verifying = false;
+    fr_context context = {.user = &verifying, .progress = until_verify, .cancel = is_verifying};
+    fr_rank_settings settings = {.shard = 64, .popularity_power = 1, .verify = 5};
+    fr_scorer scorer;
+    fr_ranking *ranking;
+    open_fixture(&f, *state, FR_ORDER_STREAM, 31);
+    char *path = in_directory(*state, "model.safetensors");
+    OK(checkpoint_save(&f.models[0].m, &run, path, &err));
+    OK(fr_scorer_open(path, f.w, 0, &context, &scorer, &err));
+    FAILS(fr_rank_run(f.w, &scorer, &settings, &context, &ranking, &err), FR_ECANCEL,
+          "interrupted");
+    fr_scorer_close(&scorer);
+    close_fixture(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         WITH_DIRECTORY(test_no_look_ahead), WITH_DIRECTORY(test_events_of_one_time),
-        WITH_DIRECTORY(test_scoring_changes_nothing), WITH_DIRECTORY(test_records)};
+        WITH_DIRECTORY(test_scoring_changes_nothing), WITH_DIRECTORY(test_records),
+        WITH_DIRECTORY(test_verify_stops)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

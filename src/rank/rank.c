@@ -23,7 +23,8 @@ const fr_option fr_rank_options[] = {
      offsetof(fr_rank_settings, popularity_power),
      "the popularity sampler draws with probability proportional to training count ^ POWER"},
     {"verify", FR_OPTION_INT, "0", "N", 0, INT32_MAX, offsetof(fr_rank_settings, verify),
-     "score N events again through the model's plain forward and report the largest difference"},
+     "score up to N events again through the model's plain forward and report the largest "
+     "difference"},
     {"dump-scores", FR_OPTION_TEXT, "", "FILE.npy", 0, 0, offsetof(fr_rank_settings, dump_scores),
      "also write score vectors: float32 [events, N], ascending by id, and FILE.json beside it"},
     {"events", FR_OPTION_TEXT, "all", "WHICH", 0, 0, offsetof(fr_rank_settings, events),
@@ -72,7 +73,8 @@ void fr_scorer_close(fr_scorer *scorer) {
 
 /* Scores some ranked events, evenly spread, again through plain forward, and compares. */
 static fr_status verify(const fr_window *w, const fr_scorer *scorer, const recorder *r,
-                        int64_t wanted, ranking_notes *notes, fr_error *err) {
+                        int64_t wanted, ranking_notes *notes, const fr_context *context,
+                        fr_error *err) {
     fr_scorer plain = {0};
     float *fast = NULL, *slow = NULL;
     int32_t test = w->events - w->train, step = test > wanted ? (int32_t)(test / wanted) : 1;
@@ -84,7 +86,9 @@ static fr_status verify(const fr_window *w, const fr_scorer *scorer, const recor
         int32_t event = w->train + k, above = 0, tied = -1;
         fr_query query = {event, w->source[event], window_time(w, event)};
         if (!record->covered) continue;
-        status = scorer->score(scorer->state, &query, 0, fast, err);
+        context_progress(context, "verify", (uint64_t)k, (uint64_t)test, "events");
+        status = context_check(context, err);
+        if (!status) status = scorer->score(scorer->state, &query, 0, fast, err);
         if (!status) status = plain.score(plain.state, &query, 0, slow, err);
         if (status) break;
         float positive = slow[w->destination[event]];
@@ -132,7 +136,7 @@ fr_status fr_rank_run(const fr_window *window, fr_scorer *scorer, const fr_rank_
                            .met = settings->met,
                            .seconds = clock_now() - start};
     if (!status && settings->verify)
-        status = verify(window, scorer, &records, settings->verify, &notes, err);
+        status = verify(window, scorer, &records, settings->verify, &notes, context, err);
     if (!status) {
         for (int32_t k = 0; k < window->events - window->train; k++)
             if (records.records[k].covered || records.records[k].avail_n >= 0)
