@@ -62,8 +62,8 @@ static fr_status known_model(const parser *r, const char *name, fr_error *err) {
         if (!strcmp(m->name, name)) return FR_OK;
     }
     const char *near = fr_options_nearest(names, name);
-    return fail(err, FR_EINPUT, "%s: unknown model %s%s%s", r->where, name,
-                near ? ", did you mean " : "", near ? near : "");
+    return fail(err, FR_EINPUT, "%s: unknown model %s%s%s%s", r->where, name,
+                near ? ", did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
 static bool in_list(const json_t *list, const char *word) {
@@ -372,8 +372,8 @@ static fr_status read_document(parser *r, fr_error *err) {
     json_object_foreach(p->source, key, value) {
         if (fr_options_find(keys, key)) continue;
         const char *near = fr_options_nearest(keys, key);
-        return fail(err, FR_EINPUT, "%s: unknown entry \"%s\"%s%s", r->where, key,
-                    near ? ", did you mean " : "", near ? near : "");
+        return fail(err, FR_EINPUT, "%s: unknown entry \"%s\"%s%s%s", r->where, key,
+                    near ? ", did you mean " : "", near ? near : "", near ? "?" : "");
     }
     const char *name = json_string_value(json_object_get(p->source, "name"));
     p->name = name ? name : "study";

@@ -107,9 +107,9 @@ bad() { # NAME TEXT MESSAGE
     if [ -e bad ]; then miss "$1: nothing is left behind"; else pass "$1: nothing is left behind"; fi
 }
 bad "no JSON" '{"data": ' 'bad.json:2'
-bad "unknown entry" '{"modles": []}' 'unknown entry "modles", did you mean models'
+bad "unknown entry" '{"modles": []}' 'unknown entry "modles", did you mean models?'
 bad "no data" '{"models": ["craft"], "seeds": [1]}' '"data" is not as it should be'
-bad "unknown model" '{"data": ["x"], "models": ["kraft"], "seeds": [1]}' 'unknown model kraft, did you mean craft'
+bad "unknown model" '{"data": ["x"], "models": ["kraft"], "seeds": [1]}' 'unknown model kraft, did you mean craft?'
 bad "unknown setting" '{"data": ["x"], "settings": {"epoch": 3}}' 'settings: unknown option epoch'
 bad "bad protocol" '{"data": ["x"], "protocol": {"window": -1}}' 'protocol: option window'
 bad "no seeds" '{"data": ["x"], "models": ["craft"]}' '"seeds" is not as it should be'
