@@ -25,7 +25,7 @@ static inline real graphmixer_divisor(const graphmixer *g, int slots) {
     return (real)(g->pool_slots ? g->tokens : slots > 1 ? slots : 1);
 }
 
-/* A scorer that encodes every destination once per event (MODELS 6.3), with the bits of forward. */
+/* A scorer that encodes every destination once per event (MODELS 6.3). */
 fr_status graphmixer_fast(const model *m, int threads, fr_scorer *out, fr_error *err);
 
 #endif
