@@ -231,12 +231,14 @@ static fr_status row_error(const csv *c, fr_error *err) {
     bool words =
         (r == ROLE_SOURCE && c->source_words) || (r == ROLE_DESTINATION && c->destination_words);
     bool letters = id && strspn(found, "+-.0123456789eE") < n;
+    bool date = r == ROLE_TIME && n > 4 && (found[4] == '-' || found[4] == '/');
     return fail(err, FR_EINPUT, "%s: %s \"%s\", expected %s%s", where, role_name(r), found,
                 words || r == ROLE_SKIP ? "a word"
                 : id                    ? "a whole number from 0 to 9223372036854775807"
                                         : "a finite number",
                 letters && !words && r != ROLE_INDEX ? " (--ids words reads ids that are words)"
-                                                     : "");
+                : date ? ", such as seconds since 1970 (dates must be made numbers before)"
+                       : "");
 }
 
 /* ---- the file ---- */

@@ -123,20 +123,25 @@ static fr_status check_ids(const safetensors *file, const char *name, const int6
 
 static fr_status check_window(const safetensors *file, const fr_window *w, fr_error *err) {
     const struct {
-        const char *key;
+        const char *key, *option;
         int32_t value;
-    } same[] = {{"window", w->events}, {"ntrain", w->train}};
+    } same[] = {{"window", "--window", w->events}, {"ntrain", "--train-share", w->train}};
     for (int i = 0; i < 2; i++) {
         const char *text = safetensors_metadata(file, same[i].key);
         if (!text || strtoll(text, NULL, 10) != same[i].value)
-            return fail(err, FR_EINPUT, "%s: trained with %s %s, but this window has %d",
-                        file->path, same[i].key, text ? text : "(none)", same[i].value);
+            return fail(err, FR_EINPUT,
+                        "%s: trained with %s %s, but this window has %d; expected the %s of its "
+                        "training",
+                        file->path, same[i].key, text ? text : "(none)", same[i].value,
+                        same[i].option);
     }
     const char *order = safetensors_metadata(file, "order");
     const char *here = w->protocol.order == FR_ORDER_STRICT ? "strict" : "stream";
     if (!order || strcmp(order, here))
-        return fail(err, FR_EINPUT, "%s: trained with order %s, but this window has %s", file->path,
-                    order ? order : "(none)", here);
+        return fail(err, FR_EINPUT,
+                    "%s: trained with order %s, but this window has %s; expected the --order of "
+                    "its training",
+                    file->path, order ? order : "(none)", here);
     TRY(check_ids(file, "vocab.src", w->source_id, w->sources, err));
     TRY(check_ids(file, "vocab.dst", w->destination_id, w->destinations, err));
     /* the same ids in another order of events would pass until here, with test events trained on */

@@ -107,7 +107,7 @@ row "text as source" \
     '1: source "ann", expected a whole number from 0 to 9223372036854775807 (--ids' 'ann,2,3,4'
 row "text as destination" '2: destination "bob", expected a whole number' '1,bob,3,4'
 row "text as time" '3: time "noon", expected a finite number' '1,2,noon,4'
-row "a date as time" '3: time "2020-01-01", expected a finite number' '1,2,2020-01-01,4'
+row "a date as time" '3: time "2020-01-01", expected a finite number, such as seconds' '1,2,2020-01-01,4'
 row "text as feature" '4: feature "red", expected a finite number' '1,2,3,red'
 row "NaN as time" '3: time "nan", expected a finite number' '1,2,nan,4'
 row "NaN in capitals" '3: time "NaN", expected a finite number' '1,2,NaN,4'
