@@ -166,6 +166,33 @@ static void test_threads(void **state) {
     close_fixture(&f);
 }
 
+/* What is said about a loss that is not finite does not depend on threads, either. */
+static void test_not_finite(void **state) {
+    fr_error err;
+    fixture f = open_fixture(*state, 600);
+    static const int threads[] = {1, 2, 5};
+    for (int turn = 0; turn < 2 * MODELS; turn++) {
+        fr_error first;
+        for (int k = 0; k < 15; k++) {
+            fr_context context = {.threads = threads[k % 3]};
+            fr_training run = training(1);
+            model m;
+            trainer t;
+            double loss;
+            run.objective = turn / MODELS;
+            run.rate = 1e10;
+            OK(model_open(&m, models[turn % MODELS], &small, f.w, 7, &err));
+            OK(trainer_open(&t, &m, &run, &context, &err));
+            FAILS(trainer_epoch(&t, 0, &context, &loss, &err), FR_EINPUT, "step ");
+            if (!k) first = err;
+            assert_string_equal(err.message, first.message);
+            trainer_close(&t);
+            model_close(&m);
+        }
+    }
+    close_fixture(&f);
+}
+
 /* A score does not depend on the other rows of the batch, and equal candidates get equal bits. */
 static void check_rows_are_stable(const char *directory, const char *name) {
     fr_error err;
@@ -393,15 +420,12 @@ static void test_checkpoints(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {WITH_DIRECTORY(test_parameter_counts),
-                                       WITH_DIRECTORY(test_first_loss),
-                                       WITH_DIRECTORY(test_overfits),
-                                       WITH_DIRECTORY(test_threads),
-                                       WITH_DIRECTORY(test_rows_are_stable),
-                                       WITH_DIRECTORY(test_resume),
-                                       WITH_DIRECTORY(test_resume_with_memory),
-                                       WITH_DIRECTORY(test_resume_models),
-                                       WITH_DIRECTORY(test_refused),
-                                       WITH_DIRECTORY(test_checkpoints)};
+    const struct CMUnitTest tests[] = {
+        WITH_DIRECTORY(test_parameter_counts), WITH_DIRECTORY(test_first_loss),
+        WITH_DIRECTORY(test_overfits),         WITH_DIRECTORY(test_threads),
+        WITH_DIRECTORY(test_not_finite),       WITH_DIRECTORY(test_rows_are_stable),
+        WITH_DIRECTORY(test_resume),           WITH_DIRECTORY(test_resume_with_memory),
+        WITH_DIRECTORY(test_resume_models),    WITH_DIRECTORY(test_refused),
+        WITH_DIRECTORY(test_checkpoints)};
     return cmocka_run_group_tests(tests, make_small, NULL);
 }

@@ -181,9 +181,11 @@ SIMD_LOOPS static void add_gradients(trainer *t, size_t from, size_t to) {
     }
 }
 
-/* What went wrong first: a parameter that is not finite, or the tensor whose gradient is not. */
-static fr_status not_finite(const trainer *t, fr_error *err) {
+/* What went wrong first: a parameter that is not finite, or the tensor whose gradient is not. Of a
+ * step whose parts have all gone back, so that it does not depend on threads. */
+static fr_status not_finite(trainer *t, fr_error *err) {
     const params *p = &t->m->params;
+    add_gradients(t, 0, p->count);
     for (size_t k = 0; k < p->count; k++)
         if (!isfinite(p->value[k]))
             return fail(err, FR_EINPUT, "step %lld: the loss is not finite; %s has the value %g",
@@ -220,9 +222,9 @@ static fr_status close_step(trainer *t, fr_error *err) {
     double sum = 0;
     for (int i = 0; i < t->batch_count; i++) sum += t->losses[i];
     t->sum += sum;
-    if (!isfinite(sum)) return fail(err, FR_EINPUT, "the loss is not finite"); /* see run_steps */
-    t->done += t->batch_count;
     t->summands = shards_of(t);
+    if (!isfinite(sum)) return FR_OK; /* parts are still going back: the next phase fails */
+    t->done += t->batch_count;
     t->adam.step += t->learning;
     return memory && t->learning ? memory->learn(t->m, t->batch, t->batch_count, t->keep, err)
                                  : FR_OK;
@@ -259,6 +261,7 @@ static fr_status finish_part(void *job, int64_t shard, int worker, fr_error *err
 static fr_status update_range(void *job, int64_t shard, int worker, fr_error *err) {
     (void)worker;
     trainer *t = job;
+    if (!isfinite(t->sum)) return fail(err, FR_EINPUT, "the loss is not finite"); /* not_finite */
     if (!shard) return open_step(t, err);
     size_t from = (size_t)(shard - 1) * RANGE, to = from + RANGE;
     if (to > t->m->params.count) to = t->m->params.count;

@@ -54,7 +54,7 @@ void trainer_close(trainer *t);
 /* Sets order and negatives of an epoch, from 0. */
 void trainer_begin(trainer *t, int64_t epoch);
 /* One step on `count` events; *loss is the mean over them. A loss that is not finite is an error
- * that names the step and the parameter that went wrong. */
+ * that names the step and the first parameter whose value or else gradient is not, if any. */
 fr_status trainer_step(trainer *t, const int32_t *events, int count, double *loss, fr_error *err);
 /* Forward and backward of a step without moving the parameters: the summed gradient is left in
  * gradients[0]. For tests. */
