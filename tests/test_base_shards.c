@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <time.h>
 
 enum { SHARDS = 300, PER_SHARD = 100 };
 
@@ -240,6 +241,25 @@ static void test_progress(void **state) {
     }
 }
 
+static fr_status sleep_in_first(void *job, int64_t shard, int worker, fr_error *err) {
+    (void)job, (void)worker, (void)err;
+    if (!shard) (void)nanosleep(&(struct timespec){.tv_nsec = 400000000}, NULL);
+    return FR_OK;
+}
+
+/* A long last shard keeps no processor busy but its own: nothing comes after it. */
+static void test_nobody_waits_at_the_end(void **state) {
+    (void)state;
+    fr_error err;
+    fr_context context = {.threads = 5};
+    const shard_phase phase[] = {{3, sleep_in_first}, {0, sleep_in_first}};
+    for (int phases = 1; phases <= 2; phases++) {
+        clock_t begun = clock(); /* processor time of all threads */
+        OK(shards_run_rounds(&context, 1, phases, phase, NULL, &err));
+        assert_true((double)(clock() - begun) / CLOCKS_PER_SEC < 0.2);
+    }
+}
+
 static void test_context_threads(void **state) {
     (void)state;
     assert_int_equal(context_threads(&(fr_context){.threads = 3}), 3);
@@ -256,6 +276,7 @@ int main(void) {
         cmocka_unit_test(test_smallest_failure_is_reported),
         cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_nobody_waits_at_the_end),
         cmocka_unit_test(test_context_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

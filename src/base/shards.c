@@ -38,9 +38,15 @@ static void tell(team *t, int64_t done) {
     context_progress(t->context, t->stage, (uint64_t)done, (uint64_t)t->phase->count, "shards");
 }
 
+/* The first turn from `turn` on that has shards; t->turns = none. */
+static uint64_t busy_turn(const team *t, uint64_t turn) {
+    while (turn < t->turns && !t->phase[turn % (uint64_t)t->phases].count) turn++;
+    return turn;
+}
+
 /* The next turn that has shards may begin. */
 static void next_turn(team *t, uint64_t turn) {
-    while (turn < t->turns && !t->phase[turn % (uint64_t)t->phases].count) turn++;
+    turn = busy_turn(t, turn);
     atomic_store(&t->done, 0);
     atomic_store(&t->next, turn << 32);
 }
@@ -81,6 +87,7 @@ static void *work(void *argument) {
         int64_t shard = (int64_t)(next & UINT32_MAX);
         int64_t count = t->phase[turn % (uint64_t)t->phases].count;
         if (shard >= count || (count == 1 && me->worker)) {
+            if (busy_turn(t, turn + 1) >= t->turns) break; /* nothing to wait for */
             wait_a_little(&asked);
         } else if (atomic_compare_exchange_weak(&t->next, &next, next + 1)) {
             do_shard(me, turn, shard);

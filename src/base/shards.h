@@ -26,7 +26,8 @@ typedef struct shard_phase {
 
 /* The same for phases one after the other, and all of them `rounds` times, with the same threads:
  * less than starting them anew, for work of well under a millisecond. A phase of one shard is done
- * by the calling thread. Threads that wait for the last shards of a phase keep asking. */
+ * by the calling thread. Threads that wait for the last shards of a phase keep asking, unless
+ * none comes after it. */
 fr_status shards_run_rounds(const fr_context *context, int64_t rounds, int phases,
                             const shard_phase *phase, void *job, fr_error *err);
 
