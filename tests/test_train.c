@@ -173,7 +173,7 @@ static void test_not_finite(void **state) {
     static const int threads[] = {1, 2, 5};
     for (int turn = 0; turn < 2 * MODELS; turn++) {
         fr_error first;
-        for (int k = 0; k < 15; k++) {
+        for (int k = 0; k < 9; k++) {
             fr_context context = {.threads = threads[k % 3]};
             fr_training run = training(1);
             model m;
