@@ -316,9 +316,10 @@ fr_status trainer_epoch(trainer *t, int64_t epoch, const fr_context *context, do
     TRY(run_steps(t, t->order, t->m->w->train, true, context, loss, err));
     if (t->m->kind->memory && t->m->kind->memory->settle)
         TRY(t->m->kind->memory->settle(t->m, &(fr_context){.threads = t->threads}, err));
-    for (size_t k = 0; k < t->m->params.count; k++) /* the last step is seen by no loss */
+    /* the last step is seen by no loss, and ReLU makes 0 of what is not a number */
+    for (size_t k = 0; k < t->m->params.count; k++)
         if (!isfinite(t->m->params.value[k]))
-            return fail(err, FR_EINPUT, "step %lld: %s has the value %g", (long long)t->adam.step,
+            return fail(err, FR_EINPUT, "by step %lld %s has the value %g", (long long)t->adam.step,
                         params_of(&t->m->params, k)->name, (double)t->m->params.value[k]);
     return FR_OK;
 }
