@@ -48,7 +48,8 @@ typedef struct model_inner {
 typedef struct model_memory {
     /* Empties it: the start of an epoch. */
     void (*reset)(model *m);
-    /* Takes in the events of a training step, before the parameters move. */
+    /* Takes in the events of a training step, before the parameters move. What the step shares
+     * (model_sharing) may still be going back meanwhile, so it must not be looked at. */
     fr_status (*learn)(model *m, const int32_t *event, int count, const real *keep, fr_error *err);
     /* After the last step of an epoch: applies what is pending. May be NULL. */
     fr_status (*settle)(model *m, const fr_context *context, fr_error *err);
@@ -70,8 +71,8 @@ typedef struct model_memory {
  * same as that of `forward` but for the order of sums; it does not depend on threads. */
 typedef struct model_sharing {
     /* What a step reads, for shards of so many events each and in so many parts: a function of the
-     * batch and the memory. Memory: the tape's step, which lasts as long as the training step; NULL
-     * if the tape has failed. */
+     * batch and the memory, not of the parameters, which may be moving meanwhile. Memory: the
+     * tape's step, which lasts as long as the training step; NULL if the tape has failed. */
     void *(*collect)(const model *m, tape *t, const model_batch *batch, int events, int parts);
     /* Makes a part. Its tape is kept. Parts do not see each other. */
     void (*make_part)(const model *m, tape *t, void *shared, int part);
