@@ -180,7 +180,7 @@ static real *parameter(const fixture *f, int number, size_t *count) {
     return f->m.params.value + p->offset;
 }
 
-/* Weights of slots that nobody has do not matter (MODELS 11, item 8). */
+/* Weights of slots that nobody has do not matter (MODELS 11.8). */
 static void test_empty_slots(void **state) {
     fixture f;
     fr_model_settings s = usual;

@@ -87,7 +87,7 @@ def count_parameters(folder, model, settings):
 
 
 def save_and_load(folder, model, settings):
-    """MODELS 11.11: trained, saved, loaded: the same bits from the first test event on."""
+    """MODELS 11.10: trained, saved, loaded: the same bits from the first test event on."""
     args = options("train", folder, model=model, set=text({**SMALL, **settings}), epochs=2,
                    save="saved.safetensors")
     prepared = rival.prepare(args)

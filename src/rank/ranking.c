@@ -16,7 +16,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The record as a structured dtype: the order and names of the CLI's contract. */
+/* The record as a structured dtype: names and order are those of docs/formats.md. */
 static const npy_field fields[] = {
     {.name = "event", .kind = 'i', .size = 8},
     {.name = "source", .kind = 'i', .size = 8},
