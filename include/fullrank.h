@@ -13,6 +13,7 @@
  *   - Handles are opaque; whoever opens one closes it. Every close and free accepts NULL.
  *   - Handles may be read from many threads at once; opening and closing is not shared.
  *   - Results never depend on the number of threads.
+ *   - Numbers in files and messages have a decimal point, whatever the locale of the program.
  */
 #ifndef FULLRANK_H
 #define FULLRANK_H

@@ -65,5 +65,8 @@ result "no file is longer than $most lines" "$(find include src tests tools benc
         lines=$(wc -l <"$file")
         [ "$lines" -le "$most" ] || echo "$file: $lines lines"
     done)"
+result "numbers pass base/number.h, JSON base/json.h" "$(find src -name '*.[ch]' ! -path 'src/cli/*' \
+    ! -name 'number.[ch]' ! -name json.c | sort |
+    xargs grep -nE '(^|[^a-z_])(strtod|strtof|atof|sscanf|tolower|json_dumps|json_loads|json_loadb)\(|[^_v]snprintf\(.*%[-+.*0-9]*[fgeFGE]' || :)"
 echo "1..$tests"
 exit "$failed"

@@ -32,6 +32,7 @@ present() {
     librandom123-dev) compiles Random123/philox.h ;;
     ca-certificates) [ -s /etc/ssl/certs/ca-certificates.crt ] || ! quiet command -v apt-get ;;
     libcmocka-dev) quiet pkg-config --exists cmocka ;;
+    locales) [ -e /usr/share/i18n/locales/de_DE ] && quiet command -v localedef ;;
     python3) quiet python3 --version ;;
     python3-numpy) quiet python3 -c 'import numpy' || quiet /usr/bin/python3 -c 'import numpy' ;;
     chromium) quiet command -v chromium || quiet command -v chromium-browser ||
@@ -46,7 +47,7 @@ for group; do
     build) required="$required gcc libc6-dev cmake ninja-build pkg-config zlib1g-dev
         libcurl4-openssl-dev libssl-dev libjansson-dev libsqlite3-dev libcairo2-dev librandom123-dev"
         optional="$optional ca-certificates" ;; # for downloads by https
-    check) required="$required libcmocka-dev" optional="$optional python3 python3-numpy chromium" ;;
+    check) required="$required libcmocka-dev" optional="$optional locales python3 python3-numpy chromium" ;;
     *) echo "packages.sh: unknown group $group, expected build or check" >&2; exit 2 ;;
     esac
 done

@@ -2,6 +2,8 @@
 #define _GNU_SOURCE
 #include "base/context.h"
 
+#include "base/number.h"
+
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,7 +13,7 @@ void context_log(const fr_context *context, fr_level level, const char *format, 
     char line[1024];
     va_list args;
     va_start(args, format);
-    (void)vsnprintf(line, sizeof line, format, args);
+    (void)number_vprint(line, sizeof line, format, args);
     va_end(args);
     context->log(context->user, level, line);
 }

@@ -12,6 +12,11 @@ fr_status json_read(const char *path, json_t **out, fr_error *err);
  * failure; NULL (a failed construction) is reported as out of memory. */
 fr_status json_write(const char *path, json_t *root, fr_error *err);
 
+/* json_loadb and json_dumps whatever the locale: jansson asks it for the decimal point, and takes
+ * one byte of it where there are two. */
+json_t *json_parse(const char *text, size_t size, size_t flags, json_error_t *at);
+char *json_print(const json_t *root, size_t flags);
+
 /* A JSON string of any bytes: those that are not UTF-8 become '?'. */
 json_t *json_text(const char *text);
 

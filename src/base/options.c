@@ -5,6 +5,7 @@
  */
 #include "base/options.h"
 #include "base/json.h"
+#include "base/number.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -81,16 +82,16 @@ static fr_status set_value(const fr_option *o, void *settings, const char *value
     switch (o->type) {
     case FR_OPTION_INT: {
         long long number = strtoll(value, &end, 10);
-        (void)snprintf(expected, sizeof expected, "a whole number from %.0f to %.0f", o->low,
-                       o->high);
+        (void)number_print(expected, sizeof expected, "a whole number from %.0f to %.0f", o->low,
+                           o->high);
         if (!*value || *end || errno || (double)number < o->low || (double)number > o->high)
             return bad_value(o, value, expected, err);
         *(int64_t *)field = number;
         return FR_OK;
     }
     case FR_OPTION_REAL: {
-        double number = strtod(value, &end);
-        (void)snprintf(expected, sizeof expected, "a number from %g to %g", o->low, o->high);
+        double number = number_read(value, &end);
+        (void)number_print(expected, sizeof expected, "a number from %g to %g", o->low, o->high);
         if (!*value || *end || !(number >= o->low && number <= o->high))
             return bad_value(o, value, expected, err);
         *(double *)field = number;
@@ -184,7 +185,7 @@ fr_status options_to_json(const fr_option *table, const void *settings, json_t *
         json_t *value = NULL;
         switch (o->type) {
         case FR_OPTION_INT: value = json_integer(strtoll(text, NULL, 10)); break;
-        case FR_OPTION_REAL: value = json_real(strtod(text, NULL)); break;
+        case FR_OPTION_REAL: value = json_real(number_read(text, NULL)); break;
         case FR_OPTION_FLAG: value = json_boolean(!strcmp(text, "yes")); break;
         default: value = json_string(text);
         }
@@ -203,7 +204,7 @@ static bool scalar_text(const json_t *value, char *out, size_t size) {
         return snprintf(out, size, "%s", json_is_true(value) ? "yes" : "no");
     if (json_is_integer(value))
         return snprintf(out, size, "%lld", (long long)json_integer_value(value));
-    if (json_is_real(value)) return snprintf(out, size, "%.17g", json_real_value(value));
+    if (json_is_real(value)) return number_print(out, size, "%.17g", json_real_value(value));
     return false;
 }
 

@@ -1,6 +1,8 @@
 /* status.c - error messages; see status.h. */
 #include "base/status.h"
 
+#include "base/number.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,7 +13,7 @@ fr_status fail(fr_error *err, fr_status code, const char *format, ...) {
         va_list args;
         va_start(args, format);
         err->code = code;
-        (void)vsnprintf(err->message, sizeof err->message, format, args);
+        (void)number_vprint(err->message, sizeof err->message, format, args);
         va_end(args);
     }
     return code;
@@ -24,7 +26,7 @@ fr_status fail_errno(fr_error *err, const char *format, ...) {
         va_list args;
         va_start(args, format);
         err->code = code;
-        int used = vsnprintf(err->message, sizeof err->message, format, args);
+        int used = number_vprint(err->message, sizeof err->message, format, args);
         va_end(args);
         if (used >= 0 && (size_t)used < sizeof err->message)
             (void)snprintf(err->message + used, sizeof err->message - (size_t)used, ": %s",

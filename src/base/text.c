@@ -2,6 +2,7 @@
 #include "base/text.h"
 
 #include "base/memory.h"
+#include "base/number.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -11,10 +12,10 @@
 
 int text_real(double value, bool single, char *out, size_t size) {
     if (value == floor(value) && fabs(value) < 1e15 && !(value == 0 && signbit(value)))
-        return snprintf(out, size, "%.0f", value);
+        return number_print(out, size, "%.0f", value);
     for (int digits = 1;; digits++) {
-        int n = snprintf(out, size, "%.*g", digits, value);
-        double back = strtod(out, NULL);
+        int n = number_print(out, size, "%.*g", digits, value);
+        double back = number_read(out, NULL);
         if ((single ? (float)back == (float)value : back == value) || digits >= 17) return n;
     }
 }
@@ -40,14 +41,14 @@ void text_put(text_buffer *out, const char *text) { text_put_bytes(out, text, st
 void text_print(text_buffer *out, const char *format, ...) {
     va_list values;
     va_start(values, format);
-    int size = vsnprintf(NULL, 0, format, values);
+    int size = number_vprint(NULL, 0, format, values);
     va_end(values);
     if (size < 0 || !reserve(out, (size_t)size)) {
         out->failed = true;
         return;
     }
     va_start(values, format);
-    (void)vsnprintf(out->at + out->count, (size_t)size + 1, format, values);
+    (void)number_vprint(out->at + out->count, (size_t)size + 1, format, values);
     va_end(values);
     out->count += (size_t)size;
 }

@@ -2,7 +2,7 @@
 #include "data/catalog.h"
 
 #include "base/npy.h"
-#include "data/number.h"
+#include "base/number.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* csv.c - see csv.h. */
 #include "data/csv.h"
 
-#include "data/number.h"
+#include "base/number.h"
 
 #include <math.h>
 #include <stdio.h>

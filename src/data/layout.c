@@ -2,9 +2,8 @@
 #define _GNU_SOURCE
 #include "data/layout.h"
 
-#include "data/number.h"
+#include "base/number.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +39,9 @@ const char *role_name(role r) {
     return names[r];
 }
 
+/* Not tolower: it depends on the locale, and in a Turkish one "ITEM_ID" stays as it is. */
+static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c; }
+
 static bool line_ends(char c) { return c == '\n' || c == 0 || c == '\r'; }
 
 static char find_separator(const char *line) {
@@ -65,7 +67,7 @@ static fr_status split(const char *line, char separator, name_list *out, fr_erro
                 quoted = !quoted;
                 continue;
             }
-            if (n + 1 < sizeof field.text) field.text[n++] = (char)tolower((unsigned char)*p);
+            if (n + 1 < sizeof field.text) field.text[n++] = lower(*p);
         }
         while (n && field.text[n - 1] == ' ') n--;
         field.text[n] = 0;
@@ -164,7 +166,7 @@ static fr_status override(layout *l, const name_list *names, const char *columns
             return fail(err, FR_EUSAGE, "option columns: found \"%s\", expected ROLE=COLUMN",
                         entry);
         *word++ = 0;
-        for (char *c = word; *c; c++) *c = (char)tolower((unsigned char)*c);
+        for (char *c = word; *c; c++) *c = lower(*c);
         if (!strcmp(entry, "features")) {
             if (set_features(l, names, word)) continue;
             return fail(

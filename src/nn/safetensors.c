@@ -210,7 +210,7 @@ static fr_status read_file(safetensors *file, const unsigned char *bytes, size_t
         return fail(err, FR_EINPUT, "%s: the safetensors header does not begin with '{'", path);
     json_error_t at;
     char quoted[SHOWN];
-    file->header = json_loadb((const char *)text, (size_t)length, JSON_REJECT_DUPLICATES, &at);
+    file->header = json_parse((const char *)text, (size_t)length, JSON_REJECT_DUPLICATES, &at);
     if (!file->header)
         return fail(err, FR_EINPUT, "%s: the safetensors header, column %d: %s", path, at.column,
                     shown(at.text, quoted));
@@ -344,7 +344,7 @@ fr_status safetensors_writer_metadata(safetensors_writer *w, const char *key, co
 
 fr_status safetensors_writer_commit(safetensors_writer *w, fr_error *err) {
     fr_status status = FR_OK;
-    char *text = json_dumps(w->header, JSON_COMPACT);
+    char *text = json_print(w->header, JSON_COMPACT);
     if (!text) return fail_memory(err, 0);
     size_t length = strlen(text), padding = (ALIGNMENT - length % ALIGNMENT) % ALIGNMENT;
     unsigned char prefix[LENGTH_BYTES];

@@ -2,6 +2,7 @@
 #include "rank/learned.h"
 
 #include "base/context.h"
+#include "base/number.h"
 #include "models/checkpoint.h"
 #include "rank/project.h"
 
@@ -46,7 +47,7 @@ static fr_status read_training(const char *path, fr_scorer *out, fr_error *err) 
     const char *seed = safetensors_metadata(&file, "seed");
     (void)snprintf(out->model, sizeof out->model, "%s", name ? name : "");
     (void)snprintf(out->objective, sizeof out->objective, "%s", objective ? objective : "");
-    out->seed = seed ? (int64_t)strtod(seed, NULL) : 0;
+    out->seed = seed ? (int64_t)number_read(seed, NULL) : 0;
     safetensors_close(&file);
     return FR_OK;
 }

@@ -1,6 +1,7 @@
 /* axis.c - see axis.h. */
 #include "report/axis.h"
 
+#include "base/number.h"
 #include "base/text.h"
 
 #include <math.h>
@@ -48,7 +49,7 @@ double axis_place(const axis_range *r, double value) {
 
 void axis_label(double value, int decimals, char out[AXIS_LABEL]) {
     char digits[AXIS_LABEL];
-    (void)snprintf(digits, sizeof digits, "%.*f", decimals, fabs(value));
+    (void)number_print(digits, sizeof digits, "%.*f", decimals, fabs(value));
     bool zero = !strpbrk(digits, "123456789");
     (void)snprintf(out, AXIS_LABEL, "%s%.24s", value < 0 && !zero ? MINUS : "", digits);
 }

@@ -1,6 +1,7 @@
 /* figures.c - see figures.h. One panel per data set; a model has the same look in all figures. */
 #include "report/figures.h"
 
+#include "base/number.h"
 #include "report/chart.h"
 
 #include <math.h>
@@ -322,7 +323,7 @@ static int scaling_points(results *r, const result *unit, const char *end, doubl
             y[n++] = v * scale;
         }
     char metric[64];
-    (void)snprintf(metric, sizeof metric, "%.0f-forward-%s", all, end);
+    (void)number_print(metric, sizeof metric, "%.0f-forward-%s", all, end);
     double v = results_metric(r, unit, metric, NULL);
     if (!isnan(v) && n < most) {
         x[n] = all;

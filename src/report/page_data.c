@@ -172,7 +172,7 @@ fr_status page_data(const summary *s, text_buffer *out, fr_error *err) {
         status = data_json(&s->data[i], &room, &data, err);
         if (data) (void)json_array_append_new(list, data);
     }
-    char *text = status ? NULL : json_dumps(root, JSON_COMPACT);
+    char *text = status ? NULL : json_print(root, JSON_COMPACT);
     if (!status && !text) status = fail_memory(err, 0);
     /* A name may hold "</script>": in JSON a < can be written so that HTML does not see it. */
     for (const char *at = text; at && *at;) {

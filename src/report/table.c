@@ -1,6 +1,8 @@
 /* table.c - see table.h. Building and marking; table_render.c makes text of it. */
 #include "report/table.h"
 
+#include "base/number.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,7 +97,7 @@ void table_number(double value, int decimals, bool sign, char out[NUMBER_SIZE]) 
     if (isnan(value)) return;
     if (decimals < 0) decimals = 0;
     if (decimals > 20) decimals = 20;
-    int size = snprintf(out, NUMBER_SIZE, sign ? "%+.*f" : "%.*f", decimals, value);
+    int size = number_print(out, NUMBER_SIZE, sign ? "%+.*f" : "%.*f", decimals, value);
     bool zero = !strpbrk(out, "123456789i"); /* as printed; i of inf */
     if (zero && (out[0] == '-' || out[0] == '+')) memmove(out, out + 1, (size_t)size);
 }
@@ -177,7 +179,7 @@ void table_drop_missing(table *t) {
 static double merit(const cell *c, bool higher_is_better) {
     cell_parts parts = cell_print(c);
     if (!*parts.value) return -INFINITY;
-    double printed = strtod(parts.value, NULL);
+    double printed = number_read(parts.value, NULL);
     return higher_is_better ? printed : -printed;
 }
 

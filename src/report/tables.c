@@ -2,6 +2,9 @@
  * stands beside ours with the difference (PROTOCOL 11, 13). */
 #include "report/tables.h"
 
+#include "base/json.h"
+#include "base/number.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -529,9 +532,9 @@ static void available_table(const summary *s, table *t) {
                high = published(s->results, "time_available_mrr_difference", set->name, "1", NULL);
         if (!isnan(low)) {
             char note[160];
-            (void)snprintf(note, sizeof note,
-                           "%s: the paper reports differences from %.4f to %.4f in size.",
-                           set->name, low, high);
+            (void)number_print(note, sizeof note,
+                               "%s: the paper reports differences from %.4f to %.4f in size.",
+                               set->name, low, high);
             table_note(t, note);
         }
     }
@@ -610,7 +613,7 @@ static void settings_table(const summary *s, table *t) {
         table_put(t, cell_number(
                          published(s->results, "settings", "coverage", s->data[d].name, NULL), 3));
     }
-    char *options = json_dumps(json_object_get(r->plan.source, "settings"), JSON_COMPACT);
+    char *options = json_print(json_object_get(r->plan.source, "settings"), JSON_COMPACT);
     text_buffer note = {0};
     text_print(&note, "Training options other than the defaults: %s.", options ? options : "none");
     if (!note.failed) table_note(t, note.at);

@@ -119,7 +119,7 @@ static fr_status each_setting(const parser *r, const char *key, const json_t *ob
     if (object && !json_is_object(object)) return wrong(r, key, "an object", err);
     json_object_foreach((json_t *)(uintptr_t)object, name, value) {
         char *text = json_is_string(value) ? strdup(json_string_value(value))
-                                           : json_dumps(value, JSON_ENCODE_ANY);
+                                           : json_print(value, JSON_ENCODE_ANY);
         fr_error inner = {0};
         fr_status status = text ? set(user, name, text, &inner) : fail_memory(err, 0);
         free(text);
@@ -431,7 +431,7 @@ fr_status plan_parse(plan *p, const char *text, const char *where, const char *f
                      fr_error *err) {
     json_error_t bad;
     *p = (plan){0};
-    json_t *source = json_loads(text, JSON_REJECT_DUPLICATES, &bad);
+    json_t *source = json_parse(text, strlen(text), JSON_REJECT_DUPLICATES, &bad);
     if (!source) return fail(err, FR_EINPUT, "%s:%d:%d: %s", where, bad.line, bad.column, bad.text);
     return take(p, source, where, folder, err);
 }

@@ -37,7 +37,7 @@ static fr_status load_ranking(results *r, result *unit, fr_error *err) {
     size_t size, length;
     fr_status status = ledger_get_bytes(&r->book, unit->id, "records", &records, &size, err);
     if (!status) status = ledger_get_bytes(&r->book, unit->id, "about", &about, &length, err);
-    json_t *description = !status && about ? json_loads(about, 0, NULL) : NULL;
+    json_t *description = !status && about ? json_parse(about, strlen(about), 0, NULL) : NULL;
     if (!status && (!records || !description || size % sizeof(fr_record)))
         status =
             fail(err, FR_EINPUT, "%s: the records of %s cannot be read", r->book.path, unit->key);
@@ -83,7 +83,7 @@ static fr_status read_runs(results *r, fr_error *err) {
 
 /* Keeps the paper's numbers if the study follows its protocol. */
 static void take_published(results *r) {
-    json_t *root = json_loads(embedded_published, 0, NULL);
+    json_t *root = json_parse(embedded_published, strlen(embedded_published), 0, NULL);
     const json_t *settings = json_object_get(root, "settings");
     const fr_protocol *p = &r->plan.protocol;
     bool same = p->window == json_integer_value(json_object_get(settings, "events")) &&

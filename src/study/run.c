@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/context.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "rank/ranking.h"
 #include "study/study.h"
 
@@ -50,7 +51,7 @@ static fr_status enter_units(fr_study *s, fr_error *err) {
 }
 
 static fr_status enter_plan(fr_study *s, fr_error *err) {
-    char *text = json_dumps(s->plan.source, JSON_COMPACT);
+    char *text = json_print(s->plan.source, JSON_COMPACT);
     fr_status status = text ? ledger_begin(&s->book, err) : fail_memory(err, 0);
     if (!status)
         status =

@@ -53,7 +53,7 @@ static fr_status keep(unit_result *r, const char *name, const void *bytes, size_
 }
 
 static fr_status keep_json(unit_result *r, const char *name, const json_t *value, fr_error *err) {
-    char *text = value ? json_dumps(value, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
+    char *text = value ? json_print(value, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
     fr_status status = text ? keep(r, name, text, strlen(text), err) : fail_memory(err, 0);
     free(text);
     return status;
@@ -184,7 +184,7 @@ static fr_status open_window(fr_study *s, const plan_unit *unit, fr_window **out
 
 static fr_status hash_json(json_t *value, char out[65], fr_error *err) {
     char *text =
-        value ? json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(17)) : NULL;
+        value ? json_print(value, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(17)) : NULL;
     sha256 h;
     fr_status status = text ? sha256_start(&h, err) : fail_memory(err, 0);
     if (!status) {
@@ -279,7 +279,7 @@ static fr_status set_synth(fr_synth *settings, const json_t *wanted, fr_error *e
     json_t *value;
     json_object_foreach((json_t *)(uintptr_t)wanted, key, value) {
         char *text = json_is_string(value) ? strdup(json_string_value(value))
-                                           : json_dumps(value, JSON_ENCODE_ANY);
+                                           : json_print(value, JSON_ENCODE_ANY);
         const char *name = strcmp(key, "synth") ? key : "preset";
         fr_status status = text ? fr_options_set(fr_synth_options, settings, name, text, err)
                                 : fail_memory(err, 0);

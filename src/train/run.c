@@ -100,7 +100,7 @@ static fr_status save_state(const run *r, const char *path, fr_error *err) {
     char number[32];
     int64_t count = (int64_t)r->m.params.count;
     json_t *history = history_json(r);
-    char *text = history ? json_dumps(history, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
+    char *text = history ? json_print(history, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
     st_dtype type = sizeof(real) == 8 ? ST_F64 : ST_F32;
     fr_status status = text ? safetensors_writer_open(&w, path, err) : fail_memory(err, 0);
     if (!status) status = checkpoint_add(&r->m, &so_far, &w, err);
@@ -152,7 +152,7 @@ static fr_status check_settings(const run *r, const safetensors *file, fr_error 
 
 static fr_status read_history(run *r, const safetensors *file, fr_error *err) {
     const char *text = safetensors_metadata(file, "epoch_history");
-    json_t *root = text ? json_loads(text, 0, NULL) : NULL;
+    json_t *root = text ? json_parse(text, strlen(text), 0, NULL) : NULL;
     const json_t *losses = json_object_get(root, "loss"),
                  *seconds = json_object_get(root, "seconds");
     fr_status status = FR_OK;

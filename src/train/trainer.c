@@ -1,6 +1,7 @@
 /* trainer.c - see trainer.h. */
 #include "train/trainer.h"
 
+#include "base/number.h"
 #include "base/rng.h"
 #include "base/shards.h"
 #include "nn/simd.h"
@@ -232,8 +233,8 @@ static fr_status close_step(trainer *t, fr_error *err) {
 
 static void tell(const trainer *t) {
     char stage[64];
-    (void)snprintf(stage, sizeof stage, "epoch %lld/%lld loss %.4f", (long long)t->epoch + 1,
-                   (long long)t->settings.epochs, t->sum / t->done);
+    (void)number_print(stage, sizeof stage, "epoch %lld/%lld loss %.4f", (long long)t->epoch + 1,
+                       (long long)t->settings.epochs, t->sum / t->done);
     context_progress(t->context, stage, (uint64_t)t->done, (uint64_t)t->count, "events");
 }
 

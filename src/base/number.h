@@ -1,24 +1,45 @@
-/* number.h - numbers from text, exactly and fast.
+/* number.h - numbers from text and to text, whatever the locale of the program.
  *
- * A reader spends most of its time here, so both parsers are inline and look at eight digits at
- * once. They need no length: the text must end in a byte that is no part of a number (a newline
- * will do) and be readable for 8 bytes beyond it. Results are correctly rounded: the same double as
- * strtod.
+ * The host may have called setlocale, and then strtod wants "0,5" and printf writes it. Numbers in
+ * files, options, messages and JSON have a point, so all that reads or writes them goes through
+ * here (JSON through base/json.h).
+ *
+ * A reader of events spends most of its time in the two parsers below, so they are inline and look
+ * at eight digits at once. They need no length: the text must end in a byte that is no part of a
+ * number (a newline will do) and be readable for 8 bytes beyond it. Results are correctly rounded:
+ * the same double as strtod.
  *
  * Why this is exact: a decimal number is m * 10^-k with whole m. If m < 2^53 and k <= 22, m and
  * 10^k are doubles and one IEEE division rounds once. If m < 2^64 and k <= 27, then 5^k < 2^63, and
  * the quotient m / 5^k with a 64-bit result and its remainder as a sticky bit rounds once, too. All
  * else (20 and more digits, large exponents) is rare and goes to strtod.
  */
-#ifndef FR_DATA_NUMBER_H
-#define FR_DATA_NUMBER_H
+#ifndef FR_BASE_NUMBER_H
+#define FR_BASE_NUMBER_H
 
+#include <locale.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
-/* The slow, general way: correctly rounded in the C locale. The text is known to be a number. */
-double number_general(const char *text);
+/* strtod of the C locale: the slow, general way to read. */
+double number_read(const char *text, char **end);
+
+/* snprintf of the C locale. */
+int number_print(char *out, size_t size, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+int number_vprint(char *out, size_t size, const char *format, va_list values)
+    __attribute__((format(printf, 3, 0)));
+
+/* For libraries that ask for the locale: from begin to end the calling thread is in the C locale.
+ *
+ *     locale_t before = number_locale_begin();
+ *     text = json_dumps(root, 0);
+ *     number_locale_end(before);
+ */
+locale_t number_locale_begin(void);
+void number_locale_end(locale_t before);
 
 static inline bool number_digit(char c) { return (unsigned char)(c - '0') < 10; }
 
@@ -122,7 +143,7 @@ static inline const char *number_real(const char *p, double *out) {
         k += down ? exponent : -exponent;
     }
     if (digits > 19 || k < 0 || k > 27) { /* m may have wrapped, or the scale is out of reach */
-        *out = number_general(start);
+        *out = number_read(start, NULL);
         return p;
     }
     double value = m ? number_scale(m, (int)k) : 0;

@@ -1,7 +1,7 @@
 /* test_data_number.c - numbers from text: the same double as strtod for every way of writing one.
  */
+#include "base/number.h"
 #include "base/rng.h"
-#include "data/number.h"
 #include "testing.h"
 
 #include <math.h>
