@@ -46,6 +46,13 @@ typedef struct fr_error {
     char message[1024];
 } fr_error;
 
+/* Makes text from elsewhere (a file's name, a message with one in it) harmless for a terminal:
+ * every byte of a control character (C0, DEL, C1), of a character that changes the direction or
+ * order of text, and of what is not UTF-8 becomes \xHH, such as \x1b; all else stays. Writes at
+ * most `size` bytes with the final 0, whole characters only, and returns how many the whole takes
+ * without it. `out` may be NULL if `size` is 0. */
+FR_API size_t fr_text_printable(const char *text, char *out, size_t size);
+
 typedef enum fr_level { FR_NOTICE, FR_WARNING } fr_level;
 
 /* How long work talks to its caller. Any pointer may be NULL, and so may the context itself.

@@ -276,7 +276,7 @@ static void test_wrapped(void **state) {
     char caption[800] = " ", note[300], expected[1200] = "n\n-\n1\n";
     for (int i = 0; i < 30; i++) strcat(caption, "größere Zahl "); /* 13 columns, 15 bytes */
     memset(note, 'x', 120); /* a word that does not fit stays whole */
-    strcpy(note + 120, "\n\ty");
+    strcpy(note + 120, "  y");
     table t;
     table_start(&t, NULL, caption);
     table_column(&t, NULL, "n", TABLE_RIGHT);
@@ -381,12 +381,70 @@ static void test_alignment(void **state) {
     table_put(&t, cell_text("é\n\tü"));
     table_put(&t, cell_mean(1, 2, 0));
     assert_render(&t, TABLE_TEXT,
-                  "      a long head of one column\n"
-                  "      -------------------------\n"
-                  "漢字                          x\n"
-                  "-------------------------------\n"
-                  "é  ü                        1±2\n");
+                  "            a long head of one column\n"
+                  "            -------------------------\n"
+                  "漢字                                x\n"
+                  "-------------------------------------\n"
+                  "é\\x0a\\x09ü                        1±2\n");
     table_free(&t);
+}
+
+/* A spreadsheet computes what begins like a formula; numbers keep their signs. */
+static void test_formulas(void **state) {
+    (void)state;
+    table t;
+    table_start(&t, NULL, NULL);
+    table_column(&t, NULL, "-x", TABLE_LEFT);
+    table_column(&t, "@g", "y", TABLE_RIGHT);
+    static const char *const names[] = {"=1+1", "+1",  "-1",  "@SUM(1)", " =1",     "\t=1",
+                                        "\r=1", "＝1", "a=1", "",        "=\"a\",b"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        table_row(&t, i ? NULL : "=group");
+        table_put(&t, cell_text(names[i]));
+        table_put(&t, i % 2 ? cell_difference(-0.5, 1) : cell_difference(0.5, 1));
+    }
+    assert_render(&t, TABLE_CSV,
+                  "group,'-x,'@g y\n"
+                  "'=group,'=1+1,+0.5\n"
+                  "'=group,'+1,-0.5\n"
+                  "'=group,'-1,+0.5\n"
+                  "'=group,'@SUM(1),-0.5\n"
+                  "'=group,' =1,+0.5\n"
+                  "'=group,\\x09=1,-0.5\n"
+                  "'=group,\\x0d=1,+0.5\n"
+                  "'=group,'＝1,-0.5\n"
+                  "'=group,a=1,+0.5\n"
+                  "'=group,,-0.5\n"
+                  "'=group,\"'=\"\"a\"\",b\",+0.5\n");
+    table_free(&t);
+}
+
+/* What a terminal obeys is shown, not sent. */
+static void test_printable(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *shown;
+    } all[] = {{"", ""},
+               {"a\033[31mb", "a\\x1b[31mb"},
+               {"\n\t\r\177", "\\x0a\\x09\\x0d\\x7f"},
+               {"\xc2\x9b\u202e\u2066\u200f\ufeff\uffff",
+                "\\xc2\\x9b\\xe2\\x80\\xae\\xe2\\x81\\xa6\\xe2"
+                "\\x80\\x8f\\xef\\xbb\\xbf\\xef\\xbf\\xbf"},
+               {"\xff\xc3(", "\\xff\\xc3("},
+               {"größe 漢字 \ufffd \\x1b", "größe 漢字 \ufffd \\x1b"}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        char out[128];
+        size_t size = fr_text_printable(all[i].text, NULL, 0);
+        assert_int_equal(size, strlen(all[i].shown));
+        assert_int_equal(fr_text_printable(all[i].text, out, sizeof out), size);
+        assert_string_equal(out, all[i].shown);
+        for (size_t room = 1; room <= size; room++) { /* whole characters, as many as fit */
+            memset(out, '#', sizeof out);
+            assert_int_equal(fr_text_printable(all[i].text, out, room), size);
+            assert_true(strlen(out) < room && !strncmp(out, all[i].shown, strlen(out)));
+            assert_int_equal(out[room], '#');
+        }
+    }
 }
 
 static const char *const nasty =
@@ -405,7 +463,7 @@ static void test_escaping(void **state) {
     assert_non_null(strstr(out.at, "    \\textbackslash{} \\{a\\} \\$x\\$ 5\\&6 \\#1 b\\_c 50\\% "
                                    "\\textasciitilde{} \\textasciicircum{} \\textless{}p"
                                    "\\textgreater{} \\textbar{} {''}q{''} {[}o] {*}s{*} -{}-seed "
-                                   "$\\pm$ $-$ $\\tau$ $\\ge$ ` \\\\\n"));
+                                   "$\\pm$ $-$ $\\tau$ $\\ge$ {`} \\\\\n"));
     out.count = 0;
     OK(table_render(&t, TABLE_MARKDOWN, &out, &err));
     assert_non_null(strstr(out.at,
@@ -544,7 +602,8 @@ int main(void) {
         cmocka_unit_test(test_marks),        cmocka_unit_test(test_ansi),
         cmocka_unit_test(test_drop_missing), cmocka_unit_test(test_wrapped),
         cmocka_unit_test(test_width),        cmocka_unit_test(test_alignment),
-        cmocka_unit_test(test_escaping),     WITH_DIRECTORY(test_latex_compiles),
+        cmocka_unit_test(test_escaping),     cmocka_unit_test(test_formulas),
+        cmocka_unit_test(test_printable),    WITH_DIRECTORY(test_latex_compiles),
         WITH_DIRECTORY(test_write),          WITH_DIRECTORY(test_misuse_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/number.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -50,11 +51,9 @@ fr_status json_write(const char *path, json_t *root, fr_error *err) {
 json_t *json_text(const char *text) {
     json_t *string = json_string(text);
     if (string) return string;
-    char *copy = strdup(text);
-    if (!copy) return NULL;
-    for (char *c = copy; *c; c++)
-        if ((unsigned char)*c >= 128) *c = '?';
-    string = json_string(copy);
-    free(copy);
+    text_buffer shown = {0};
+    text_put_printable(&shown, text);
+    string = shown.failed ? NULL : json_string(shown.at ? shown.at : "");
+    text_free(&shown);
     return string;
 }

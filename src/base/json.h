@@ -17,7 +17,7 @@ fr_status json_write(const char *path, json_t *root, fr_error *err);
 json_t *json_parse(const char *text, size_t size, size_t flags, json_error_t *at);
 char *json_print(const json_t *root, size_t flags);
 
-/* A JSON string of any bytes: those that are not UTF-8 become '?'. */
+/* A JSON string of any bytes: exact if they are UTF-8, else as fr_text_printable has them. */
 json_t *json_text(const char *text);
 
 #endif

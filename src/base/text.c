@@ -94,6 +94,55 @@ uint32_t text_character(const char **text) {
     return valid ? code : 0xfffd;
 }
 
+/* Characters that a terminal obeys, that reorder what is around them, or that XML cannot hold. */
+static bool is_printable(uint32_t code) {
+    static const struct {
+        uint32_t first, last;
+    } never[] = {{0x00, 0x1f},     {0x7f, 0x9f},     {0x61c, 0x61c},   {0x200e, 0x200f},
+                 {0x2028, 0x202e}, {0x2066, 0x2069}, {0xfeff, 0xfeff}, {0xe0000, 0xe007f}};
+    for (size_t i = 0; i < sizeof never / sizeof *never; i++)
+        if (code >= never[i].first && code <= never[i].last) return false;
+    return (code & 0xfffe) != 0xfffe; /* no characters */
+}
+
+/* Takes one character of *text, moving it on, as it may be shown; returns its length. */
+static size_t take_printable(const char **text, char out[17]) {
+    const char *begin = *text;
+    uint32_t code = text_character(text);
+    size_t size = (size_t)(*text - begin);
+    bool broken = code == 0xfffd && size == 1;
+    if (!broken && is_printable(code)) {
+        memcpy(out, begin, size);
+        return size;
+    }
+    for (size_t i = 0; i < size; i++)
+        (void)snprintf(out + 4 * i, 5, "\\x%02x", (unsigned)(unsigned char)begin[i]);
+    return 4 * size;
+}
+
+size_t fr_text_printable(const char *text, char *out, size_t size) {
+    size_t all = 0, used = 0;
+    char piece[17];
+    while (*text) {
+        size_t length = take_printable(&text, piece);
+        if (used == all && used + length < size) {
+            memcpy(out + used, piece, length);
+            used += length;
+        }
+        all += length;
+    }
+    if (size) out[used] = 0;
+    return all;
+}
+
+void text_put_printable(text_buffer *out, const char *text) {
+    char piece[17];
+    while (*text) {
+        size_t length = take_printable(&text, piece);
+        text_put_bytes(out, piece, length);
+    }
+}
+
 int text_width(const char *text) {
     static const struct {
         uint32_t first, last;

@@ -36,6 +36,8 @@ void text_free(text_buffer *out);
 /* Reads one character of UTF-8 and moves *text behind it; 0 at the end, U+FFFD for a byte that does
  * not belong there. */
 uint32_t text_character(const char **text);
+/* Appends it as fr_text_printable writes it. */
+void text_put_printable(text_buffer *out, const char *text);
 /* Columns a line takes in a terminal: 2 for wide East Asian characters, 0 for combining ones. */
 int text_width(const char *text);
 

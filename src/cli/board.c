@@ -30,9 +30,11 @@ fr_status board_fill(board_row *row, const char *name, const fr_ranking *ranking
                        .ranked = (int64_t)m[7].value,
                        .ties = (int64_t)m[6].value,
                        .tie_spread = m[4].value};
-    size_t n = strlen(name), most = sizeof row->name - 1;
-    (void)snprintf(row->name, sizeof row->name, "%s%s", n > most ? "..." : "",
-                   n > most ? name + n - (most - 3) : name);
+    const char *shown = cli_visible(name);
+    size_t n = strlen(shown), most = sizeof row->name - 1;
+    if (n > most) shown += n - (most - 3);
+    while (((unsigned char)*shown & 0xc0) == 0x80) shown++; /* begin with a whole letter */
+    (void)snprintf(row->name, sizeof row->name, "%s%s", n > most ? "..." : "", shown);
     return FR_OK;
 }
 

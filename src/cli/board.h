@@ -19,7 +19,8 @@ typedef struct board_row {
     double tie_spread;    /* between the tie rules' MRRs */
 } board_row;
 
-/* Computes a row; of a `name` that is too long "..." and its end are shown. */
+/* Computes a row; of a `name` that is too long "..." and its end are shown. row->name is made
+ * visible (cli_visible) here. */
 fr_status board_fill(board_row *row, const char *name, const fr_ranking *ranking, board_shape shape,
                      const fr_context *context, fr_error *err);
 /* Prints rows with the best of each column in bold, and what there is to say about ties. */

@@ -159,12 +159,18 @@ cli_text cli_share(double part, double whole); /* 12.34%, - if whole is 0 */
 cli_text cli_megabytes(uint64_t bytes);        /* 157.5 (a million bytes each) */
 cli_text cli_duration(double seconds);         /* 0:07, 12:34, 1:02:03 */
 
+/* Text that is not the tool's own, such as a name, as fr_text_printable makes it. Everything of
+ * that kind goes through this on its way to a text or a table; the result lives as long as the
+ * program. JSON and what goes to stderr need no care: the former is exact, the latter is done by
+ * its printers. */
+const char *cli_visible(const char *text);
+
 /* One line "key    value" with values in one column. */
 void cli_pair(const char *key, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* A JSON number, null if it is not finite. */
 json_t *cli_json_real(double x);
-/* A JSON string of any bytes, such as a path: '?' for what is not ASCII if it is not UTF-8. */
+/* A JSON string of any bytes, such as a path: exact if it is UTF-8, else as cli_visible has it. */
 json_t *cli_json_text(const char *text);
 /* Prints `root` to stdout, indented by 2, and drops it; NULL (a failed construction) is reported as
  * out of memory. Every number has the fewest digits, from 15 on, that give back the same bits.

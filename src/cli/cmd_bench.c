@@ -39,8 +39,8 @@ static int print_csv(const fr_scaling_point *point, int count) {
 
 static int print_table(const char *scorer, const fr_scaling_point *point, int count) {
     (void)printf("%s, %s test events, one thread\n%s%10s  %-8s  %10s  %12s  %12s  %8s  %10s%s\n",
-                 scorer, cli_count(point[0].events).s, cli_style(stdout, CLI_BOLD), "catalog",
-                 "path", "scored", "ms/event", "us/scored", "MRR", "peak MB",
+                 cli_visible(scorer), cli_count(point[0].events).s, cli_style(stdout, CLI_BOLD),
+                 "catalog", "path", "scored", "ms/event", "us/scored", "MRR", "peak MB",
                  cli_style(stdout, CLI_PLAIN));
     for (int i = 0; i < count; i++) {
         const fr_scaling_point *p = &point[i];

@@ -148,13 +148,16 @@ static json_t *comparison_json(const fr_comparison_facts *f, const fr_compare_se
 enum { CELL = 17, INTERVAL = 22 };
 
 static void print_title(const char *text) {
-    (void)printf("\n%s%s%s\n", cli_style(stdout, CLI_BOLD), text, cli_style(stdout, CLI_PLAIN));
+    (void)printf("\n%s%s%s\n", cli_style(stdout, CLI_BOLD), cli_visible(text),
+                 cli_style(stdout, CLI_PLAIN));
 }
+
+static const char *shown(const fr_compared_model *model) { return cli_visible(model->name); }
 
 static int name_width(const fr_comparison_facts *f) {
     int width = 18; /* of "tau with full order", which may stick out */
     for (int m = 0; m < f->models; m++)
-        if ((int)strlen(f->model[m].name) > width) width = (int)strlen(f->model[m].name);
+        if ((int)strlen(shown(&f->model[m])) > width) width = (int)strlen(shown(&f->model[m]));
     return width;
 }
 
@@ -186,7 +189,7 @@ static void print_models(const fr_comparison_facts *f, const fr_compare_settings
     }
     (void)printf("\n");
     for (int m = 0; m < f->models; m++) {
-        (void)printf("%-*s  %5d", width, f->model[m].name, f->model[m].runs);
+        (void)printf("%-*s  %5d", width, shown(&f->model[m]), f->model[m].runs);
         for (int j = 0; j < f->columns; j++) print_mean(f->model[m].mean[j], f->model[m].sd[j]);
         (void)printf("\n");
     }
@@ -228,21 +231,22 @@ static void print_pairing(const fr_comparison_facts *f, const fr_compared_pair *
     const fr_compared_model *a = &f->model[pair->first], *b = &f->model[pair->second];
     if (pair->pairing == FR_PAIRING_ONE && pair->seeds > 1)
         (void)printf("%s is one run, compared with every seed of %s.\n",
-                     (a->runs == 1 ? a : b)->name, (a->runs == 1 ? b : a)->name);
+                     shown(a->runs == 1 ? a : b), shown(a->runs == 1 ? b : a));
     if (pair->pairing == FR_PAIRING_NONE)
-        (void)printf("%s and %s have no seed in common: difference of means.\n", a->name, b->name);
+        (void)printf("%s and %s have no seed in common: difference of means.\n", shown(a),
+                     shown(b));
     if (pair->pairing == FR_PAIRING_SEEDS && (a->runs != pair->seeds || b->runs != pair->seeds))
         (void)printf("%s and %s have %d seed%s in common; others are left out of their "
                      "difference.\n",
-                     a->name, b->name, pair->seeds, pair->seeds == 1 ? "" : "s");
+                     shown(a), shown(b), pair->seeds, pair->seeds == 1 ? "" : "s");
 }
 
 /* The gain curve of one pair: a line per K, and the full catalog. */
 static void print_gain(const fr_comparison_facts *f, const fr_compared_pair *pair,
                        const fr_compare_settings *s) {
     char title[256];
-    (void)snprintf(title, sizeof title, "%.100s minus %.100s", f->model[pair->second].name,
-                   f->model[pair->first].name);
+    (void)snprintf(title, sizeof title, "%.100s minus %.100s", shown(&f->model[pair->second]),
+                   shown(&f->model[pair->first]));
     print_title(title);
     print_heads("K", 6, s);
     (void)printf("  %8s\n", "flipped");
@@ -266,7 +270,7 @@ static void print_pairs(const fr_comparison_facts *f, const fr_compare_settings 
     (void)printf("\n");
     for (int p = 0; p < f->pairs; p++) {
         const fr_compared_pair *pair = &f->pair[p];
-        int used = printf("%s - %s", f->model[pair->second].name, f->model[pair->first].name);
+        int used = printf("%s - %s", shown(&f->model[pair->second]), shown(&f->model[pair->first]));
         (void)printf("%*s", used < width ? width - used : 0, "");
         print_difference(pair, &pair->difference[f->columns - 1]);
         (void)printf("\n");

@@ -44,9 +44,9 @@ int cli_report_stream(cli_call *call, const char *path) {
                                         (json_int_t)f.destinations, "feature_width",
                                         (json_int_t)f.feature_width, "sha256", f.sha256));
     else
-        (void)printf("%s: %s events of %s sources and %s destinations, %s features each\n", path,
-                     cli_count(f.events).s, cli_count(f.sources).s, cli_count(f.destinations).s,
-                     cli_count(f.feature_width).s);
+        (void)printf("%s: %s events of %s sources and %s destinations, %s features each\n",
+                     cli_visible(path), cli_count(f.events).s, cli_count(f.sources).s,
+                     cli_count(f.destinations).s, cli_count(f.feature_width).s);
     fr_stream_close(stream);
     return code;
 }
@@ -223,7 +223,8 @@ static void print_text(const info *i) {
     const fr_stream_facts *s = &i->stream;
     const fr_window_facts *w = &i->window;
     const fr_facts *f = &i->facts;
-    (void)printf("%s%s%s\n", cli_style(stdout, CLI_BOLD), s->name, cli_style(stdout, CLI_PLAIN));
+    (void)printf("%s%s%s\n", cli_style(stdout, CLI_BOLD), cli_visible(s->name),
+                 cli_style(stdout, CLI_PLAIN));
     cli_pair("events", "%s", cli_count(s->events).s);
     cli_pair("sources", "%s", cli_count(s->sources).s);
     cli_pair("destinations", "%s", cli_count(s->destinations).s);
@@ -240,7 +241,7 @@ static void print_text(const info *i) {
              f->popularity_gini);
     const char *file, *kind = catalog_kind(i, &file);
     cli_pair("catalog", "%s%s%s, %s destinations, sha256 %.12s", kind, file ? " " : "",
-             file ? file : "", cli_count(w->catalog_size).s, w->catalog_sha256);
+             file ? cli_visible(file) : "", cli_count(w->catalog_size).s, w->catalog_sha256);
     cli_pair("coverage", "%s of %s test events (%s)", cli_count(f->covered).s, cli_count(w->test).s,
              cli_share((double)f->covered, (double)w->test).s);
     cli_pair("repeated positives", "%s (%s)", cli_count(f->repeated).s,

@@ -10,7 +10,8 @@
 #include <string.h>
 
 void diagnose_title(const char *text) {
-    (void)printf("%s%s%s\n", cli_style(stdout, CLI_BOLD), text, cli_style(stdout, CLI_PLAIN));
+    (void)printf("%s%s%s\n", cli_style(stdout, CLI_BOLD), cli_visible(text),
+                 cli_style(stdout, CLI_PLAIN));
 }
 
 static const char *order_word(const fr_protocol *protocol) {

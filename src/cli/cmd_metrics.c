@@ -343,9 +343,10 @@ static void print_tables(const result *all, int count, board_shape shape, const 
 
 static void write_events(FILE *out, const fr_ranking *ranking) {
     fr_ranking_facts f = fr_ranking_get(ranking);
+    const char *scorer = cli_visible(f.scorer); /* without tabs and ends of lines, too */
     for (int64_t i = 0; i < f.count; i++) {
         const fr_record *e = &f.records[i];
-        (void)fprintf(out, "%s\t%lld\t%lld\t%lld\t%.17g\t%d\t%d\t", f.scorer, (long long)e->event,
+        (void)fprintf(out, "%s\t%lld\t%lld\t%lld\t%.17g\t%d\t%d\t", scorer, (long long)e->event,
                       (long long)e->source, (long long)e->destination, e->time, e->covered,
                       e->repeated);
         double rank = 1 + e->above + e->tied / 2.0;
@@ -452,7 +453,8 @@ static int print_all(cli_call *call, const request *r, result *all, board_shape 
     json_t *list = json_array();
     for (int i = 0; i < count; i++) {
         json_t *one = result_json(&all[i], r);
-        if (!call->common.json) print_lines("", fr_ranking_get(all[i].ranking).scorer, one);
+        const char *scorer = cli_visible(fr_ranking_get(all[i].ranking).scorer);
+        if (!call->common.json) print_lines("", scorer, one);
         (void)json_array_append_new(list, one);
     }
     int code = CLI_OK;

@@ -222,7 +222,7 @@ static void print_projection(const project_io *io, const fr_projection *p) {
     cli_pair("pairs", "%s, of them met %s (%s)", cli_count(p->pairs).s, cli_count(p->met).s,
              cli_share((double)p->met, (double)p->pairs).s);
     cli_pair("head", "%s x %s", cli_count(p->rows).s, cli_count(p->width).s);
-    cli_pair("written", "%s/head-NAME.npy, direction-NAME.npy", io->output);
+    cli_pair("written", "%s/head-NAME.npy, direction-NAME.npy", cli_visible(io->output));
     (void)printf("\n");
     char heading[128];
     (void)snprintf(heading, sizeof heading, "%-12s  %15s  %15s  %15s  %15s", "removed", "length",

@@ -30,13 +30,14 @@ static int report(cli_call *call, const char *path, const fr_ranking *ranking) {
     cli_terminal_clear();
     if (call->common.json)
         return cli_print_json(json_pack(
-            "{s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:o}", "output",
-            cli_json_text(path), "scorer", f.scorer, "protocol", f.protocol, "mrr",
-            cli_json_real(row.mrr), "hits10", cli_json_real(row.hits), "expected20",
-            cli_json_real(row.expected), "all_seen", cli_json_real(row.all_seen), "all_unseen",
-            cli_json_real(row.all_unseen), "coverage", cli_json_real(row.coverage), "ranked",
-            (json_int_t)row.ranked, "ties", (json_int_t)row.ties, "seconds",
-            cli_json_real(f.seconds), "scores_per_second", cli_json_real(f.scores_per_second)));
+            "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:o}", "output",
+            cli_json_text(path), "scorer", cli_json_text(f.scorer), "protocol",
+            cli_json_text(f.protocol), "mrr", cli_json_real(row.mrr), "hits10",
+            cli_json_real(row.hits), "expected20", cli_json_real(row.expected), "all_seen",
+            cli_json_real(row.all_seen), "all_unseen", cli_json_real(row.all_unseen), "coverage",
+            cli_json_real(row.coverage), "ranked", (json_int_t)row.ranked, "ties",
+            (json_int_t)row.ties, "seconds", cli_json_real(f.seconds), "scores_per_second",
+            cli_json_real(f.scores_per_second)));
     board_print(&row, 1, board_standard);
     if (f.verified)
         (void)printf(

@@ -24,9 +24,12 @@ void cli_study_show(const char *directory) {
     char path[4096], line[4096];
     (void)snprintf(path, sizeof path, "%s/tables/main.txt", directory);
     FILE *file = fopen(path, "r");
-    while (file && fgets(line, sizeof line, file)) (void)fputs(line, stdout);
+    while (file && fgets(line, sizeof line, file)) {
+        line[strcspn(line, "\n")] = 0;
+        (void)puts(cli_visible(line));
+    }
     if (file) (void)fclose(file);
-    (void)printf("\n%s/report.html\n", directory);
+    (void)printf("\n%s/report.html\n", cli_visible(directory));
 }
 
 static int run_study(cli_call *call) {
@@ -97,8 +100,9 @@ static int run_status(cli_call *call) {
         code = cli_print_json(state_json(&s));
     else {
         (void)printf("%s: %s of %s units done, %s running, %s failed, %s left, %s skipped\n",
-                     s.name, cli_count(s.done).s, cli_count(s.count).s, cli_count(s.running).s,
-                     cli_count(s.failed).s, cli_count(s.left).s, cli_count(s.skipped).s);
+                     cli_visible(s.name), cli_count(s.done).s, cli_count(s.count).s,
+                     cli_count(s.running).s, cli_count(s.failed).s, cli_count(s.left).s,
+                     cli_count(s.skipped).s);
         if (s.left + s.running + s.failed)
             (void)printf("time left for one process: about %s%s%s%s\n",
                          cli_duration(s.seconds_left).s, s.unknown ? ", and " : "",
@@ -108,8 +112,8 @@ static int run_status(cli_call *call) {
             const fr_study_unit *u = &s.unit[i];
             if (!strcmp(u->status, "running") || !strcmp(u->status, "failed") ||
                 (!strcmp(u->status, "skipped") && !strcmp(u->kind, "data")))
-                (void)printf("%-8s %s%s%s\n", u->status, u->key, u->message ? ": " : "",
-                             u->message ? u->message : "");
+                (void)printf("%-8s %s%s%s\n", u->status, cli_visible(u->key),
+                             u->message ? ": " : "", u->message ? cli_visible(u->message) : "");
         }
     }
     fr_study_status_free(&s);

@@ -21,7 +21,7 @@ static const fr_option train_io_options[] = {
 static int report(cli_call *call, const char *output) {
     char path[4096];
     if (!call->common.json) {
-        (void)printf("%s/model.safetensors\n", output);
+        (void)printf("%s/model.safetensors\n", cli_visible(output));
         return CLI_OK;
     }
     (void)snprintf(path, sizeof path, "%s/train.json", output);

@@ -48,6 +48,21 @@ cli_text cli_duration(double seconds) {
     return out;
 }
 
+const char *cli_visible(const char *text) {
+    static struct kept {
+        struct kept *next;
+        char text[];
+    } * all; /* few and short: names of files and scorers */
+    size_t size = fr_text_printable(text, NULL, 0) + 1;
+    if (size == strlen(text) + 1) return text; /* escapes are longer than what they stand for */
+    struct kept *one = malloc(sizeof *one + size);
+    if (!one) return "?";
+    one->next = all;
+    all = one;
+    (void)fr_text_printable(text, one->text, size);
+    return one->text;
+}
+
 void cli_pair(const char *key, const char *format, ...) {
     va_list args;
     va_start(args, format);
@@ -61,13 +76,7 @@ json_t *cli_json_real(double x) { return isfinite(x) ? json_real(x) : json_null(
 
 json_t *cli_json_text(const char *text) {
     json_t *string = json_string(text);
-    char *copy = string ? NULL : strdup(text);
-    if (!copy) return string;
-    for (char *c = copy; *c; c++)
-        if ((unsigned char)*c >= 128) *c = '?';
-    string = json_string(copy);
-    free(copy);
-    return string;
+    return string ? string : json_string(cli_visible(text));
 }
 
 static bool print_scalar(const json_t *value) {

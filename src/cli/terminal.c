@@ -81,10 +81,8 @@ const char *cli_style(FILE *stream, cli_look look) {
 
 /* Prints one line in place of the bar, with control characters made harmless. */
 static void print_line(cli_look look, const char *kind, const char *text) {
-    char line[LINE_SIZE];
-    (void)snprintf(line, sizeof line, "%s", text);
-    for (char *c = line; *c; c++)
-        if ((unsigned char)*c < ' ' || *c == 127) *c = '?';
+    char line[4 * LINE_SIZE]; /* of every byte there may be \xHH */
+    (void)fr_text_printable(text, line, sizeof line);
     if (terminal.drawn || (terminal.live && interrupted)) (void)fputs(ERASE, stderr); /* or ^C */
     terminal.drawn = false;
     (void)fflush(stdout); /* results printed so far come before what is said about them */
@@ -144,7 +142,11 @@ static void draw_bar(uint64_t total, const char *numbers) {
         (void)snprintf(bar + size + 2, 6, " %3d%%", percent);
     }
     (void)snprintf(line, sizeof line, "%s %s%s%s", terminal.stage, bar, *bar ? "  " : "", numbers);
-    if (width < (int)strlen(line) && width >= 0) line[width] = 0;
+    if (width < (int)strlen(line) && width >= 0) {
+        while (width > 0 && ((unsigned char)line[width] & 0xc0) == 0x80)
+            width--; /* whole letters */
+        line[width] = 0;
+    }
     (void)fprintf(stderr, ERASE "%s", line);
     terminal.drawn = true;
 }
@@ -152,7 +154,7 @@ static void draw_bar(uint64_t total, const char *numbers) {
 /* A stage with a total may change its text on the way, such as the loss in it. */
 static bool same_stage(const char *stage, uint64_t done, uint64_t total) {
     return terminal.stage[0] && done >= terminal.done && total == terminal.total &&
-           (total || !strncmp(terminal.stage, stage, STAGE_SIZE - 1));
+           (total || !strcmp(terminal.stage, stage));
 }
 
 static void on_progress(void *user, const char *stage, uint64_t done, uint64_t total,
@@ -160,13 +162,15 @@ static void on_progress(void *user, const char *stage, uint64_t done, uint64_t t
     (void)user;
     if (terminal.quiet) return;
     double time = now();
-    if (!same_stage(stage, done, total)) {
+    char name[STAGE_SIZE];
+    (void)fr_text_printable(stage, name, sizeof name);
+    if (!same_stage(name, done, total)) {
         cli_terminal_clear();
         terminal.first = done;
         terminal.total = total;
         terminal.began = terminal.shown = time;
     }
-    (void)snprintf(terminal.stage, sizeof terminal.stage, "%s", stage);
+    memcpy(terminal.stage, name, sizeof name);
     terminal.done = total && done > total ? total : done;
     if (total && done >= total) {
         cli_terminal_clear();

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "report/html.h"
 
 #include <cairo-pdf.h>
 #include <cairo.h>
@@ -48,6 +49,18 @@ static cairo_status_t put_bytes(void *user, const unsigned char *bytes, unsigned
                                                           : CAIRO_STATUS_SUCCESS;
 }
 
+/* The text as it may be shown, which is UTF-8 as cairo wants it; NULL if there is no memory, which
+ * is kept for the end. */
+static char *printable(canvas *c, const char *text) {
+    size_t size = fr_text_printable(text, NULL, 0) + 1;
+    char *out = malloc(size);
+    if (out)
+        (void)fr_text_printable(text, out, size);
+    else if (!c->failure.code)
+        (void)fail_memory(&c->failure, size);
+    return out;
+}
+
 /* Letters at their true places whatever the resolution, in grey, so that formats agree. */
 static void set_font_options(cairo_t *cairo) {
     cairo_font_options_t *options = cairo_font_options_create();
@@ -56,18 +69,6 @@ static void set_font_options(cairo_t *cairo) {
     cairo_font_options_set_antialias(options, CAIRO_ANTIALIAS_GRAY);
     cairo_set_font_options(cairo, options);
     cairo_font_options_destroy(options);
-}
-
-static void escape_xml(text_buffer *out, const char *text) {
-    for (; *text; text++) {
-        switch (*text) {
-        case '&': text_put(out, "&amp;"); break;
-        case '<': text_put(out, "&lt;"); break;
-        case '>': text_put(out, "&gt;"); break;
-        case '"': text_put(out, "&quot;"); break;
-        default: text_fill(out, (unsigned char)*text < ' ' ? ' ' : *text, 1);
-        }
-    }
 }
 
 /* A coordinate with hundredths at most: "12", "12.5". */
@@ -93,7 +94,7 @@ static void start_svg(canvas *c, double width, double height, const char *title)
     text_put(&c->svg, "\" font-family=\"DejaVu Sans, sans-serif\">\n");
     if (title) {
         text_put(&c->svg, "<title>");
-        escape_xml(&c->svg, title);
+        html_put(&c->svg, title);
         text_put(&c->svg, "</title>\n");
     }
     const paint white = {.filled = true, .fill = {1, 1, 1}};
@@ -106,7 +107,9 @@ static void start_cairo(canvas *c, double width, double height, const char *titl
         /* A fixed date in place of the present one: equal figures are equal files. */
         cairo_pdf_surface_set_metadata(c->surface, CAIRO_PDF_METADATA_CREATE_DATE,
                                        "2000-01-01T00:00:00Z");
-        if (title) cairo_pdf_surface_set_metadata(c->surface, CAIRO_PDF_METADATA_TITLE, title);
+        char *shown = title ? printable(c, title) : NULL;
+        if (shown) cairo_pdf_surface_set_metadata(c->surface, CAIRO_PDF_METADATA_TITLE, shown);
+        free(shown);
         c->cairo = cairo_create(c->surface);
     } else {
         const double scale = (double)DOTS_PER_INCH / POINTS_PER_INCH;
@@ -304,15 +307,16 @@ static void set_font(cairo_t *cairo, double size, bool bold) {
 }
 
 double canvas_text_width(canvas *c, const char *text, double size, bool bold) {
-    cairo_text_extents_t extents;
+    cairo_text_extents_t extents = {0};
+    char *shown = printable(c, text);
     set_font(c->ruler, size, bold);
-    cairo_text_extents(c->ruler, text, &extents);
+    if (shown) cairo_text_extents(c->ruler, shown, &extents);
+    free(shown);
     return extents.x_advance;
 }
 
 void canvas_text(canvas *c, double x, double y, const char *text, const lettering *l) {
     if (!*text) return;
-    double shift = canvas_text_width(c, text, l->size, l->bold) * (double)l->at / 2; /* and UTF-8 */
     if (c->format == FORMAT_SVG) {
         static const char *const anchors[] = {"start", "middle", "end"};
         put_coordinate(&c->svg, "<text x=\"", x);
@@ -329,17 +333,20 @@ void canvas_text(canvas *c, double x, double y, const char *text, const letterin
         }
         put_colour(&c->svg, "fill", l->ink);
         text_put(&c->svg, ">");
-        escape_xml(&c->svg, text);
+        html_put(&c->svg, text);
         text_put(&c->svg, "</text>\n");
         return;
     }
+    double shift = canvas_text_width(c, text, l->size, l->bold) * (double)l->at / 2;
+    char *shown = printable(c, text);
     cairo_save(c->cairo);
     set_font(c->cairo, l->size, l->bold);
     cairo_set_source_rgb(c->cairo, l->ink.r, l->ink.g, l->ink.b);
     cairo_translate(c->cairo, x, y);
     cairo_rotate(c->cairo, -l->angle * M_PI / 180);
     cairo_move_to(c->cairo, -shift, 0);
-    cairo_show_text(c->cairo, text);
+    if (shown) cairo_show_text(c->cairo, shown);
+    free(shown);
     cairo_restore(c->cairo);
     cairo_new_path(c->cairo); /* text leaves its end as the beginning of one */
 }

@@ -7,23 +7,20 @@
 #include <string.h>
 
 void html_put(text_buffer *out, const char *text) {
-    while (*text) {
-        const char *begin = text;
-        uint32_t c = text_character(&text);
-        switch (c) {
+    text_buffer shown = {0};
+    text_put_printable(&shown, text);
+    for (const char *at = shown.at; at && *at; at++) {
+        switch (*at) {
         case '&': text_put(out, "&amp;"); break;
         case '<': text_put(out, "&lt;"); break;
         case '>': text_put(out, "&gt;"); break;
         case '"': text_put(out, "&quot;"); break;
         case '\'': text_put(out, "&#39;"); break;
-        case 0xFFFD: text_put(out, "\xEF\xBF\xBD"); break;
-        default:
-            if (c < ' ' || c == 0x7F)
-                text_put(out, " ");
-            else
-                text_put_bytes(out, begin, (size_t)(text - begin));
+        default: text_fill(out, *at, 1);
         }
     }
+    out->failed |= shown.failed;
+    text_free(&shown);
 }
 
 void html_base64(text_buffer *out, const void *bytes, size_t size) {

@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 
-/* Text with & < > " ' escaped, control characters as blanks, bytes that are no UTF-8 as U+FFFD. */
+/* Text with & < > " ' escaped, for HTML and XML; what cannot be shown as fr_text_printable does. */
 void html_put(text_buffer *out, const char *text);
 void html_base64(text_buffer *out, const void *bytes, size_t size);
 /* 'sha256-...' of an inline style or script, as a Content-Security-Policy names it. */

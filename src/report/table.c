@@ -12,12 +12,14 @@
 /* Keeps the first failure only: later ones follow from it. */
 static bool broken(const table *t) { return t->failure.code != FR_OK; }
 
+/* A copy without control characters: what is left means something to its format alone, which
+ * escapes it. */
 static const char *keep(table *t, const char *text) {
     char *copy = NULL;
     if (!text || broken(t)) return NULL;
-    size_t size = strlen(text) + 1;
+    size_t size = fr_text_printable(text, NULL, 0) + 1;
     if (TAKE(&t->memory, copy, size, &t->failure)) return NULL;
-    memcpy(copy, text, size);
+    (void)fr_text_printable(text, copy, size);
     return copy;
 }
 
@@ -50,8 +52,8 @@ static void finish_row(table *t) {
 
 void table_row(table *t, const char *group) {
     finish_row(t);
-    bool same = group && t->group && !strcmp(group, t->group);
-    const char *kept = same ? NULL : keep(t, group);
+    const char *kept = keep(t, group);
+    if (kept && t->group && !strcmp(kept, t->group)) kept = NULL;
     if (broken(t) || ARRAY_RESERVE(&t->groups, 1, &t->failure)) return;
     t->groups.at[t->groups.count++] = kept;
     if (kept) t->group = kept;

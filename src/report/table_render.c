@@ -116,13 +116,9 @@ enum {
     LINE = 100, /* columns that titles, captions and notes may take */
 };
 
-static void escape_text(text_buffer *out, const char *text) {
-    for (; *text; text++) text_fill(out, (unsigned char)*text < ' ' ? ' ' : *text, 1);
-}
-
-static const look text_look = {escape_text, "±", "-", "+", "[", "--", {"", "", ""}, {"", "", ""}};
+static const look text_look = {text_put, "±", "-", "+", "[", "--", {"", "", ""}, {"", "", ""}};
 static const look ansi_look = {
-    escape_text, "±", "-", "+", "[", "--", {"", "\033[1m", "\033[4m"}, {"", "\033[0m", "\033[0m"}};
+    text_put, "±", "-", "+", "[", "--", {"", "\033[1m", "\033[4m"}, {"", "\033[0m", "\033[0m"}};
 
 static void end_line(text_buffer *out) { /* without blanks at its end */
     while (!out->failed && out->count && out->at[out->count - 1] == ' ') out->at[--out->count] = 0;
@@ -131,20 +127,17 @@ static void end_line(text_buffer *out) { /* without blanks at its end */
 
 static void put_line(text_buffer *out, const char *line) {
     if (!line) return;
-    escape_text(out, line);
+    text_put(out, line);
     end_line(out);
 }
-
-static bool is_blank(char c) { return c && (unsigned char)c <= ' '; }
 
 /* The same in lines of LINE columns at most, broken at blanks; a longer word has its own line. */
 static void put_paragraph(text_buffer *out, const char *text) {
     int used = 0;
     if (!text) return;
-    while (is_blank(*text)) text++;
+    text += strspn(text, " ");
     do {
-        size_t size = 0;
-        while (text[size] && !is_blank(text[size])) size++;
+        size_t size = strcspn(text, " ");
         text_buffer word = {0};
         text_put_bytes(&word, text, size);
         int wide = word.at ? text_width(word.at) : 0;
@@ -157,7 +150,8 @@ static void put_paragraph(text_buffer *out, const char *text) {
         text_put_bytes(out, text, size);
         used += wide + (used > 0);
         text_free(&word);
-        for (text += size; is_blank(*text);) text++;
+        text += size;
+        text += strspn(text, " ");
     } while (*text);
     end_line(out);
 }
@@ -196,7 +190,7 @@ static void put_group_heads(const table *t, const int *width, text_buffer *out) 
             size_t begin = out->count;
             if (group && line == 0) {
                 text_fill(out, ' ', (span - text_width(group)) / 2);
-                escape_text(out, group);
+                text_put(out, group);
             } else if (group) {
                 text_fill(out, '-', span);
             }
@@ -214,7 +208,7 @@ static void render_text(const table *t, const look *k, int *width, text_buffer *
     if (has_column_groups(t)) put_group_heads(t, width, out);
     for (int c = 0; c < t->column_count; c++) {
         size_t begin = out->count;
-        escape_text(out, head_of(t, c));
+        text_put(out, head_of(t, c));
         pad(out, begin, width[c], t->columns.at[c].align);
         text_fill(out, ' ', GAP);
     }
@@ -248,7 +242,7 @@ static void render_text(const table *t, const look *k, int *width, text_buffer *
 static void escape_markdown(text_buffer *out, const char *text) {
     for (; *text; text++) {
         if (strchr("\\`*_{}[]<>#|~$&", *text)) text_put(out, "\\");
-        text_fill(out, (unsigned char)*text < ' ' ? ' ' : *text, 1);
+        text_fill(out, *text, 1);
     }
 }
 
@@ -356,11 +350,30 @@ static void put_field(text_buffer *out, bool *first, const char *text) {
     text_put(out, "\"");
 }
 
+/* A field of words. A spreadsheet would compute what begins as a formula does; an apostrophe in
+ * front makes it text again. Numbers never come here: their signs stay. */
+static void put_words(text_buffer *out, bool *first, const char *text) {
+    static const char *const formula[] = {"=", "+", "-", "@", "＝", "＋", "－", "＠"};
+    const char *begin = text + strspn(text, " ");
+    bool computed = false;
+    for (size_t i = 0; i < sizeof formula / sizeof *formula; i++)
+        computed |= !strncmp(begin, formula[i], strlen(formula[i]));
+    text_buffer words = {0};
+    text_print(&words, "%s%s", computed ? "'" : "", text);
+    put_field(out, first, words.at ? words.at : "");
+    out->failed |= words.failed;
+    text_free(&words);
+}
+
 enum { PARTS = 4 };
 
-static const char *part_text(const cell *c, const cell_parts *parts, int part) {
-    if (c->kind == CELL_TEXT) return part == 0 && c->text ? c->text : "";
-    return (const char *[PARTS]){parts->value, parts->sd, parts->low, parts->high}[part];
+static void put_part(text_buffer *out, bool *first, const cell *c, int part) {
+    cell_parts parts = cell_print(c);
+    const char *const number[PARTS] = {parts.value, parts.sd, parts.low, parts.high};
+    if (c->kind == CELL_TEXT)
+        put_words(out, first, part == 0 && c->text ? c->text : "");
+    else
+        put_field(out, first, number[part]);
 }
 
 /* Which parts a column's cells have by their kinds: a missing number keeps its field. */
@@ -390,7 +403,7 @@ static void render_csv(const table *t, text_buffer *out) {
             text_buffer name = {0};
             text_print(&name, "%s%s%s%s", group ? group : "", group ? " " : "", head_of(t, c),
                        p || has[1] ? suffix[p] : "");
-            put_field(out, &first, name.at ? name.at : "");
+            put_words(out, &first, name.at ? name.at : "");
             out->failed |= name.failed;
             text_free(&name);
         }
@@ -400,14 +413,13 @@ static void render_csv(const table *t, text_buffer *out) {
     for (int r = 0; r < t->row_count; r++) {
         if (t->groups.at[r]) group = t->groups.at[r];
         first = true;
-        if (grouped) put_field(out, &first, group);
+        if (grouped) put_words(out, &first, group);
         for (int c = 0; c < t->column_count; c++) {
             bool has[PARTS];
             column_parts(t, c, has);
             cell one = cell_at(t, r, c);
-            cell_parts parts = cell_print(&one);
             for (int p = 0; p < PARTS; p++)
-                if (has[p]) put_field(out, &first, part_text(&one, &parts, p));
+                if (has[p]) put_part(out, &first, &one, p);
         }
         text_put(out, "\n");
     }
@@ -437,6 +449,8 @@ static void escape_latex(text_buffer *out, const char *text) {
                    {"[", "{[}"},
                    {"*", "{*}"},
                    {"-", "-{}"},
+                   {"`", "{`}"},
+                   {"'", "{'}"},
                    {"±", "$\\pm$"},
                    {"−", "$-$"},
                    {"×", "$\\times$"},
@@ -463,7 +477,7 @@ static void escape_latex(text_buffer *out, const char *text) {
             text_put(out, special[i].tex);
             text += strlen(special[i].character);
         } else {
-            text_fill(out, (unsigned char)*text < ' ' ? ' ' : *text, 1);
+            text_fill(out, *text, 1);
             text++;
         }
     }

@@ -74,7 +74,7 @@ refuses 2 "found one argument too many, zsh" completions bash zsh
 refuses 2 'option --set: found "json", expected key=value' version --set json
 refuses 2 "unknown option jsno, did you mean --json?" version --set jsno=yes
 refuses 2 "unknown command versoin, did you mean version?" help versoin
-refuses 2 "version takes no arguments, found a?b" version "$(printf 'a\nb')"
+refuses 2 "version takes no arguments, found a\\x0ab" version "$(printf 'a\nb')"
 
 # Help.
 shows "fullrank COMMAND [ARGUMENTS] [OPTIONS]"

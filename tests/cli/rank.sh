@@ -145,7 +145,7 @@ runs "per-event to /dev/null" 0 metrics recency.npy --per-event /dev/null
 rm -f pipe.tsv
 odd=$(printf 'odd\377.npy') && cp recency.npy "$odd" && cp recency.json "${odd%.npy}.json"
 runs "a path that is not UTF-8" 0 metrics "$odd" --json
-has "is shown as far as possible" "$stdout" '"file": "odd?.npy"'
+has "is shown as far as possible" "$stdout" '"file": "odd\\xff.npy"'
 runs "and as an output" 0 rank --scorer baseline:recency -o "$odd" --force --json
 rm -f "$odd" "${odd%.npy}.json"
 runs "per-event to stdout" 0 metrics recency.npy --per-event -
