@@ -44,6 +44,7 @@ static fr_status read_line(const char *path, const char *from, const char *to, i
 }
 
 static fr_status read_text(const char *path, const mapping *file, entry_list *out, fr_error *err) {
+    if (!file->size) return FR_OK;
     const char *at = (const char *)file->bytes, *end = at + file->size;
     for (int64_t line = 1; at < end; line++) {
         const char *stop = memchr(at, '\n', (size_t)(end - at));

@@ -25,18 +25,18 @@ static fr_status fill(csv *c, fr_error *err) {
     c->at = 0;
     c->complete = 0;
     while (!c->complete && !c->ended) {
-        if (c->room - c->end < READ_BYTES) {
+        if (c->room - c->end < c->piece) {
             if (c->room > LONGEST_LINE)
                 return fail(err, FR_EINPUT, "%s:%lld: a line of more than %d MB, expected a table",
                             c->in.name, (long long)c->line, LONGEST_LINE >> 20);
-            size_t room = c->room ? c->room * 2 : 2 * READ_BYTES;
+            size_t room = c->room ? c->room * 2 : 2 * c->piece;
             char *moved = realloc(c->buffer, room + PADDING);
             if (!moved) return fail_memory(err, room);
             c->buffer = moved;
             c->room = room;
         }
         size_t got;
-        TRY(input_read(&c->in, c->buffer + c->end, READ_BYTES - 1, &got, err));
+        TRY(input_read(&c->in, c->buffer + c->end, c->piece - 1, &got, err));
         if (got == 0) {
             c->ended = true;
             if (c->end) c->buffer[c->end++] = '\n'; /* the last line may lack it */
@@ -314,7 +314,9 @@ static fr_status read_layout(csv *c, const char *columns, fr_error *err) {
 
 fr_status csv_open(csv *c, input in, const char *columns, word_table *source_words,
                    word_table *destination_words, const fr_context *context, fr_error *err) {
+    int64_t most = input_most(&in);
     *c = (csv){.in = in, .source_words = source_words, .destination_words = destination_words};
+    c->piece = most < READ_BYTES ? (size_t)most + PADDING : READ_BYTES;
     TRY(read_layout(c, columns, err));
     const layout *l = &c->layout;
     if (!l->named)
@@ -325,6 +327,8 @@ fr_status csv_open(csv *c, input in, const char *columns, word_table *source_wor
         context_log(context, FR_NOTICE, "%s: columns not used: %s", in.name, l->ignored);
     c->rows_per_block = BLOCK_NUMBERS / (l->width + 1) + 1;
     if (c->rows_per_block > BLOCK_ROWS) c->rows_per_block = BLOCK_ROWS;
+    int64_t shortest = 2 * l->fields; /* bytes of a row: a digit and what ends it, for each field */
+    if (c->rows_per_block > most / shortest + 1) c->rows_per_block = most / shortest + 1;
     TRY(ALLOCATE(c->block.source, c->rows_per_block, err));
     TRY(ALLOCATE(c->block.destination, c->rows_per_block, err));
     TRY(ALLOCATE(c->block.time, c->rows_per_block, err));

@@ -28,6 +28,7 @@ typedef struct csv {
     csv_rows block;
     char *buffer; /* [room + 16]: unread bytes, always ending in a newline while rows are parsed */
     size_t room, at, end, complete; /* complete: behind the last whole line */
+    size_t piece;                   /* bytes read at once */
     int64_t line;                   /* number of the line at `at`, from 1 */
     bool ended;
     word_table *source_words, *destination_words; /* NULL: ids are numbers; may be the same table */

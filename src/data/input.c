@@ -12,7 +12,11 @@
 #include <unistd.h>
 #include <zlib.h>
 
-enum { RAW_BYTES = 1 << 17, WAIT_MILLISECONDS = 100 };
+enum {
+    RAW_BYTES = 1 << 17,
+    WAIT_MILLISECONDS = 100,
+    GZIP_RATIO = 1032, /* deflate packs no better */
+};
 
 /* Returns when there is something to read. A read that blocks would not see that the user wants to
  * stop. */
@@ -47,11 +51,12 @@ static fr_status take(input *in, void *out, size_t size, size_t *got, fr_error *
 static fr_status refill(input *in, fr_error *err) {
     if (in->raw_at < in->raw_end || in->ended) return FR_OK;
     in->raw_at = 0;
-    return take(in, in->raw, RAW_BYTES, &in->raw_end, err);
+    return take(in, in->raw, in->raw_room, &in->raw_end, err);
 }
 
 static fr_status start(input *in, fr_error *err) {
-    TRY(ALLOCATE(in->raw, RAW_BYTES, err));
+    in->raw_room = in->size && in->size < RAW_BYTES ? (size_t)in->size + 1 : RAW_BYTES;
+    TRY(ALLOCATE(in->raw, in->raw_room, err));
     TRY(sha256_start(&in->hash, err));
     TRY(refill(in, err));
     if (in->raw_end < 2 || in->raw[0] != 0x1f || in->raw[1] != 0x8b) return FR_OK;
@@ -122,6 +127,12 @@ static fr_status inflate_some(input *in, unsigned char *out, size_t size, size_t
     }
     *got = size - z->avail_out;
     return FR_OK;
+}
+
+int64_t input_most(const input *in) {
+    if (in->fd >= 0 && !in->size) return INT64_MAX;
+    return in->gzip ? in->size > INT64_MAX / GZIP_RATIO ? INT64_MAX : in->size * GZIP_RATIO
+                    : in->size;
 }
 
 fr_status input_read(input *in, void *out, size_t size, size_t *got, fr_error *err) {

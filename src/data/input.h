@@ -18,6 +18,7 @@ typedef struct input {
     int64_t taken;           /* stored bytes read so far */
     struct z_stream_s *gzip; /* NULL for plain bytes */
     unsigned char *raw;      /* stored bytes not yet inflated */
+    size_t raw_room;
     size_t raw_at, raw_end;
     bool inside;               /* within a gzip member */
     bool ended;                /* the stored file was read to its end */
@@ -32,6 +33,9 @@ fr_status input_open_memory(input *in, const void *bytes, size_t size, const cha
                             fr_error *err);
 /* Fills up to `size` bytes; *got = 0 means the end. */
 fr_status input_read(input *in, void *out, size_t size, size_t *got, fr_error *err);
+/* About how many bytes there are to read, at most; INT64_MAX if not known. To choose the size of
+ * buffers: a file may grow. */
+int64_t input_most(const input *in);
 /* The hash of the stored file, once it has been read to the end. */
 void input_sha256(input *in, char out[65]);
 void input_close(input *in);

@@ -104,7 +104,7 @@ static const kernel portable_kernel = {
               {portable_column, portable_column, portable_column}},
     .turn = portable_turn};
 
-#ifdef __x86_64__
+#ifdef SIMD_X86
 #include <immintrin.h>
 
 /* Lane l of out[r] first holds four numbers of row 4 l + r; then each lane is turned by itself. */
@@ -201,7 +201,7 @@ turn_four_8(const float *const *row, int p, __m256 out[4]) {
 simd_level gemm_limit = SIMD_AVX512;
 
 static const kernel *kernel_now(void) {
-#ifdef __x86_64__
+#ifdef SIMD_X86
     simd_level level = simd_within(gemm_limit);
     if (level == SIMD_AVX512) return &kernel_avx512;
     if (level == SIMD_AVX2) return &kernel_avx2;

@@ -9,6 +9,12 @@
 
 #include <stdint.h> /* tells whether this is glibc */
 
+/* Kernels of their own for x86-64. FULLRANK_PORTABLE leaves them out: the bits are the same, and
+ * clang needs minutes to put sanitizers into them. */
+#if defined(__x86_64__) && !defined(FULLRANK_PORTABLE)
+#define SIMD_X86
+#endif
+
 typedef enum simd_level { SIMD_PORTABLE, SIMD_AVX2, SIMD_AVX512 } simd_level;
 
 /* The most that gemm.c and vmath.c may use (SIMD_AVX512 = whatever the processor has). */
@@ -16,7 +22,7 @@ extern simd_level gemm_limit, vmath_limit;
 
 /* The best level the processor has, up to `limit`. */
 static inline simd_level simd_within(simd_level limit) {
-#ifdef __x86_64__
+#ifdef SIMD_X86
     if (limit >= SIMD_AVX512 && __builtin_cpu_supports("avx512f") &&
         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
         return SIMD_AVX512;
@@ -33,7 +39,7 @@ static inline simd_level simd_within(simd_level limit) {
  * keep their order and nothing is contracted, so the bits are the same. */
 #define SIMD_BUILD(target, name, kernel, parameters, arguments)                                    \
     target static void name parameters { kernel arguments; }
-#ifdef __x86_64__
+#ifdef SIMD_X86
 #define SIMD_BUILDS(name, kernel, parameters, arguments)                                           \
     SIMD_BUILD(, name##_portable, kernel, parameters, arguments)                                   \
     SIMD_BUILD(__attribute__((target("avx2"))), name##_avx2, kernel, parameters, arguments)        \
@@ -57,7 +63,7 @@ static inline simd_level simd_within(simd_level limit) {
 /* For functions of plain loops: compiled once per instruction set too, and chosen by the loader of
  * glibc. Sums keep their order and nothing is contracted, so the bits are the same. Sanitizers are
  * not ready when it chooses. */
-#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) &&                            \
+#if defined(SIMD_X86) && defined(__GLIBC__) && !defined(__clang__) &&                              \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define SIMD_LOOPS __attribute__((target_clones("default", "avx2", "avx512f")))
 #else

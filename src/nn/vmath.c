@@ -157,7 +157,7 @@ static inline floats_4 lookup_4(const float *table, ints_4 i) {
 #define lookup(table, i)             lookup_4(table, i)
 #include "nn/vmath_kernel.h"
 
-#ifdef __x86_64__
+#ifdef SIMD_X86
 #include <immintrin.h>
 
 /* ---- AVX2 ---- */
@@ -224,7 +224,7 @@ choose_16(__m512 a, __m512 b, __m512 yes, __m512 no) {
 simd_level vmath_limit = SIMD_AVX512;
 
 static const functions *functions_now(void) {
-#ifdef __x86_64__
+#ifdef SIMD_X86
     simd_level level = simd_within(vmath_limit);
     if (level == SIMD_AVX512) return &functions_avx512;
     if (level == SIMD_AVX2) return &functions_avx2;

@@ -14,9 +14,11 @@
 
 enum { DOTS_PER_INCH = 300, POINTS_PER_INCH = 72 };
 
+enum { FORMAT_SVG, FORMAT_PDF, FORMAT_PNG };
+
 /* Run memory of one page. */
 struct canvas {
-    enum { FORMAT_SVG, FORMAT_PDF, FORMAT_PNG } format;
+    int format; /* FORMAT_* */
     writer file;
     text_buffer svg;
     cairo_surface_t *ruled; /* nothing is drawn on it: text is measured */
