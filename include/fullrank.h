@@ -79,6 +79,22 @@ typedef struct fr_version {
 /* Facts of the library in use. The strings live as long as the program. */
 FR_API fr_version fr_version_get(void);
 
+/* The file whose mapped bytes hold `address`, NULL if there is none. The library maps what it
+ * reads; a file that is shortened meanwhile, or a disk that fails, raises SIGBUS. This function may
+ * be called in its handler, with si_addr, to say which file it was. The text lives as long as the
+ * mapping. */
+FR_API const char *fr_mapped_file(const void *address);
+
+/* A file for results of the caller's own that appears complete or not at all: it is written under a
+ * name beside `path` that nobody can guess, and put in place by fr_file_commit. */
+typedef struct fr_file fr_file;
+FR_API FR_MUST_USE fr_status fr_file_open(const char *path, fr_file **out, fr_error *err);
+FR_API FR_MUST_USE fr_status fr_file_put(fr_file *file, const void *bytes, size_t size,
+                                         fr_error *err);
+FR_API FR_MUST_USE fr_status fr_file_commit(fr_file *file, fr_error *err);
+/* Removes what was not committed. */
+FR_API void fr_file_close(fr_file *file);
+
 /* ---- 2. Options: declared once, used by --help, config files, manifests and docs ---- */
 
 typedef enum fr_option_type {

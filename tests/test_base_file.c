@@ -80,11 +80,101 @@ static void test_killed_writer_leaves_the_old_file(void **state) {
     assert_int_equal(waitpid(child, &how, 0), child);
     assert_true(WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL);
     assert_file(path, "old", 3);
-    writer w; /* what it left does not disturb the next one */
+    assert_int_equal(directory_entries(*state), 2);
+    writer w; /* the next one removes what it left */
     OK(writer_open(&w, path, &err));
     OK(writer_put(&w, "new", 3, &err));
     OK(writer_commit(&w, &err));
     assert_file(path, "new", 3);
+    assert_int_equal(directory_entries(*state), 1);
+}
+
+static void test_live_writers_of_one_file(void **state) {
+    fr_error err;
+    const char *path = in_directory(*state, "file");
+    writer first, second;
+    OK(writer_open(&first, path, &err));
+    OK(writer_put(&first, "first", 5, &err));
+    OK(writer_open(&second, path, &err)); /* leaves the other alone */
+    OK(writer_put(&second, "second", 6, &err));
+    OK(writer_commit(&first, &err));
+    assert_file(path, "first", 5);
+    OK(writer_commit(&second, &err));
+    assert_file(path, "second", 6);
+    assert_int_equal(directory_entries(*state), 1);
+}
+
+/* Only what this very output leaves behind is removed. */
+static void test_other_files_stay(void **state) {
+    static const char *const names[] = {
+        "file.tmp-123",         "file.tmp-fr",           "file.tmp-fr0123456",
+        "file.tmp-fr012345678", "file.tmp-fr0123456g",   "file.tmp-frABCDEF01",
+        "file2.tmp-fr01234567", "a.file.tmp-fr01234567", "file.tmp-fr01234567.txt",
+        "file.npy.tmp-fr012345"};
+    fr_error err;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        put_text(in_directory(*state, names[i]), "theirs");
+    put_text(in_directory(*state, "file.tmp-fr01234567"), "ours, dead");
+    writer w;
+    OK(writer_open(&w, in_directory(*state, "file"), &err));
+    OK(writer_commit(&w, &err));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        assert_file(in_directory(*state, names[i]), "theirs", 6);
+    assert_int_equal(directory_entries(*state), (int)(sizeof names / sizeof *names) + 1);
+}
+
+/* Links where a temporary may be looked for, under the names of today and of earlier versions. */
+static void test_links_are_not_followed(void **state) {
+    fr_error err;
+    const char *victim = in_directory(*state, "victim");
+    const char *precious = in_directory(*state, "victim/precious");
+    char process[64];
+    assert_int_equal(mkdir(victim, 0777), 0);
+    put_text(precious, "1");
+    static const char *const ends[] = {"%s.tmp-%ld", "%s.tmp-fr%08lx"};
+    for (int k = 0; k < 2; k++) {
+        (void)snprintf(process, sizeof process, ends[k], "file", (long)getpid());
+        assert_int_equal(symlink(precious, in_directory(*state, process)), 0);
+        (void)snprintf(process, sizeof process, ends[k], "set", (long)getpid());
+        assert_int_equal(symlink(victim, in_directory(*state, process)), 0);
+    }
+    writer w;
+    OK(writer_open(&w, in_directory(*state, "file"), &err));
+    OK(writer_put(&w, "new", 3, &err));
+    OK(writer_commit(&w, &err));
+    staging s;
+    OK(staging_open(&s, in_directory(*state, "set"), false, NULL, &err));
+    OK(staging_commit(&s, &err));
+    staging_discard(&s);
+    assert_file(precious, "1", 1);
+    assert_file(in_directory(*state, "file"), "new", 3);
+    directory_remove(in_directory(*state, process));
+    (void)strcat(process, "/");
+    directory_remove(in_directory(*state, process));
+    assert_file(precious, "1", 1);
+}
+
+/* New files and directories have the modes the umask says; mapped ones are for reading only. */
+static void test_modes(void **state) {
+    fr_error err;
+    struct stat facts;
+    mode_t before = umask(027);
+    const char *path = in_directory(*state, "file");
+    for (int read_only = 0; read_only < 2; read_only++) {
+        writer w;
+        OK(writer_open(&w, path, &err));
+        w.read_only = read_only;
+        OK(writer_commit(&w, &err));
+        assert_int_equal(stat(path, &facts), 0);
+        assert_int_equal(facts.st_mode & 0777, read_only ? 0440 : 0640);
+    }
+    staging s;
+    OK(staging_open(&s, in_directory(*state, "set"), false, NULL, &err));
+    OK(staging_commit(&s, &err));
+    staging_discard(&s);
+    assert_int_equal(stat(in_directory(*state, "set"), &facts), 0);
+    assert_int_equal(facts.st_mode & 0777, 0750);
+    (void)umask(before);
 }
 
 static void test_places_that_cannot_be_written(void **state) {
@@ -149,6 +239,29 @@ static void test_mapping(void **state) {
     FAILS(mapping_open(in_directory(*state, "none"), &m, &err), FR_EFILE,
           "none: cannot be read: No such file");
     FAILS(mapping_open(*state, &m, &err), FR_EFILE, "is a directory, expected a file");
+    assert_int_equal(mkfifo(in_directory(*state, "pipe"), 0666), 0); /* without waiting */
+    FAILS(mapping_open(in_directory(*state, "pipe"), &m, &err), FR_EFILE, "pipe: is a pipe or");
+    FAILS(mapping_open("/dev/null", &m, &err), FR_EFILE, "/dev/null: is a pipe or a device");
+}
+
+static void test_mapped_file(void **state) {
+    fr_error err;
+    mapping a, b;
+    const char *first = in_directory(*state, "first"), *second = in_directory(*state, "second");
+    put_text(first, "text");
+    put_text(second, "longer text");
+    OK(mapping_open(first, &a, &err));
+    OK(mapping_open(second, &b, &err));
+    const unsigned char *at = a.bytes;
+    assert_string_equal(fr_mapped_file(a.bytes), first);
+    assert_string_equal(fr_mapped_file(b.bytes + 10), second);
+    assert_null(fr_mapped_file(b.bytes + 11));
+    assert_null(fr_mapped_file(&a));
+    mapping_close(&a);
+    assert_null(fr_mapped_file(at));
+    assert_string_equal(fr_mapped_file(b.bytes), second);
+    mapping_close(&b);
+    assert_null(fr_mapped_file(NULL));
 }
 
 /* ---- staging ---- */
@@ -249,6 +362,36 @@ static void test_staging_bad_places(void **state) {
     assert_int_equal(directory_entries(*state), 2);
 }
 
+static void test_killed_staging(void **state) {
+    fr_error err;
+    const char *target = in_directory(*state, "set");
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        staging s;
+        if (staging_open(&s, target, false, refuse, NULL)) _exit(1);
+        put_text(in_directory(s.place, "a"), "1");
+        if (mkdir(in_directory(s.place, "inner"), 0777)) _exit(1);
+        put_text(in_directory(s.place, "inner/b"), "2");
+        (void)raise(SIGKILL);
+    }
+    int how;
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_true(WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL);
+    assert_int_equal(directory_entries(*state), 1);
+    staging first, second; /* the first removes what is dead, and the two leave each other alone */
+    OK(staging_open(&first, target, false, refuse, &err));
+    assert_int_equal(directory_entries(*state), 1);
+    put_text(in_directory(first.place, "c"), "3");
+    OK(staging_open(&second, target, false, refuse, &err));
+    OK(staging_commit(&first, &err));
+    FAILS(staging_commit(&second, &err), FR_EFILE, "set: cannot be put in place");
+    staging_discard(&first);
+    staging_discard(&second);
+    assert_file(in_directory(target, "c"), "3", 1);
+    assert_int_equal(directory_entries(*state), 1);
+}
+
 static void test_directory_remove_keeps_to_itself(void **state) {
     const char *outside = in_directory(*state, "outside"), *inside = in_directory(*state, "inside");
     assert_int_equal(mkdir(outside, 0777), 0);
@@ -261,21 +404,22 @@ static void test_directory_remove_keeps_to_itself(void **state) {
     assert_file(in_directory(outside, "precious"), "1", 1);
 }
 
-static void test_directory_temporary(void **state) {
+static void test_staging_temporary(void **state) {
     fr_error err;
-    char *place = NULL;
+    staging s;
     const char *old = getenv("TMPDIR");
     char *kept = old ? strdup(old) : NULL;
     assert_int_equal(setenv("TMPDIR", *state, 1), 0);
-    OK(directory_temporary(&place, &err));
-    assert_int_equal(strncmp(place, *state, strlen(*state)), 0);
+    OK(staging_temporary(&s, &err));
+    assert_int_equal(strncmp(s.place, *state, strlen(*state)), 0);
     struct stat facts;
-    assert_int_equal(stat(place, &facts), 0);
+    assert_int_equal(stat(s.place, &facts), 0);
     assert_int_equal(facts.st_mode & 0777, 0700);
-    free(place);
+    staging_discard(&s);
+    assert_int_equal(directory_entries(*state), 0);
     assert_int_equal(setenv("TMPDIR", in_directory(*state, "none"), 1), 0);
-    FAILS(directory_temporary(&place, &err), FR_EFILE, "temporary directory cannot be made");
-    assert_null(place);
+    FAILS(staging_temporary(&s, &err), FR_EFILE, "none/fullrank: directory cannot be made");
+    staging_discard(&s);
     if (kept)
         (void)setenv("TMPDIR", kept, 1);
     else
@@ -300,14 +444,20 @@ int main(void) {
         WITH_DIRECTORY(test_killed_writer_leaves_the_old_file),
         WITH_DIRECTORY(test_places_that_cannot_be_written),
         WITH_DIRECTORY(test_full_disk),
+        WITH_DIRECTORY(test_live_writers_of_one_file),
+        WITH_DIRECTORY(test_other_files_stay),
+        WITH_DIRECTORY(test_links_are_not_followed),
+        WITH_DIRECTORY(test_modes),
         WITH_DIRECTORY(test_mapping),
+        WITH_DIRECTORY(test_mapped_file),
         WITH_DIRECTORY(test_staging_new),
         WITH_DIRECTORY(test_staging_discard),
         WITH_DIRECTORY(test_staging_existing),
         WITH_DIRECTORY(test_staging_race),
         WITH_DIRECTORY(test_staging_bad_places),
+        WITH_DIRECTORY(test_killed_staging),
         WITH_DIRECTORY(test_directory_remove_keeps_to_itself),
-        WITH_DIRECTORY(test_directory_temporary),
+        WITH_DIRECTORY(test_staging_temporary),
         cmocka_unit_test(test_paths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

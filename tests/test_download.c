@@ -725,7 +725,9 @@ int main(void) {
         content[i] = reversed[SIZE - 1 - i] = (unsigned char)(value >> 24);
     }
     hash_of(content, SIZE, content_hash);
-    if (directory_temporary(&folder, NULL)) return 1;
+    const char *base = getenv("TMPDIR");
+    folder = path_join(base && *base ? base : "/tmp", "fullrank-test-XXXXXX");
+    if (!folder || !mkdtemp(folder)) return 1;
     original = path_join(folder, "original");
     server_log = path_join(folder, "log");
     if (!original || !server_log) return 1;

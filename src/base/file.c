@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,19 +23,17 @@ enum {
 /* ---- writer ---- */
 
 fr_status writer_open(writer *w, const char *path, fr_error *err) {
-    *w = (writer){.fd = -1, .open = true};
+    *w = (writer){.open = true};
     w->path = strdup(path);
     w->buffer = malloc(WRITE_BUFFER);
-    if (asprintf(&w->temporary, "%s.tmp-%ld", path, (long)getpid()) < 0) w->temporary = NULL;
-    if (!w->path || !w->buffer || !w->temporary) return fail_memory(err, WRITE_BUFFER);
+    if (!w->path || !w->buffer) return fail_memory(err, WRITE_BUFFER);
     if (directory_is(path)) return fail(err, FR_EFILE, "%s: is a directory, expected a file", path);
-    w->fd = open(w->temporary, O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0666);
-    return w->fd < 0 ? fail_errno(err, "%s: cannot be written", path) : FR_OK;
+    return temporary_make(&w->place, path, TEMPORARY_FILE, 0666, err);
 }
 
 static fr_status write_all(writer *w, const unsigned char *bytes, size_t size, fr_error *err) {
     while (size > 0) {
-        ssize_t done = write(w->fd, bytes, size);
+        ssize_t done = write(w->place.fd, bytes, size);
         if (done < 0 && errno == EINTR) continue;
         if (done < 0) return fail_errno(err, "%s: cannot be written", w->path);
         bytes += done;
@@ -44,7 +43,8 @@ static fr_status write_all(writer *w, const unsigned char *bytes, size_t size, f
     /* Started now, the disk works while we do, and less is left for the sync of commit. Only a
      * hint: errors come up there. */
     if (!w->scratch && w->stored - w->started >= SYNC_BYTES) {
-        (void)sync_file_range(w->fd, w->started, w->stored - w->started, SYNC_FILE_RANGE_WRITE);
+        (void)sync_file_range(w->place.fd, w->started, w->stored - w->started,
+                              SYNC_FILE_RANGE_WRITE);
         w->started = w->stored;
     }
     return FR_OK;
@@ -71,14 +71,14 @@ fr_status writer_put(writer *w, const void *bytes, size_t size, fr_error *err) {
 fr_status writer_extend(writer *w, int64_t size, fr_error *err) {
     TRY(flush(w, err));
     w->written = size;
-    return ftruncate(w->fd, size) ? fail_errno(err, "%s: cannot be written", w->path) : FR_OK;
+    return ftruncate(w->place.fd, size) ? fail_errno(err, "%s: cannot be written", w->path) : FR_OK;
 }
 
 fr_status writer_put_at(writer *w, int64_t place, const void *bytes, size_t size, fr_error *err) {
     if (w->used) TRY(flush(w, err));
     const char *from = bytes;
     while (size > 0) {
-        ssize_t done = pwrite(w->fd, from, size, place);
+        ssize_t done = pwrite(w->place.fd, from, size, place);
         if (done < 0 && errno == EINTR) continue;
         if (done < 0) return fail_errno(err, "%s: cannot be written", w->path);
         from += done;
@@ -90,30 +90,109 @@ fr_status writer_put_at(writer *w, int64_t place, const void *bytes, size_t size
 
 fr_status writer_commit(writer *w, fr_error *err) {
     TRY(flush(w, err));
-    if (!w->scratch && fsync(w->fd)) return fail_errno(err, "%s: cannot be written", w->path);
-    if (rename(w->temporary, w->path))
-        return fail_errno(err, "%s: cannot be put in place", w->path);
-    free(w->temporary);
-    w->temporary = NULL; /* committed: discard has nothing to remove */
-    writer_discard(w);
-    return FR_OK;
+    struct stat facts;
+    if (w->read_only && !fstat(w->place.fd, &facts)) /* where modes mean nothing it may fail */
+        (void)fchmod(w->place.fd, facts.st_mode & 0555);
+    if (!w->scratch && fsync(w->place.fd)) return fail_errno(err, "%s: cannot be written", w->path);
+    fr_status status = temporary_move(&w->place, w->path, false, !w->scratch, err);
+    if (!status) writer_discard(w);
+    return status;
 }
 
 void writer_discard(writer *w) {
     if (!w->open) return;
-    if (w->fd >= 0) close(w->fd);
-    if (w->temporary && w->fd >= 0) unlink(w->temporary);
+    temporary_discard(&w->place);
     free(w->path);
-    free(w->temporary);
     free(w->buffer);
-    *w = (writer){.fd = -1};
+    *w = (writer){0};
+}
+
+/* The same for users of the library. */
+struct fr_file {
+    writer w;
+};
+
+fr_status fr_file_open(const char *path, fr_file **out, fr_error *err) {
+    *out = NULL;
+    fr_file *file;
+    TRY(ALLOCATE(file, 1, err));
+    fr_status status = writer_open(&file->w, path, err);
+    if (status)
+        fr_file_close(file);
+    else
+        *out = file;
+    return status;
+}
+
+fr_status fr_file_put(fr_file *file, const void *bytes, size_t size, fr_error *err) {
+    return writer_put(&file->w, bytes, size, err);
+}
+
+fr_status fr_file_commit(fr_file *file, fr_error *err) { return writer_commit(&file->w, err); }
+
+void fr_file_close(fr_file *file) {
+    if (!file) return;
+    writer_discard(&file->w);
+    free(file);
 }
 
 /* ---- mapping ---- */
 
+/* Every mapping is listed, so that a signal handler can tell whose bytes are gone. Entries are
+ * added in front, reused and never freed: a handler may walk the list at any moment. */
+struct mapped {
+    struct mapped *next;
+    atomic_bool taken;
+    _Atomic(const unsigned char *) bytes; /* NULL: nothing is mapped */
+    size_t size;
+    char *path;
+};
+
+static _Atomic(struct mapped *) all_mapped;
+
+static struct mapped *find_entry(void) {
+    for (struct mapped *m = all_mapped; m; m = m->next)
+        if (!atomic_exchange(&m->taken, true)) return m;
+    struct mapped *m = calloc(1, sizeof *m);
+    if (!m) return NULL;
+    m->taken = true;
+    m->next = all_mapped;
+    while (!atomic_compare_exchange_weak(&all_mapped, &m->next, m)) continue;
+    return m;
+}
+
+static fr_status list_mapping(mapping *m, const char *path, fr_error *err) {
+    struct mapped *entry = find_entry();
+    if (!entry) return fail_memory(err, sizeof *entry);
+    m->listed = entry;
+    entry->path = strdup(path);
+    if (!entry->path) return fail_memory(err, strlen(path));
+    entry->size = m->size;
+    entry->bytes = m->bytes;
+    return FR_OK;
+}
+
+static void unlist_mapping(mapping *m) {
+    struct mapped *entry = m->listed;
+    if (!entry) return;
+    entry->bytes = NULL;
+    free(entry->path);
+    entry->path = NULL;
+    entry->taken = false;
+}
+
+const char *fr_mapped_file(const void *address) {
+    const unsigned char *at = address;
+    for (const struct mapped *m = all_mapped; m; m = m->next) {
+        const unsigned char *bytes = m->bytes;
+        if (bytes && at >= bytes && (size_t)(at - bytes) < m->size) return m->path;
+    }
+    return NULL;
+}
+
 fr_status mapping_open(const char *path, mapping *out, fr_error *err) {
     *out = (mapping){0};
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a pipe would wait for its writer */
     if (fd < 0) return fail_errno(err, "%s: cannot be read", path);
     fr_status status = FR_OK;
     struct stat facts;
@@ -121,13 +200,21 @@ fr_status mapping_open(const char *path, mapping *out, fr_error *err) {
         status = fail_errno(err, "%s: cannot be read", path);
     } else if (S_ISDIR(facts.st_mode)) {
         status = fail(err, FR_EFILE, "%s: is a directory, expected a file", path);
+    } else if (!S_ISREG(facts.st_mode)) {
+        status = fail(err, FR_EFILE, "%s: is a pipe or a device, expected a file", path);
     } else if (facts.st_size > 0) {
         void *at = mmap(NULL, (size_t)facts.st_size, PROT_READ, MAP_SHARED, fd, 0);
-        if (at == MAP_FAILED)
+        if (at == MAP_FAILED) {
             status = fail_errno(err, "%s: cannot be mapped", path);
-        else
-            *out = (mapping){at, (size_t)facts.st_size};
+        } else {
+            *out = (mapping){.bytes = at, .size = (size_t)facts.st_size};
+            status = list_mapping(out, path, err);
+        }
     }
+    if (status)
+        mapping_close(out);
+    else
+        out->modified = (int64_t)facts.st_mtim.tv_sec * 1000000000 + facts.st_mtim.tv_nsec;
     close(fd);
     return status;
 }
@@ -138,6 +225,7 @@ void mapping_forget(const mapping *m, size_t size) {
 }
 
 void mapping_close(mapping *m) {
+    unlist_mapping(m);
     if (m->bytes) munmap((void *)(uintptr_t)m->bytes, m->size);
     *m = (mapping){0};
 }
@@ -174,35 +262,6 @@ fr_status directory_only(const char *path, const char *names, fr_error *err) {
     return status;
 }
 
-void directory_remove(const char *path) {
-    DIR *folder = opendir(path);
-    if (!folder) return;
-    for (struct dirent *entry; (entry = readdir(folder));) {
-        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")) continue;
-        char *inner = path_join(path, entry->d_name);
-        if (!inner) continue;
-        struct stat facts;
-        if (!lstat(inner, &facts) && S_ISDIR(facts.st_mode))
-            directory_remove(inner);
-        else
-            unlink(inner);
-        free(inner);
-    }
-    closedir(folder);
-    rmdir(path);
-}
-
-fr_status directory_temporary(char **out, fr_error *err) {
-    const char *base = getenv("TMPDIR");
-    *out = path_join(base && *base ? base : "/tmp", "fullrank-XXXXXX");
-    if (!*out) return fail_memory(err, 0);
-    if (mkdtemp(*out)) return FR_OK;
-    fr_status status = fail_errno(err, "%s: temporary directory cannot be made", *out);
-    free(*out);
-    *out = NULL;
-    return status;
-}
-
 fr_status staging_open(staging *s, const char *target, bool force, staging_guard *guard,
                        fr_error *err) {
     *s = (staging){0};
@@ -220,41 +279,33 @@ fr_status staging_open(staging *s, const char *target, bool force, staging_guard
             s->replace = true;
         }
     }
-    char *place = NULL;
-    if (asprintf(&place, "%s.tmp-%ld", s->target, (long)getpid()) < 0) return fail_memory(err, 0);
-    directory_remove(place); /* what a killed run with the same process number left */
-    if (mkdir(place, 0777)) {
-        fr_status status = fail_errno(err, "%s: directory cannot be made", target);
-        free(place);
-        return status;
-    }
-    s->place = place;
+    TRY(temporary_make(&s->built, s->target, TEMPORARY_DIRECTORY, 0777, err));
+    s->place = s->built.path;
     return FR_OK;
 }
 
-static void sync_directory(const char *path) {
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return;
-    (void)fsync(fd); /* best effort: some file systems refuse it for directories */
-    close(fd);
+fr_status staging_temporary(staging *s, fr_error *err) {
+    *s = (staging){0};
+    const char *base = getenv("TMPDIR");
+    s->target = path_join(base && *base ? base : "/tmp", "fullrank");
+    if (!s->target) return fail_memory(err, 0);
+    TRY(temporary_make(&s->built, s->target, TEMPORARY_DIRECTORY, 0700, err));
+    s->place = s->built.path;
+    return FR_OK;
 }
 
 fr_status staging_commit(staging *s, fr_error *err) {
-    sync_directory(s->place);
+    (void)fsync(s->built.fd); /* best effort: some file systems refuse it for directories */
     /* rename replaces an empty directory; a full one is exchanged in one step, then removed. */
-    if (rename(s->place, s->target)) {
-        if (!s->replace || renameat2(AT_FDCWD, s->place, AT_FDCWD, s->target, RENAME_EXCHANGE))
-            return fail_errno(err, "%s: cannot be put in place", s->target);
-        directory_remove(s->place);
-    }
-    free(s->place);
-    s->place = NULL;
-    return FR_OK;
+    fr_status status = temporary_move(&s->built, s->target, false, true, err);
+    if (status && s->built.path && s->replace)
+        status = temporary_move(&s->built, s->target, true, true, err);
+    s->place = s->built.path;
+    return status;
 }
 
 void staging_discard(staging *s) {
-    if (s->place) directory_remove(s->place);
-    free(s->place);
+    temporary_discard(&s->built);
     free(s->target);
     *s = (staging){0};
 }

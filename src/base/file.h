@@ -1,25 +1,27 @@
 /* file.h - files: buffered atomic writing, read-only mapping, whole directories that appear at
  * once.
  *
- * A writer writes PATH.tmp-PID, and commit syncs and renames it to PATH: an interruption at any
- * moment leaves the old file or the new one. A staging directory does the same for a set of files.
+ * A writer writes a temporary file beside PATH (temporary.h), and commit syncs and renames it to
+ * PATH: an interruption at any moment leaves the old file or the new one. A staging directory does
+ * the same for a set of files.
  */
 #ifndef FR_BASE_FILE_H
 #define FR_BASE_FILE_H
 
-#include "base/status.h"
+#include "base/temporary.h"
 
 #include <sys/types.h>
 
 typedef struct writer {
-    char *path, *temporary; /* final name, name while writing */
-    int fd;
+    char *path;      /* final name */
+    temporary place; /* while writing */
     unsigned char *buffer;
     size_t used;
     int64_t written;         /* bytes put so far, buffered ones included */
     int64_t stored, started; /* bytes given to the system; of those, sent on to the disk */
     bool open;
-    bool scratch; /* no sync: the file will be replaced before anyone relies on it */
+    bool scratch;   /* no sync: the file will be replaced before anyone relies on it */
+    bool read_only; /* committed without permission to write, for files that will be mapped */
 } writer;
 
 fr_status writer_open(writer *w, const char *path, fr_error *err);
@@ -35,12 +37,16 @@ fr_status writer_commit(writer *w, fr_error *err);
  */
 void writer_discard(writer *w);
 
-/* A read-only mapping of a whole file; bytes is NULL for an empty file. */
+/* A read-only mapping of a whole file; bytes is NULL for an empty file. A file that is shortened
+ * while it is mapped raises SIGBUS where it is read; fr_mapped_file tells which it was. */
 typedef struct mapping {
     const unsigned char *bytes;
     size_t size;
+    int64_t modified; /* when, in nanoseconds since 1970 */
+    struct mapped *listed;
 } mapping;
 
+/* Pipes and devices are refused: they have no size. */
 fr_status mapping_open(const char *path, mapping *out, fr_error *err);
 /* Lets the pages of the first `size` bytes go from memory; they come back when touched. For passes
  * over files larger than memory should hold. */
@@ -49,8 +55,10 @@ void mapping_close(mapping *m);
 
 /* A directory under construction beside its final place. */
 typedef struct staging {
-    char *target, *place; /* place is NULL once moved or removed */
-    bool replace;         /* the target exists and may be exchanged */
+    char *target;
+    const char *place; /* its path; NULL once moved or removed */
+    temporary built;
+    bool replace; /* the target exists and may be exchanged */
 } staging;
 
 /* Decides whether an existing directory may be replaced; fills err if not. */
@@ -60,6 +68,8 @@ typedef fr_status staging_guard(const char *path, fr_error *err);
  * Missing parents are an error. */
 fr_status staging_open(staging *s, const char *target, bool force, staging_guard *guard,
                        fr_error *err);
+/* A private directory below $TMPDIR or /tmp, for as long as it is not discarded. */
+fr_status staging_temporary(staging *s, fr_error *err);
 /* Moves the directory to its target, exchanging it with an old one, which is then removed. */
 fr_status staging_commit(staging *s, fr_error *err);
 /* Removes the directory if it was not committed. */
@@ -68,10 +78,6 @@ void staging_discard(staging *s);
 /* For guards: an error unless all entries of the directory are among `names`, which are parted and
  * enclosed by blanks. Replacing a directory removes what is in it. */
 fr_status directory_only(const char *path, const char *names, fr_error *err);
-/* A fresh private directory below $TMPDIR or /tmp. *out is the caller's. */
-fr_status directory_temporary(char **out, fr_error *err);
-/* Removes a directory and everything in it; no error if it is not there. */
-void directory_remove(const char *path);
 bool directory_is(const char *path);
 bool directory_empty(const char *path);
 

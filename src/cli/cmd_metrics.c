@@ -1,4 +1,5 @@
 /* cmd_metrics.c - metrics: every number of a ranking from its records, without scoring again. */
+#define _GNU_SOURCE
 #include "board.h"
 
 #include <errno.h>
@@ -386,25 +387,59 @@ static int find_event_file(event_file *out, const char *path, bool force) {
     return CLI_FAILED;
 }
 
+static void write_lines(FILE *out, const result *all, int count) {
+    (void)fprintf(out, "scorer\tevent\tsource\tdestination\ttime\tcovered\trepeated\tn\tabove\t"
+                       "tied\trank\treciprocal_rank\n");
+    for (int i = 0; i < count; i++) write_events(out, all[i].ranking);
+}
+
+/* What a FILE needs to write to an fr_file. */
+typedef struct file_end {
+    fr_file *file;
+    fr_status status;
+    fr_error err;
+} file_end;
+
+static ssize_t put_bytes(void *user, const char *bytes, size_t size) {
+    file_end *end = user;
+    if (!end->status) end->status = fr_file_put(end->file, bytes, size, &end->err);
+    return end->status ? 0 : (ssize_t)size; /* 0 is an error to stdio */
+}
+
+static int write_file(const char *path, const result *all, int count) {
+    file_end end = {0};
+    fr_status status = fr_file_open(path, &end.file, &end.err);
+    if (!status) {
+        FILE *out = fopencookie(&end, "w", (cookie_io_functions_t){.write = put_bytes});
+        if (out) write_lines(out, all, count);
+        bool good = out && !ferror(out);
+        good = out && !fclose(out) && good;
+        status = end.status;
+        if (!status && !good) {
+            status = FR_ENOMEM; /* all that is left */
+            (void)snprintf(end.err.message, sizeof end.err.message, "out of memory");
+        }
+    }
+    if (!status) status = fr_file_commit(end.file, &end.err);
+    fr_file_close(end.file);
+    return cli_report(status, &end.err);
+}
+
 static int write_per_event(const event_file *file, const result *all, int count) {
-    char temporary[PATH_MAX + 32];
-    bool standard = !file->path[0];
-    (void)snprintf(temporary, sizeof temporary, "%s.tmp-%ld", file->path, (long)getpid());
-    const char *place = file->direct ? file->path : temporary;
-    FILE *out = standard ? stdout : fopen(place, "w");
+    if (!file->path[0]) {
+        write_lines(stdout, all, count); /* main sees to its errors */
+        return CLI_OK;
+    }
+    if (!file->direct) return write_file(file->path, all, count);
+    FILE *out = fopen(file->path, "w");
     bool good = out != NULL;
     if (good) {
-        (void)fprintf(out, "scorer\tevent\tsource\tdestination\ttime\tcovered\trepeated\tn\tabove\t"
-                           "tied\trank\treciprocal_rank\n");
-        for (int i = 0; i < count; i++) write_events(out, all[i].ranking);
-        if (standard) return CLI_OK; /* main sees to its errors */
+        write_lines(out, all, count);
         good = !ferror(out);
-        good = !fclose(out) && good && (file->direct || !rename(temporary, file->path));
+        good = !fclose(out) && good;
     }
-    if (good) return CLI_OK;
-    cli_error("%s: cannot be written: %s", file->path, strerror(errno));
-    if (!file->direct) (void)unlink(temporary);
-    return CLI_FAILED;
+    if (!good) cli_error("%s: cannot be written: %s", file->path, strerror(errno));
+    return good ? CLI_OK : CLI_FAILED;
 }
 
 /* ---- The command ---- */

@@ -3,7 +3,8 @@
  * On a terminal, progress is one line, redrawn at most ten times a second and removed when its
  * stage is done; elsewhere it is a plain line every ten seconds. Whatever else is printed removes
  * the bar first, so that nothing tears. The first SIGINT or SIGTERM sets a flag
- * which the library asks for through the cancel callback; the second one ends the process.
+ * which the library asks for through the cancel callback; the second one ends the process. SIGBUS,
+ * which a mapped file raises that someone shortens, ends it with a message that names the file.
  *
  * The state is global because the terminal and the signals of a process are.
  */
@@ -49,6 +50,28 @@ static void on_signal(int number) {
     }
 }
 
+/* The bytes are gone, so there is no going on; nothing half-written is in place. Only what may be
+ * done in a handler: no stdio. */
+static void on_lost_bytes(int number, siginfo_t *facts, void *machine) {
+    (void)machine;
+    const char *path = fr_mapped_file(facts->si_addr);
+    if (!path) { /* a defect of ours: let the system say so */
+        (void)signal(number, SIG_DFL);
+        return;
+    }
+    const char *const parts[] = {terminal.live ? ERASE : "", "fullrank: ", path,
+                                 ": was shortened or could not be read while it was in use\n"};
+    char line[LINE_SIZE];
+    size_t used = 0;
+    for (int k = 0; k < 4; k++)
+        for (const char *c = parts[k]; *c && used < sizeof line; c++)
+            line[used++] = k == 2 && ((unsigned char)*c < ' ' || *c == 127) ? '?' : *c;
+    if (write(STDERR_FILENO, line, used) < 0) {
+        /* nobody left to tell */
+    }
+    _exit(CLI_FAILED);
+}
+
 void cli_terminal_start(void) {
     static char buffer[1 << 16];
     (void)setvbuf(stdout, buffer, _IOFBF, sizeof buffer); /* results come after the bar is gone */
@@ -63,6 +86,9 @@ void cli_terminal_start(void) {
         if (old.sa_handler == SIG_IGN) continue; /* nohup and shells mean it */
         (void)sigaction(caught[i], &action, NULL);
     }
+    struct sigaction lost = {.sa_sigaction = on_lost_bytes, .sa_flags = SA_SIGINFO};
+    (void)sigemptyset(&lost.sa_mask);
+    (void)sigaction(SIGBUS, &lost, NULL);
     (void)signal(SIGXFSZ, SIG_IGN); /* a file-size limit becomes a failed write with a message */
 }
 

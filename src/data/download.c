@@ -127,13 +127,22 @@ static void forget_part(transfer *t) {
 }
 
 /* Two processes must not write one part, and the lock counts only if the part was not put in place
- * or removed by its former owner meanwhile. A file system without locks goes without. */
+ * or removed by its former owner meanwhile. A file system without locks goes without. The name is
+ * always the same, so whatever is there must be a plain file of our own, and no link. */
 static fr_status open_part(transfer *t) {
-    t->fd = open(t->part, O_CREAT | O_RDWR | O_CLOEXEC, 0666);
+    t->fd = open(t->part, O_CREAT | O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
     if (t->fd < 0) return fail_errno(t->err, "%s: cannot be written", t->part);
     bool busy = flock(t->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
     struct stat opened, named;
     if (fstat(t->fd, &opened)) return fail_errno(t->err, "%s: cannot be read", t->part);
+    if (!S_ISREG(opened.st_mode) || opened.st_nlink > 1 || opened.st_uid != geteuid()) {
+        close(t->fd);
+        t->fd = -1;
+        return fail(t->err, FR_EFILE,
+                    "%s: is not a file of this user alone, expected what an earlier download left; "
+                    "remove it",
+                    t->part);
+    }
     if (busy || stat(t->part, &named) || opened.st_ino != named.st_ino) {
         close(t->fd);
         t->fd = -1; /* not ours to clean up */

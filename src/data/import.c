@@ -119,8 +119,7 @@ fr_status import_file(const char *input_path, const import_origin *origin, const
     columns out = {0};
     side_features side = {0};
 
-    fr_status status = input_open(&in, input_path, err);
-    in.context = context;
+    fr_status status = input_open(&in, input_path, context, err);
     if (status)
         input_close(&in);
     else

@@ -70,11 +70,13 @@ static fr_status start(input *in, fr_error *err) {
     return fail_memory(err, 0);
 }
 
-fr_status input_open(input *in, const char *path, fr_error *err) {
-    *in = (input){.name = path, .fd = -1};
+fr_status input_open(input *in, const char *path, const fr_context *context, fr_error *err) {
+    *in = (input){.name = path, .fd = -1, .context = context};
     struct stat facts;
-    in->fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (in->fd < 0 || fstat(in->fd, &facts)) return fail_errno(err, "%s: cannot be read", path);
+    /* Opening a pipe would wait for its writer, deaf to signals; poll does so instead. */
+    in->fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (in->fd < 0 || fstat(in->fd, &facts) || fcntl(in->fd, F_SETFL, 0))
+        return fail_errno(err, "%s: cannot be read", path);
     if (S_ISDIR(facts.st_mode))
         return fail(err, FR_EFILE, "%s: is a directory, expected a file", path);
     in->waits = !S_ISREG(facts.st_mode);

@@ -27,7 +27,9 @@ typedef struct input {
     sha256 hash;
 } input;
 
-fr_status input_open(input *in, const char *path, fr_error *err);
+/* A pipe may stay without a writer, or silent, for long: `context`, NULL or the caller's, is asked
+ * for cancel meanwhile, here and in input_read. */
+fr_status input_open(input *in, const char *path, const fr_context *context, fr_error *err);
 /* Reads from memory instead, which must outlive the input. */
 fr_status input_open_memory(input *in, const void *bytes, size_t size, const char *name,
                             fr_error *err);

@@ -136,16 +136,16 @@ fr_status fr_stream_open(const char *path, const fr_import *settings, const fr_c
                     path);
     fr_stream *s;
     TRY(ALLOCATE(s, 1, err));
-    char *temporary = NULL, *inside = NULL;
+    staging place = {0};
+    char *inside = NULL;
     fr_status status = FR_OK;
     if (!directory_is(path)) { /* a table: import it to a place that is gone once it is mapped */
-        status = directory_temporary(&temporary, err);
-        if (!status && !(inside = path_join(temporary, "stream"))) status = fail_memory(err, 0);
+        status = staging_temporary(&place, err);
+        if (!status && !(inside = path_join(place.place, "stream"))) status = fail_memory(err, 0);
         if (!status) status = fr_import_file(path, inside, settings, context, err);
     }
     if (!status) status = open_directory(s, inside ? inside : path, err);
-    if (temporary) directory_remove(temporary);
-    free(temporary);
+    staging_discard(&place);
     free(inside);
     if (status)
         fr_stream_close(s);
@@ -255,7 +255,7 @@ fr_status fr_stream_export(const fr_stream *s, const char *output, bool force,
             return fail(err, FR_EFILE, "%s: exists and is not a file", output);
         if (!force) return fail(err, FR_EFILE, "%s: exists; --force replaces it", output);
     }
-    text_out t = {.file.fd = -1};
+    text_out t = {0};
     size_t n = strlen(output);
     fr_status status = writer_open(&t.file, output, err);
     if (!status && n > 3 && !strcmp(output + n - 3, ".gz")) {

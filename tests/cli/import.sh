@@ -262,7 +262,7 @@ rmdir small
 #   stalled      the pipe stays open after a few rows and says nothing more
 #   file SECONDS a file, after so many seconds
 cat >interrupt.py <<'PYTHON'
-import os, signal, subprocess, sys, time
+import os, re, signal, subprocess, sys, time
 tool, name, how, when = sys.argv[1:]
 fed, flows, temporary = how != "file", how in ("fed", "info"), os.environ["TMPDIR"]
 if fed:
@@ -271,7 +271,7 @@ command = [tool, "data", "import", "pipe" if fed else "shuffled.csv", "-o", "out
 process = subprocess.Popen(command if how != "info" else [tool, "data", "info", "pipe"],
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 def has_begun():
-    return os.listdir(temporary) if how == "info" else os.path.isdir("out.tmp-%d" % process.pid)
+    return os.listdir(temporary) if how == "info" else any(n.startswith("out.tmp-fr") for n in os.listdir("."))
 if fed:
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     pipe = os.open("pipe", os.O_WRONLY)
@@ -301,7 +301,7 @@ late = process.poll() is None and not flows
 if late:
     process.kill()
 code = process.wait()
-left = [n.replace(str(process.pid), "PID") for n in sorted(os.listdir(".")) if n.startswith("out")]
+left = [re.sub("tmp-fr[0-9a-f]{8}", "tmp", n) for n in sorted(os.listdir(".")) if n.startswith("out")]
 print("late" if late else code, *left, *os.listdir(temporary))
 PYTHON
 
@@ -319,9 +319,10 @@ if [ -n "$python" ]; then
         "$("$python" interrupt.py "$fullrank" SIGINT stalled 0)" "130"
     rm -rf pipe out*
     is "kill -9 leaves only the temporary directory" \
-        "$("$python" interrupt.py "$fullrank" SIGKILL fed 3000000)" "-9 out.tmp-PID"
+        "$("$python" interrupt.py "$fullrank" SIGKILL fed 3000000)" "-9 out.tmp"
     rm -f pipe
     runs "after kill -9 the import can be repeated" 0 import good.csv -o out
+    is "and removes what was left" "$(echo out*)" "out"
     rm -rf out*
 
     awk 'BEGIN { print "u,i,t"
@@ -332,7 +333,7 @@ if [ -n "$python" ]; then
         for delay in 0.01 0.02 0.04 0.06 0.08 0.1 0.15 0.2 0.3; do
             found=$("$python" interrupt.py "$fullrank" $name file $delay)
             case $found in
-            "130" | "-2" | "-9" | "-9 out.tmp-PID") ;;
+            "130" | "-2" | "-9" | "-9 out.tmp") ;;
             "0 out" | "-9 out")
                 diff -r out complete >/dev/null || broken="$broken $delay: differs;"
                 ;;
