@@ -70,8 +70,37 @@ static void test_write(void **state) {
     assert_int_equal(directory_entries(*state), 1);
 }
 
+static int countdown; /* the allocation of jansson that fails, from 1; 0 = none */
+
+static void *take(size_t size) { return countdown && --countdown == 0 ? NULL : malloc(size); }
+
+/* jansson's reader ignores that it had no memory for a character. */
+static void test_out_of_memory(void **state) {
+    fr_error err;
+    const char *path = in_directory(*state, "long.json");
+    put_text(
+        path,
+        "{\"a\": \"0123456789abcde\\n\\n\\n\\n\\n\\n\\n\\n\\n\", \"b\": 12345678901234567.125}");
+    json_t *whole, *found;
+    OK(json_read(path, &whole, &err));
+    bool done = false;
+    for (int n = 1; !done; n++) {
+        countdown = n;
+        fr_status status = json_read(path, &found, &err);
+        done = countdown > 0; /* fewer allocations than n */
+        countdown = 0;
+        assert_int_equal(status, done ? FR_OK : FR_ENOMEM);
+        if (done) assert_true(json_equal(found, whole));
+        json_decref(found);
+        assert_true(n < 1000);
+    }
+    json_decref(whole);
+}
+
 int main(void) {
+    json_set_alloc_funcs(take, free); /* before anything is read */
     const struct CMUnitTest tests[] = {
+        WITH_DIRECTORY(test_out_of_memory),
         WITH_DIRECTORY(test_errors_name_the_place),
         WITH_DIRECTORY(test_doubles_round_trip),
         WITH_DIRECTORY(test_write),

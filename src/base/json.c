@@ -5,14 +5,51 @@
 #include "base/number.h"
 #include "base/text.h"
 
+#include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- out of memory ----
+ *
+ * jansson's reader goes on without the characters it had no memory for: numbers lose digits, and a
+ * text that ends in the middle is read beyond its end. So memory that could not be had once is not
+ * had again until the text is read, which keeps the reader from building anything on the gap, and
+ * the result is thrown away. */
+
+static _Thread_local bool watched, ran_out;
+static json_malloc_t take; /* what the program has set */
+static json_free_t give;
+
+static void *take_watched(size_t size) {
+    void *block = watched && ran_out ? NULL : take(size);
+    if (!block) ran_out = true;
+    return block;
+}
+
+static void watch(void) {
+    json_get_alloc_funcs(&take, &give);
+    json_set_alloc_funcs(take_watched, give);
+}
+
+/* jansson may outlive this library. */
+__attribute__((destructor)) static void unwatch(void) {
+    if (take) json_set_alloc_funcs(take, give);
+}
+
 json_t *json_parse(const char *text, size_t size, size_t flags, json_error_t *at) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, watch);
     locale_t before = number_locale_begin();
+    watched = true;
+    ran_out = false;
     json_t *root = json_loadb(text, size, flags, at);
+    watched = false;
     number_locale_end(before);
-    return root;
+    if (!ran_out) return root;
+    json_decref(root);
+    errno = ENOMEM;
+    return NULL;
 }
 
 char *json_print(const json_t *root, size_t flags) {
@@ -27,10 +64,12 @@ fr_status json_read(const char *path, json_t **out, fr_error *err) {
     *out = NULL;
     TRY(mapping_open(path, &file, err));
     json_error_t at;
+    errno = 0;
     *out = json_parse(file.bytes ? (const char *)file.bytes : "", file.size, JSON_REJECT_DUPLICATES,
                       &at);
     mapping_close(&file);
     if (*out) return FR_OK;
+    if (errno == ENOMEM) return fail_errno(err, "%s: cannot be read", path);
     return fail(err, FR_EINPUT, "%s:%d:%d: not valid JSON: %s", path, at.line, at.column, at.text);
 }
 
