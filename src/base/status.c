@@ -8,12 +8,22 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Names and values from elsewhere are in messages: whatever is in them, a message is one line. */
+static void set_message(fr_error *err, fr_status code, const char *reason, const char *format,
+                        va_list args) {
+    char text[sizeof err->message];
+    int used = number_vprint(text, sizeof text, format, args);
+    if (reason && used >= 0 && (size_t)used < sizeof text)
+        (void)snprintf(text + used, sizeof text - (size_t)used, ": %s", reason);
+    err->code = code;
+    (void)fr_text_printable(text, err->message, sizeof err->message);
+}
+
 fr_status fail(fr_error *err, fr_status code, const char *format, ...) {
     if (err) {
         va_list args;
         va_start(args, format);
-        err->code = code;
-        (void)number_vprint(err->message, sizeof err->message, format, args);
+        set_message(err, code, NULL, format, args);
         va_end(args);
     }
     return code;
@@ -25,12 +35,8 @@ fr_status fail_errno(fr_error *err, const char *format, ...) {
     if (err) {
         va_list args;
         va_start(args, format);
-        err->code = code;
-        int used = number_vprint(err->message, sizeof err->message, format, args);
+        set_message(err, code, strerror(number), format, args);
         va_end(args);
-        if (used >= 0 && (size_t)used < sizeof err->message)
-            (void)snprintf(err->message + used, sizeof err->message - (size_t)used, ": %s",
-                           strerror(number));
     }
     return code;
 }

@@ -111,6 +111,7 @@ def catalog():
     yield "empty", b"@@t"
     yield "no_newline", b"@@t4"
     yield "nul", b"@@t4\0\n5\n"
+    yield "word_return", b"@@tone\rtwo\n"
     yield "npy", b"@@a" + i8(1, 5, 3)
     yield "npy_negative", b"@@a" + i8(1, -5, 3)
     yield "npy_twice", b"@@a" + i8(1, 1)
@@ -193,6 +194,7 @@ def config():
         "flag": '5{"resume": "maybe"}',
         "nul": '1{"catalog": "a\\u0000b"}',
         "long": '1{"catalog": "%s"}' % ("a" * 4100),
+        "key_return": '5{"\\resume": "may"}',
         "empty": "1",
     }
     # The first byte modulo 9 is the table.
