@@ -6,24 +6,43 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* Names and values from elsewhere are in messages: whatever is in them, a message is one line. */
+static bool within_letter(char c) { return ((unsigned char)c & 0xc0) == 0x80; }
+
+/* Names and values from elsewhere are in messages: whatever is in them, a message is one line. Of
+ * one that is too long, such as one with a path of a thousand letters, the middle is left out:
+ * where it was stands at the beginning, what was wrong at the end. */
 static void set_message(fr_error *err, fr_status code, const char *reason, const char *format,
                         va_list args) {
-    char text[sizeof err->message];
-    int used = number_vprint(text, sizeof text, format, args);
-    if (reason && used >= 0 && (size_t)used < sizeof text)
-        (void)snprintf(text + used, sizeof text - (size_t)used, ": %s", reason);
+    enum { SIZE = sizeof err->message, HALF = SIZE / 2 - 3 };
+    char text[SIZE], *whole = text, *shown = NULL;
+    va_list again;
+    va_copy(again, args);
+    int used = number_vprint(text, SIZE, format, args);
+    size_t begin = used > 0 ? (size_t)used : 0, size = begin + strlen(reason) + 3;
+    if (size > SIZE && (whole = malloc(size))) (void)number_vprint(whole, size, format, again);
+    va_end(again);
+    if (whole && *reason) (void)snprintf(whole + begin, size - begin, ": %s", reason);
+    size_t length = fr_text_printable(whole ? whole : text, err->message, SIZE);
+    if (length >= SIZE && (shown = malloc(length + 1))) {
+        (void)fr_text_printable(whole ? whole : text, shown, length + 1);
+        int head = HALF, tail = (int)length - HALF;
+        while (within_letter(shown[head])) head--;
+        while (within_letter(shown[tail])) tail++;
+        (void)snprintf(err->message, SIZE, "%.*s ... %s", head, shown, shown + tail);
+    }
     err->code = code;
-    (void)fr_text_printable(text, err->message, sizeof err->message);
+    if (whole != text) free(whole);
+    free(shown);
 }
 
 fr_status fail(fr_error *err, fr_status code, const char *format, ...) {
     if (err) {
         va_list args;
         va_start(args, format);
-        set_message(err, code, NULL, format, args);
+        set_message(err, code, "", format, args);
         va_end(args);
     }
     return code;

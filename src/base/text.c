@@ -105,8 +105,9 @@ static bool is_printable(uint32_t code) {
     return (code & 0xfffe) != 0xfffe; /* no characters */
 }
 
-/* Takes one character of *text, moving it on, as it may be shown; returns its length. */
-static size_t take_printable(const char **text, char out[17]) {
+/* Takes one character of *text, moving it on, as it may be shown; returns its length. Without
+ * stdio: handlers of signals show paths, too. */
+static size_t take_printable(const char **text, char out[16]) {
     const char *begin = *text;
     uint32_t code = text_character(text);
     size_t size = (size_t)(*text - begin);
@@ -115,14 +116,17 @@ static size_t take_printable(const char **text, char out[17]) {
         memcpy(out, begin, size);
         return size;
     }
-    for (size_t i = 0; i < size; i++)
-        (void)snprintf(out + 4 * i, 5, "\\x%02x", (unsigned)(unsigned char)begin[i]);
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < size; i++) {
+        unsigned char byte = (unsigned char)begin[i];
+        memcpy(out + 4 * i, (char[]){'\\', 'x', digits[byte >> 4], digits[byte & 15]}, 4);
+    }
     return 4 * size;
 }
 
 size_t fr_text_printable(const char *text, char *out, size_t size) {
     size_t all = 0, used = 0;
-    char piece[17];
+    char piece[16];
     while (*text) {
         size_t length = take_printable(&text, piece);
         if (used == all && used + length < size) {
@@ -136,7 +140,7 @@ size_t fr_text_printable(const char *text, char *out, size_t size) {
 }
 
 void text_put_printable(text_buffer *out, const char *text) {
-    char piece[17];
+    char piece[16];
     while (*text) {
         size_t length = take_printable(&text, piece);
         text_put_bytes(out, piece, length);

@@ -141,10 +141,11 @@ const baseline baseline_frequency = {
     .open = open_count};
 
 const baseline baseline_decayed_frequency = {
-    .facts = {"decayed-frequency", "own destinations, by decayed count",
-              "As frequency, but a meeting counts 2^(-age / half-life): between recency (short "
-              "half-life) "
-              "and frequency (long half-life). All others follow as in recency.",
-              baseline_decay_options},
+    .facts =
+        {"decayed-frequency", "own destinations, by decayed count",
+         "As frequency, but a meeting counts 2^(-age / half-life), and equal counts tie: between "
+         "recency (short half-life) and frequency (long half-life). All others follow as in "
+         "recency.",
+         baseline_decay_options},
     .settings = sizeof(decay_settings),
     .open = open_decayed};

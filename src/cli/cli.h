@@ -19,6 +19,7 @@
 #include "fullrank.h"
 
 #include <jansson.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 /* ---- Commands ---- */
@@ -126,6 +127,9 @@ void cli_terminal_clear(void);
 /* Columns of the terminal behind `stream`; 80 if it is none. */
 int cli_terminal_width(FILE *stream);
 
+/* vsnprintf, but of what is too long the middle is left out: the reason stands at the end. */
+void cli_format(char *out, size_t size, const char *format, va_list args)
+    __attribute__((format(printf, 3, 0)));
 /* Prints "fullrank: message" to stderr, as one line whatever is in it. */
 void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same; returns CLI_USAGE. */

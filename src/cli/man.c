@@ -124,22 +124,23 @@ static int run_man(cli_call *call) {
                 "options.\n",
                 stdout);
     man_options(cli_group_at(call->command, common));
-    (void)fputs(".SH CONFIGURATION FILES\n"
-                "A file given by \\fB\\-\\-config\\fR holds one JSON object whose members\n"
-                "are options of the command, without the leading hyphens:\n"
-                ".PP\n.RS 4\n.nf\n{\"threads\": 2, \"quiet\": true}\n.fi\n.RE\n"
-                ".PP\n"
-                "Options of the command line win over those of the file.\n"
-                ".SH EXIT STATUS\n"
-                ".TP\n0\nSuccess.\n"
-                ".TP\n1\nThe request could not be done; the message says why.\n"
-                ".TP\n2\nWrong usage; the message names the option and the nearest known one.\n"
-                ".TP\n130\nInterrupted. No output is left half\\-written.\n"
-                "A second interrupt ends the process at once.\n"
-                ".SH ENVIRONMENT\n"
-                ".TP\n\\fBNO_COLOR\\fR\nIf set and not empty, no colours and no bold text.\n"
-                ".TP\n\\fBTMPDIR\\fR\nWhere temporary files go; /tmp if not set.\n",
-                stdout);
+    (void)fputs(
+        ".SH CONFIGURATION FILES\n"
+        "A file given by \\fB\\-\\-config\\fR holds one JSON object whose members\n"
+        "are options of the command, without the leading hyphens:\n"
+        ".PP\n.RS 4\n.nf\n{\"threads\": 2, \"quiet\": true}\n.fi\n.RE\n"
+        ".PP\n"
+        "Options of the command line win over those of the file.\n"
+        ".SH EXIT STATUS\n"
+        ".TP\n0\nSuccess.\n"
+        ".TP\n1\nThe request could not be done; the message says why.\n"
+        ".TP\n2\nWrong usage; the message names the option and the nearest known one.\n"
+        ".TP\n130\nInterrupted (SIGINT, SIGTERM, SIGHUP). No output is left half\\-written.\n"
+        "A second interrupt ends the process at once.\n"
+        ".SH ENVIRONMENT\n"
+        ".TP\n\\fBNO_COLOR\\fR\nIf set and not empty, no colours and no bold text.\n"
+        ".TP\n\\fBTMPDIR\\fR\nWhere temporary files go; /tmp if not set.\n",
+        stdout);
     return CLI_OK;
 }
 

@@ -77,7 +77,7 @@ static fr_status wrong(fr_error *err, const char *format, ...)
 static fr_status wrong(fr_error *err, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    (void)vsnprintf(err->message, sizeof err->message, format, args);
+    cli_format(err->message, sizeof err->message, format, args);
     va_end(args);
     return err->code = FR_EUSAGE;
 }

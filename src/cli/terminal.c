@@ -2,14 +2,15 @@
  *
  * On a terminal, progress is one line, redrawn at most ten times a second and removed when its
  * stage is done; elsewhere it is a plain line every ten seconds. Whatever else is printed removes
- * the bar first, so that nothing tears. The first SIGINT or SIGTERM sets a flag
- * which the library asks for through the cancel callback; the second one ends the process. SIGBUS,
- * which a mapped file raises that someone shortens, ends it with a message that names the file.
+ * the bar first, so that nothing tears. The first SIGINT, SIGTERM or SIGHUP sets a flag which the
+ * library asks for through the cancel callback; the second one ends the process. SIGBUS, which a
+ * mapped file raises that someone shortens, ends it with a message that names the file.
  *
  * The state is global because the terminal and the signals of a process are.
  */
 #include "cli.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -59,27 +60,37 @@ static void on_lost_bytes(int number, siginfo_t *facts, void *machine) {
         (void)signal(number, SIG_DFL);
         return;
     }
-    const char *const parts[] = {terminal.live ? ERASE : "", "fullrank: ", path,
+    char shown[LINE_SIZE / 2];
+    (void)fr_text_printable(path, shown, sizeof shown);
+    const char *const parts[] = {terminal.live ? ERASE : "", "fullrank: ", shown,
                                  ": was shortened or could not be read while it was in use\n"};
     char line[LINE_SIZE];
     size_t used = 0;
     for (int k = 0; k < 4; k++)
-        for (const char *c = parts[k]; *c && used < sizeof line; c++)
-            line[used++] = k == 2 && ((unsigned char)*c < ' ' || *c == 127) ? '?' : *c;
+        for (const char *c = parts[k]; *c && used < sizeof line; c++) line[used++] = *c;
     if (write(STDERR_FILENO, line, used) < 0) {
         /* nobody left to tell */
     }
     _exit(CLI_FAILED);
 }
 
+/* A standard stream that is closed leaves its number to the next file opened, and messages would go
+ * into that. It is taken by a file that can do only the opposite, so that using it still fails. */
+static void take_standard_streams(void) {
+    for (int number = 0; number <= 2; number++)
+        if (fcntl(number, F_GETFD) < 0)
+            (void)open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
 void cli_terminal_start(void) {
     static char buffer[1 << 16];
+    take_standard_streams();
     (void)setvbuf(stdout, buffer, _IOFBF, sizeof buffer); /* results come after the bar is gone */
     terminal.live = is_terminal(stderr);
     /* SA_RESTART: an interrupted read is no error; the library stops where it asks for cancel. */
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART | SA_NODEFER};
     (void)sigemptyset(&action.sa_mask);
-    static const int caught[] = {SIGINT, SIGTERM};
+    static const int caught[] = {SIGINT, SIGTERM, SIGHUP};
     for (size_t i = 0; i < sizeof caught / sizeof *caught; i++) {
         struct sigaction old;
         (void)sigaction(caught[i], NULL, &old);
@@ -233,10 +244,23 @@ fr_context cli_terminal_context(const cli_common *common) {
                         .threads = (int)common->threads};
 }
 
+void cli_format(char *out, size_t size, const char *format, va_list args) {
+    va_list again;
+    va_copy(again, args);
+    int used = vsnprintf(out, size, format, args), half = (int)size / 2 - 3;
+    char *whole = used >= (int)size ? malloc((size_t)used + 1) : NULL;
+    if (whole) {
+        (void)vsnprintf(whole, (size_t)used + 1, format, again);
+        (void)snprintf(out, size, "%.*s ... %s", half, whole, whole + used - half);
+    }
+    va_end(again);
+    free(whole);
+}
+
 static void print_error(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
 static void print_error(const char *format, va_list args) {
     char text[LINE_SIZE];
-    (void)vsnprintf(text, sizeof text, format, args);
+    cli_format(text, sizeof text, format, args);
     print_line(CLI_PLAIN, "", text);
 }
 

@@ -108,20 +108,33 @@ static counts count_seen(const recorder *r, const scored_event *e, const float *
     return c;
 }
 
+/* Popularity of the whole catalog. In strict order the time-available one may lack destinations of
+ * the training prefix: those that first occur at the event's own time. */
+static double total_mass(const recorder *r, int32_t cut) {
+    if (r->w->catalog_kind != CATALOG_TIME || cut >= r->w->train) return r->popularity_total;
+    double total = 0;
+    for (int32_t v = 0; v < r->w->destinations; v++)
+        total += r->first[v] < cut ? r->popularity[v] : 0;
+    return total;
+}
+
 /* Popularity above and tied, without the positive and the source itself. */
-static void sum_masses(const recorder *r, const float *scores, int32_t destination, int32_t self,
+static void sum_masses(const recorder *r, const scored_event *e, const float *scores, int32_t self,
                        fr_record *out) {
     enum { LANES = 4 };
     double above[LANES] = {0}, tied[LANES] = {0};
+    int32_t n = r->w->destinations, destination = e->destination;
     float positive = scores[destination];
-    int32_t n = r->w->destinations;
+    const int32_t *since = r->w->catalog_kind == CATALOG_TIME ? r->first : r->listed;
+    int32_t cut = r->w->catalog_kind == CATALOG_TIME ? e->cut : 1;
     for (int32_t v = 0; v < n; v++) {
-        double mass = ((v != destination) & (v != self)) ? r->popularity[v] : 0;
+        int32_t in = (v != destination) & (v != self) & (since[v] < cut);
+        double mass = in ? r->popularity[v] : 0;
         above[v % LANES] += scores[v] > positive ? mass : 0;
         tied[v % LANES] += scores[v] == positive ? mass : 0;
     }
-    double total = r->popularity_total;
-    if (self >= 0) total -= r->popularity[self];
+    double total = total_mass(r, cut);
+    if (self >= 0 && since[self] < cut) total -= r->popularity[self];
     out->pop_above = ((above[0] + above[1]) + (above[2] + above[3])) / total;
     out->pop_tied = ((tied[0] + tied[1]) + (tied[2] + tied[3])) / total;
     out->pop_self = r->popularity[destination] / total;
@@ -153,7 +166,7 @@ static fr_status read_scores(void *state, const scored_event *e, const float *sc
     out->seen_n = seen.n;
     out->seen_above = seen.above;
     out->seen_tied = seen.tied;
-    sum_masses(r, scores, e->destination, self, out);
+    sum_masses(r, e, scores, self, out);
     return FR_OK;
 }
 

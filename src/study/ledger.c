@@ -66,7 +66,9 @@ fr_status ledger_open(ledger *l, const char *directory, bool read_only, fr_error
     fr_status status = l->path && locks ? FR_OK : fail_memory(err, 0);
     if (!status && read_only && access(l->path, F_OK))
         status = fail(err, FR_EFILE, "%s: no study there", directory);
-    int flags = read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    /* Also to read: what a kill left half-written is taken back, which SQLite does not do
+     * read-only. */
+    int flags = SQLITE_OPEN_READWRITE | (read_only ? 0 : SQLITE_OPEN_CREATE);
     if (!status && sqlite3_open_v2(l->path, &l->db, flags, NULL) != SQLITE_OK)
         status = refused(l, err);
     if (!status) (void)sqlite3_busy_timeout(l->db, PATIENCE);

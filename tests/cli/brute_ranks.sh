@@ -1,0 +1,15 @@
+#!/bin/sh
+# brute_ranks.sh - some random streams; `tests/brute_ranks.py FULLRANK --runs 2000` does more.
+# shellcheck source=tests/tap.sh
+. "$FULLRANK_SOURCE/tests/tap.sh"
+if [ -z "${FULLRANK_PYTHON:-}" ]; then
+    skip "brute-force ranks" "needs python3 with NumPy"
+    finish
+fi
+# The second seed begins with a stream on which popularity masses were wrong.
+for seed in "" "--seed 5"; do
+    # shellcheck disable=SC2086 # two words or none
+    runs "every record $seed" 0 "$FULLRANK_PYTHON" "$FULLRANK_SOURCE/tests/brute_ranks.py" "$1" --runs 40 $seed
+    echo "$stdout" | sed 's/^/#   /'
+done
+finish
