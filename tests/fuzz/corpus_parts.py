@@ -167,7 +167,9 @@ def checkpoint():
 
 
 def state():
-    yield from tensors(14)
+    yield from tensors(7)
+    for number in range(7):
+        yield f"trained_{number}", parts(flags=chr(128 + number))
     yield "step_other", parts(("h", "step=7"), flags="\0")
     yield "epochs_huge", parts(("h", "epochs_done=4294967297\nstep=4294967297"), flags="\0")
     yield "epochs_negative", parts(("h", "epochs_done=-1\nstep=-1"), flags="\0")
