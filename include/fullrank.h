@@ -743,17 +743,23 @@ typedef struct fr_study fr_study;
 
 /* Opens the study that `document` describes, a JSON file, its text (which begins with '{') or the
  * name of one that comes with the tool ("paper", "quick", "demo"), in `directory`, which is made if
- * it is not there. Relative paths of data are looked for in `data`; NULL = where the document lies,
- * here if it is no file. */
+ * it is not there; one that exists must be a study's or empty. While another process works there
+ * with another document, and if the ledger is damaged, it is refused. Relative paths of data are
+ * looked for in `data`; NULL = where the document lies, here if it is no file. */
 FR_API FR_MUST_USE fr_status fr_study_open(const char *document, const char *data,
                                            const char *directory, fr_study **out, fr_error *err);
 FR_API void fr_study_close(fr_study *study);
 
 /* Does what is left. May be killed at any moment and called again; several processes may work on
  * one study. A unit of work that fails is recorded and does not stop the rest; that there was one
- * is FR_EINPUT in the end. */
+ * is FR_EINPUT in the end. A unit whose record in the ledger is not what was stored is done again,
+ * with a warning. */
 FR_API FR_MUST_USE fr_status fr_study_run(fr_study *study, const fr_context *context,
                                           fr_error *err);
+
+/* Forgets the results of units that another version or commit of the library did, so that
+ * fr_study_run does them again; *count is their number. */
+FR_API FR_MUST_USE fr_status fr_study_redo(fr_study *study, int64_t *count, fr_error *err);
 
 typedef struct fr_study_unit {
     const char *key;     /* "wikipedia/craft-r/bce/7/rank" */
@@ -763,12 +769,19 @@ typedef struct fr_study_unit {
     double seconds;      /* it took, NaN if not done */
 } fr_study_unit;
 
+typedef struct fr_study_version {
+    const char *tool; /* "0.1.0 4dde9831c2": version and commit */
+    int64_t units;    /* it did */
+} fr_study_version;
+
 typedef struct fr_study_state {
     const char *name;
     int64_t count, done, running, failed, left, skipped; /* units */
-    double seconds_left;       /* of one process, from units alike that are done */
-    int64_t unknown;           /* units left that nothing alike tells the time of */
-    const fr_study_unit *unit; /* [count] */
+    double seconds_left;             /* of one process, from units alike that are done */
+    int64_t unknown;                 /* units left that nothing alike tells the time of */
+    const fr_study_unit *unit;       /* [count] */
+    int64_t versions;                /* that did the units done */
+    const fr_study_version *version; /* [versions] */
     void *memory;
 } fr_study_state;
 
@@ -781,7 +794,7 @@ FR_API void fr_study_status_free(fr_study_state *state);
 FR_API const char *fr_study_preset(const char *name);
 
 /* Writes tables/ (.txt, .md, .csv, .tex), figures/ (.svg, .pdf) and report.html into the study's
- * directory, from study.db alone. */
+ * directory, from study.db alone, of which everything that is shown was verified. */
 FR_API FR_MUST_USE fr_status fr_study_report(const char *directory, const fr_context *context,
                                              fr_error *err);
 

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.parse
 
 SAMPLERS = ["uniform", "random", "source-history", "unseen"]
 
@@ -143,8 +144,7 @@ def expectations(fullrank, directory, ks, small):
         title = labels.get(name, name.removeprefix("baseline:"))
         if objective and objective != "bce":
             title += f" ({objective})"
-        data = os.path.basename(one["file"])
-        data = data[:data.index("-" + name.replace(":", "-") + "-")]
+        data = urllib.parse.unquote(os.path.basename(one["file"]).split("+")[0])
         sums.setdefault((data, title, "full", 0), []).append(one["mrr"])
         for k, value in one["expected"].items():
             sums.setdefault((data, title, "uniform", int(k)), []).append(value["mrr"])
@@ -284,7 +284,7 @@ def check_events(page, directory):
     data = page.run("document.getElementById('event-data').selectedOptions[0].text")
     ranks = []
     for model in ("recency", "popularity"):
-        path = os.path.join(directory, "ranks", f"{data}-baseline-{model}-rank.npy")
+        path = os.path.join(directory, "ranks", f"{urllib.parse.quote(data)}+baseline%3A{model}+rank.npy")
         out = subprocess.run([sys.argv[2], "metrics", path, "--per-event", "-", "--quiet"],
                              check=True, capture_output=True, text=True).stdout
         lines = [line.split("\t") for line in out.splitlines() if "\t" in line]

@@ -6,7 +6,7 @@
 
 typedef struct study_io {
     char *output, *preset, *data;
-    bool report;
+    bool report, redo;
 } study_io;
 
 static const fr_option study_io_options[] = {
@@ -18,6 +18,8 @@ static const fr_option study_io_options[] = {
      "where data sets named in the study lie (default: beside the file, or here for a preset)"},
     {"report", FR_OPTION_FLAG, "yes", "", 0, 0, offsetof(study_io, report),
      "write tables, figures and report.html at the end"},
+    {"redo-other-versions", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(study_io, redo),
+     "do again what another version or commit of the tool did"},
     {0}};
 
 void cli_study_show(const char *directory) {
@@ -43,6 +45,14 @@ static int run_study(cli_call *call) {
     const char *document = io->preset ? io->preset : call->argument[0];
     fr_status status = fr_study_open(document, io->data, io->output, &study, &err);
     if (status) return cli_report(status, &err);
+    if (io->redo) {
+        int64_t count;
+        status = fr_study_redo(study, &count, &err);
+        if (status) {
+            fr_study_close(study);
+            return cli_report(status, &err);
+        }
+    }
     status = fr_study_run(study, &call->context, &failed);
     fr_study_close(study);
     /* what could be done can be looked at, even if something failed */
@@ -65,7 +75,8 @@ const cli_command cli_study_run_command = {
     .text = "Trains, ranks and diagnoses everything a study names, then writes its tables, figures "
             "and report. Everything done is in the ledger study.db: after an interruption of any "
             "kind the same command goes on, and several of them may work on one study. A unit of "
-            "work is done again only if what it depends on has changed. A data set that is not "
+            "work is done again only if what it depends on has changed, or its record is damaged. "
+            "A data set that is not "
             "there is skipped with a word on how to get it.",
     .arguments = "[STUDY.json]",
     .required = "output",
@@ -75,7 +86,10 @@ const cli_command cli_study_run_command = {
 };
 
 static json_t *state_json(const fr_study_state *s) {
-    json_t *units = json_array();
+    json_t *units = json_array(), *versions = json_object();
+    for (int64_t i = 0; i < s->versions; i++)
+        (void)json_object_set_new(versions, s->version[i].tool,
+                                  json_integer((json_int_t)s->version[i].units));
     for (int64_t i = 0; i < s->count; i++) {
         const fr_study_unit *u = &s->unit[i];
         json_t *one = json_pack("{s:o, s:s, s:s, s:o}", "key", cli_json_text(u->key), "kind",
@@ -83,11 +97,12 @@ static json_t *state_json(const fr_study_state *s) {
         if (one && u->message) (void)json_object_set_new(one, "message", cli_json_text(u->message));
         (void)json_array_append_new(units, one);
     }
-    return json_pack(
-        "{s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:o}", "name", cli_json_text(s->name), "done",
-        (json_int_t)s->done, "running", (json_int_t)s->running, "failed", (json_int_t)s->failed,
-        "left", (json_int_t)s->left, "skipped", (json_int_t)s->skipped, "seconds_left",
-        cli_json_real(s->seconds_left), "unknown", (json_int_t)s->unknown, "units", units);
+    return json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:o, s:o}", "name",
+                     cli_json_text(s->name), "done", (json_int_t)s->done, "running",
+                     (json_int_t)s->running, "failed", (json_int_t)s->failed, "left",
+                     (json_int_t)s->left, "skipped", (json_int_t)s->skipped, "seconds_left",
+                     cli_json_real(s->seconds_left), "unknown", (json_int_t)s->unknown, "versions",
+                     versions, "units", units);
 }
 
 static int run_status(cli_call *call) {
@@ -108,6 +123,11 @@ static int run_status(cli_call *call) {
                          cli_duration(s.seconds_left).s, s.unknown ? ", and " : "",
                          s.unknown ? cli_count(s.unknown).s : "",
                          s.unknown ? " units of unknown length" : "");
+        for (int64_t i = 0; s.versions > 1 && i < s.versions; i++)
+            (void)printf(
+                "%s%s (%s)%s", i ? ", " : "done by different versions: ", s.version[i].tool,
+                cli_count(s.version[i].units).s,
+                i + 1 < s.versions ? "" : "; `study run --redo-other-versions` mends it\n");
         for (int64_t i = 0; i < s.count; i++) {
             const fr_study_unit *u = &s.unit[i];
             if (!strcmp(u->status, "running") || !strcmp(u->status, "failed") ||

@@ -311,20 +311,20 @@ static int scaling_points(results *r, const result *unit, const char *end, doubl
     static const int steps[] = {1, 2, 5};
     int n = 0;
     int facts = results_next(r, 0, UNIT_FACTS, unit->data, NULL, NULL);
-    double all = facts < 0 ? NAN : results_metric(r, &r->list.at[facts], "catalog", NULL);
+    double all = facts < 0 ? NAN : results_metric(&r->list.at[facts], "catalog");
     for (int64_t decade = 1; decade <= 1000000; decade *= 10)
         for (int i = 0; i < 3 && n < most; i++) {
             char metric[64];
             (void)snprintf(metric, sizeof metric, "%lld-forward-%s", (long long)(steps[i] * decade),
                            end);
-            double v = results_metric(r, unit, metric, NULL);
+            double v = results_metric(unit, metric);
             if (isnan(v) || (double)(steps[i] * decade) >= all) continue;
             x[n] = (double)(steps[i] * decade);
             y[n++] = v * scale;
         }
     char metric[64];
     (void)number_print(metric, sizeof metric, "%.0f-forward-%s", all, end);
-    double v = results_metric(r, unit, metric, NULL);
+    double v = results_metric(unit, metric);
     if (!isnan(v) && n < most) {
         x[n] = all;
         y[n++] = v * scale;

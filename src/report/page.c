@@ -1,6 +1,7 @@
 /* page.c - see page.h. The page is a list of sections, each a list of parts: tables and figures of
  * the study by name, and a few that are written here. A section none of whose parts has anything to
  * show is left out, and so is its link. */
+#define _GNU_SOURCE
 #include "report/page.h"
 
 #include "base/file.h"
@@ -26,9 +27,8 @@ static fr_status put_table(page *p, const char *name, fr_error *err) {
     const study_table *one = study_tables;
     table t = {0};
     while (one->name && strcmp(one->name, name)) one++;
-    one->make(p->s, &t);
-    table_drop_missing(&t);
-    fr_status status = t.row_count ? table_render(&t, TABLE_HTML, p->out, err) : FR_OK;
+    fr_status status = study_table_make(p->s, one, &t, err);
+    if (!status && t.row_count) status = table_render(&t, TABLE_HTML, p->out, err);
     table_free(&t);
     return status;
 }
@@ -36,12 +36,14 @@ static fr_status put_table(page *p, const char *name, fr_error *err) {
 /* As an image: identifiers inside of one figure then mean nothing to another. */
 static fr_status put_figure(page *p, const char *name, fr_error *err) {
     int i = 0;
-    char path[4096];
+    char *path;
     mapping svg;
     while (study_figures[i].name && strcmp(study_figures[i].name, name)) i++;
     if (!p->drawn[i]) return FR_OK;
-    (void)snprintf(path, sizeof path, "%s/figures/%s.svg", p->directory, name);
-    TRY(mapping_open(path, &svg, err));
+    if (asprintf(&path, "%s/figures/%s.svg", p->directory, name) < 0) return fail_memory(err, 0);
+    fr_status status = mapping_open(path, &svg, err);
+    free(path);
+    TRY(status);
     text_put(p->out, "<figure class=\"plot\"><img alt=\"");
     html_put(p->out, study_figures[i].caption);
     text_put(p->out, "\" src=\"data:image/svg+xml;base64,");
@@ -169,24 +171,38 @@ static fr_status put_hashes(page *p, fr_error *err) {
             for (int k = 0; k < set->model[i].runs; k++) {
                 const result *run = set->model[i].run[k].run;
                 char ranks[17], model[17] = "";
-                (void)snprintf(ranks, sizeof ranks, "%s", results_hash(r, run, "ranks"));
+                (void)snprintf(ranks, sizeof ranks, "%s", results_hash(run, "ranks"));
                 for (int j = 0;
                      run->objective && (j = results_next(r, j, UNIT_TRAIN, run->data, run->model,
                                                          run->objective)) >= 0;
                      j++)
                     if (r->list.at[j].seed == run->seed && !r->list.at[j].diagnostic)
                         (void)snprintf(model, sizeof model, "%s",
-                                       results_hash(r, &r->list.at[j], "model"));
+                                       results_hash(&r->list.at[j], "model"));
                 table_row(&t, set->name);
                 table_put(&t, cell_text(run->key));
                 table_put(&t, cell_text(ranks));
                 table_put(&t, *model ? cell_text(model) : cell_empty());
-                table_put(&t, cell_number(results_seconds(r, run, "rank"), 2));
+                table_put(&t, cell_number(results_seconds(run, "rank"), 2));
             }
     }
-    fr_status status = t.row_count ? table_render(&t, TABLE_HTML, p->out, err) : FR_OK;
+    fr_status status = FR_OK;
+    if (t.row_count || t.failure.code) status = table_render(&t, TABLE_HTML, p->out, err);
     table_free(&t);
     return status;
+}
+
+/* A study that grew over versions of the tool says so. */
+static void put_versions(const results *r, text_buffer *out) {
+    if (r->versions.count < 2) return;
+    text_put(out, "<p class=\"note\">Units of work were done by different versions of the tool: ");
+    for (size_t i = 0; i < r->versions.count; i++) {
+        text_put(out, i ? ", " : "");
+        html_put(out, r->versions.at[i].tool ? r->versions.at[i].tool : "an early one");
+        text_print(out, " (%lld)", (long long)r->versions.at[i].units);
+    }
+    text_put(out, ". <code>fullrank study run --redo-other-versions</code> does those of other "
+                  "versions again.</p>\n");
 }
 
 static fr_status put_origin(page *p, fr_error *err) {
@@ -199,8 +215,7 @@ static fr_status put_origin(page *p, fr_error *err) {
         html_put(out, d->name);
         text_put(out, "</dt><dd class=\"protocol\">");
         html_put(out, d->protocol);
-        const char *catalog =
-            d->facts ? results_text(p->s->results, d->facts, "catalog_sha256") : "";
+        const char *catalog = d->facts ? results_text(d->facts, "catalog_sha256") : "";
         if (*catalog) text_print(out, "<br>catalog_sha256, whole: %.64s", catalog);
         text_put(out, "</dd>\n");
     }
@@ -212,12 +227,13 @@ static fr_status put_origin(page *p, fr_error *err) {
     html_put(out, v.commit);
     text_put(out, ", built with ");
     html_put(out, v.compiler);
+    text_print(out, ". All tables are beside this page as text, Markdown, CSV and LaTeX in "
+                    "<code>tables/</code> "
+                    "and <code>costs/</code>, all figures in <code>figures/</code>, all results in "
+                    "<code>study.db</code>.</p>\n");
+    put_versions(p->s->results, out);
     text_print(
         out,
-        ". All tables are beside this page as text, Markdown, CSV and LaTeX in "
-        "<code>tables/</code> "
-        "and <code>costs/</code>, all figures in <code>figures/</code>, all results in "
-        "<code>study.db</code>.</p>\n"
         "<h3>How to cite</h3>\n<p>The software, and the paper whose evaluation it implements:</p>\n"
         "<pre>@software{fullrank,\n  author  = {{The fullrank developers}},\n"
         "  title   = {fullrank},\n  version = {%s}\n}\n\n"

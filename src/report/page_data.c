@@ -130,7 +130,8 @@ static fr_status model_json(const data_numbers *d, const model_numbers *m, int s
     for (int i = 0; i < runs_shown(m, seeds); i++) {
         fr_ranking_facts f = fr_ranking_get(m->run[i].run->ranking);
         TRY(same_events(m->run[i].run, d->model[0].run[0].run, err));
-        (void)json_array_append_new(list, json_integer(m->run[i].run->seed));
+        if (json_array_append_new(list, json_integer(m->run[i].run->seed)))
+            return fail_memory(err, 0);
         put_ranks(columns, f.records, f.count);
     }
     return FR_OK;
@@ -152,10 +153,10 @@ static fr_status data_json(const data_numbers *d, int64_t *room, json_t **out, f
     for (int i = 0; !status && i < d->models; i++) {
         json_t *model;
         status = model_json(d, &d->model[i], seeds, &columns, &model, err);
-        if (model) (void)json_array_append_new(models, model);
+        if (model && json_array_append_new(models, model) && !status) status = fail_memory(err, 0);
     }
     if (!status && seeds) status = pack(&columns, &packed, err);
-    if (packed) (void)json_object_set_new(*out, "columns", packed);
+    if (packed && json_object_set_new(*out, "columns", packed)) status = fail_memory(err, 0);
     text_free(&columns);
     return status;
 }
@@ -166,11 +167,12 @@ fr_status page_data(const summary *s, text_buffer *out, fr_error *err) {
     fr_status status = root ? FR_OK : fail_memory(err, 0);
     int64_t room = MOST_RANKS;
     for (int i = 0; !status && i < s->ks; i++)
-        (void)json_array_append_new(k, json_integer((json_int_t)s->k[i]));
+        if (json_array_append_new(k, json_integer((json_int_t)s->k[i])))
+            status = fail_memory(err, 0);
     for (int i = 0; !status && i < s->datas; i++) {
         json_t *data;
         status = data_json(&s->data[i], &room, &data, err);
-        if (data) (void)json_array_append_new(list, data);
+        if (data && json_array_append_new(list, data) && !status) status = fail_memory(err, 0);
     }
     char *text = status ? NULL : json_print(root, JSON_COMPACT);
     if (!status && !text) status = fail_memory(err, 0);

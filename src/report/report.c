@@ -4,6 +4,7 @@
  * All of it follows from study.db. What is the same whoever did the work, however often it was
  * interrupted, is in tables/; measured times are in costs/.
  */
+#define _GNU_SOURCE
 #include "base/context.h"
 #include "base/file.h"
 #include "report/figures.h"
@@ -30,14 +31,16 @@ static fr_status write_table(const summary *s, const study_table *one, const cha
                              fr_error *err) {
     static const char *const ends[] = {"txt", "md", "csv", "tex"};
     table t = {0};
-    fr_status status = FR_OK;
-    one->make(s, &t);
-    table_drop_missing(&t); /* such as the paper's numbers for data it does not have */
+    fr_status status = study_table_make(s, one, &t, err);
     for (int i = 0; !status && t.row_count && i < 4; i++) {
-        char path[4096];
-        (void)snprintf(path, sizeof path, "%s/%s/%s.%s", directory,
-                       one->measured ? "costs" : "tables", one->name, ends[i]);
-        status = table_write(&t, path, err);
+        char *path;
+        if (asprintf(&path, "%s/%s/%s.%s", directory, one->measured ? "costs" : "tables", one->name,
+                     ends[i]) < 0)
+            status = fail_memory(err, 0);
+        else {
+            status = table_write(&t, path, err);
+            free(path);
+        }
     }
     table_free(&t);
     return status;
@@ -49,9 +52,13 @@ static fr_status write_figure(const summary *s, const study_figure *one, const c
     arena memory = {0};
     fr_status status = FR_OK;
     for (int i = 0; !status && i < 2; i++) {
-        char path[4096];
-        (void)snprintf(path, sizeof path, "%s/figures/%s.%s", directory, one->name, ends[i]);
-        status = one->draw(s, &memory, path, context, drawn, err);
+        char *path;
+        if (asprintf(&path, "%s/figures/%s.%s", directory, one->name, ends[i]) < 0)
+            status = fail_memory(err, 0);
+        else {
+            status = one->draw(s, &memory, path, context, drawn, err);
+            free(path);
+        }
     }
     arena_free(&memory);
     return status;

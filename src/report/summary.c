@@ -17,13 +17,22 @@ const char *summary_label(const char *model) {
     return strncmp(model, "baseline:", 9) ? model : model + 9;
 }
 
-static mean_sd spread(const double *value, int n) {
-    mean_sd out = {.mean = NAN, .sd = NAN, .n = n};
+/* Mean and sample deviation of value(user, 0), value(user, 1), ...; NaN is passed over. */
+static mean_sd spread(double (*value)(const void *user, int i), const void *user, int count) {
+    mean_sd out = {.mean = NAN, .sd = NAN};
     double sum = 0, squares = 0;
-    for (int i = 0; i < n; i++) sum += value[i];
-    if (n) out.mean = sum / n;
-    for (int i = 0; i < n; i++) squares += (value[i] - out.mean) * (value[i] - out.mean);
-    if (n > 1) out.sd = sqrt(squares / (n - 1));
+    for (int i = 0; i < count; i++) {
+        double x = value(user, i);
+        if (isnan(x)) continue;
+        sum += x;
+        out.n++;
+    }
+    if (out.n) out.mean = sum / out.n;
+    for (int i = 0; i < count; i++) {
+        double x = value(user, i);
+        if (!isnan(x)) squares += (x - out.mean) * (x - out.mean);
+    }
+    if (out.n > 1) out.sd = sqrt(squares / (out.n - 1));
     return out;
 }
 
@@ -42,29 +51,40 @@ int summary_place_of_k(const summary *s, int64_t k) {
     return -1;
 }
 
+typedef struct metric_ask {
+    const results *r;
+    unit_kind kind;
+    const char *data, *model, *objective, *metric;
+    bool diagnostic;
+} metric_ask;
+
+/* Of unit number i, NaN if it does not fit. */
+static double metric_of(const void *user, int i) {
+    const metric_ask *a = user;
+    const result *u = &a->r->list.at[i];
+    bool fits =
+        u->diagnostic == a->diagnostic && results_fits(u, a->kind, a->data, a->model, a->objective);
+    return fits ? results_metric(u, a->metric) : NAN;
+}
+
 mean_sd summary_metric(const summary *s, unit_kind kind, const char *data, const char *model,
                        const char *objective, bool diagnostic, const char *metric) {
-    double value[MOST_SEEDS];
-    int n = 0;
-    results *r = s->results;
-    for (int i = 0; (i = results_next(r, i, kind, data, model, objective)) >= 0; i++) {
-        double x = results_metric(r, &r->list.at[i], metric, NULL);
-        if (r->list.at[i].diagnostic == diagnostic && !isnan(x) && n < MOST_SEEDS) value[n++] = x;
-    }
-    return spread(value, n);
+    metric_ask ask = {s->results, kind, data, model, objective, metric, diagnostic};
+    return spread(metric_of, &ask, (int)s->results->list.count);
 }
 
 /* ---- runs ---- */
 
-static fr_status read_run(const summary *s, const result *unit, run_numbers *out,
+static fr_status read_run(summary *s, const result *unit, run_numbers *out,
                           const fr_context *context, fr_error *err) {
     static const char *const names[] = {"mrr",      "hits@10", "all-seen",     "all-unseen",
                                         "coverage", "ties",    "mrr-available"};
     enum { NAMES = sizeof names / sizeof *names };
     fr_ranking_facts f = fr_ranking_get(unit->ranking);
     fr_metric_value m[NAMES];
-    fr_expected expected[MOST_K];
+    fr_expected *expected;
     fr_sampling uniform = {.sampler = "uniform", .oov = f.oov, .k = s->k, .k_count = s->ks};
+    TRY(TAKE(&s->memory, expected, s->ks, err));
     TRY(fr_metrics_compute(f.records, f.count, f.oov, names, NAMES, m, err));
     TRY(fr_expected_compute(f.records, f.count, &uniform, context, expected, err));
     *out = (run_numbers){.run = unit,
@@ -75,19 +95,27 @@ static fr_status read_run(const summary *s, const result *unit, run_numbers *out
                          .ties = m[5].value,
                          .available = m[6].value,
                          .ranked = m[0].events};
+    TRY(TAKE(&s->memory, out->expected, s->ks + 1, err));
     for (int i = 0; i < s->ks; i++) out->expected[i] = expected[i].mrr;
     out->expected[s->ks] = m[0].value;
     return FR_OK;
 }
 
+typedef struct run_ask {
+    const model_numbers *m;
+    size_t offset; /* of a number in run_numbers, or */
+    int k;         /* column of `expected`, -1 = none */
+} run_ask;
+
+static double number_of(const void *user, int i) {
+    const run_ask *a = user;
+    const run_numbers *run = &a->m->run[i];
+    return a->k < 0 ? *(const double *)((const char *)run + a->offset) : run->expected[a->k];
+}
+
 static mean_sd over_runs(const model_numbers *m, size_t offset) {
-    double value[MOST_SEEDS];
-    int n = 0;
-    for (int i = 0; i < m->runs && n < MOST_SEEDS; i++) {
-        double x = *(const double *)((const char *)&m->run[i] + offset);
-        if (!isnan(x)) value[n++] = x;
-    }
-    return spread(value, n);
+    run_ask ask = {m, offset, -1};
+    return spread(number_of, &ask, m->runs);
 }
 
 /* All rank units of a data set, those of a model side by side. */
@@ -115,9 +143,9 @@ static fr_status read_data(summary *s, data_numbers *d, const fr_context *contex
             TRY(read_run(s, &r->list.at[j], &run[used++], context, err));
             m->runs++;
         }
+        TRY(TAKE(&s->memory, m->expected, s->ks + 1, err));
         for (int k = 0; k <= s->ks; k++)
-            m->expected[k] =
-                over_runs(m, offsetof(run_numbers, expected) + (size_t)k * sizeof(double));
+            m->expected[k] = spread(number_of, &(run_ask){.m = m, .k = k}, m->runs);
         m->hits10 = over_runs(m, offsetof(run_numbers, hits10));
         m->all_seen = over_runs(m, offsetof(run_numbers, all_seen));
         m->all_unseen = over_runs(m, offsetof(run_numbers, all_unseen));
@@ -165,7 +193,7 @@ static fr_status compare(const summary *s, const data_numbers *d, const char *ob
 
 fr_status summary_make(summary *s, results *r, const fr_context *context, fr_error *err) {
     const plan *p = &r->plan;
-    *s = (summary){.results = r, .k = p->k, .ks = p->ks < MOST_K ? p->ks : MOST_K};
+    *s = (summary){.results = r, .k = p->k, .ks = p->ks};
     fr_status status = TAKE(&s->memory, s->data, p->datas, err);
     for (int i = 0; !status && i < p->datas; i++) {
         data_numbers *d = &s->data[s->datas++];

@@ -14,12 +14,10 @@ typedef struct mean_sd {
     int n;
 } mean_sd;
 
-enum { MOST_SEEDS = 64, MOST_K = 32 };
-
 /* One rank unit. */
 typedef struct run_numbers {
     const result *run;
-    double expected[MOST_K + 1]; /* [ks + 1] MRR among K sampled negatives; the last: all */
+    double *expected; /* [ks + 1] MRR among K sampled negatives; the last: all */
     double hits10, all_seen, all_unseen, coverage, ties;
     double available; /* MRR in the time-available catalog */
     int64_t ranked;
@@ -32,7 +30,7 @@ typedef struct model_numbers {
     const char *objective; /* "bce", "bpr"; NULL = not trained */
     int runs;
     const run_numbers *run; /* [runs] by seed as planned */
-    mean_sd expected[MOST_K + 1];
+    mean_sd *expected;      /* [ks + 1] */
     mean_sd hits10, all_seen, all_unseen, available;
 } model_numbers;
 

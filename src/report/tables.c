@@ -4,12 +4,14 @@
 
 #include "base/json.h"
 #include "base/number.h"
+#include "study/paper.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { DIGITS = 4 };
+enum { DIGITS = 4, PAPER_MODELS = 6 };
 
 /* ---- shared ---- */
 
@@ -21,9 +23,12 @@ static void start(const summary *s, table *t, const char *title, const char *cap
         if (*s->data[i].protocol)
             text_print(&text, "%sProtocol of %s: %s.", text.count ? " " : "", s->data[i].name,
                        s->data[i].protocol);
-    if (text.at) table_protocol(t, text.at);
-    (void)text_status(&text, &t->failure);
+    if (text_status(&text, &t->failure) == FR_OK && text.at) table_protocol(t, text.at);
     text_free(&text);
+}
+
+static void table_note_text(table *t, const text_buffer *note) {
+    if (text_status(note, &t->failure) == FR_OK && note->at) table_note(t, note->at);
 }
 
 /* Three columns under one head: ours, the paper's, the difference. */
@@ -41,10 +46,17 @@ static void beside(table *t, cell ours, cell paper, int digits) {
 
 static cell mean_cell(mean_sd m, int digits) { return cell_mean(m.mean, m.sd, digits); }
 
+/* What a number of the paper is about: a trained model on the ranking or the diagnostic window. */
+static paper_ask of_model(const char *data, const char *model, bool diagnostic) {
+    return (paper_ask){.data = data, .model = {model}, .diagnostic = diagnostic};
+}
+
 /* The paper's mean and deviation of a model under "expected20" or "full". */
 static cell paper_main(const summary *s, const char *data, const char *model, const char *column) {
-    return cell_mean(published(s->results, "main_result", data, model, column, "mean", NULL),
-                     published(s->results, "main_result", data, model, column, "sd", NULL), DIGITS);
+    paper_ask ask = of_model(data, model, false);
+    return cell_mean(paper_number(s->results, ask, "main_result", model, column, "mean", NULL),
+                     paper_number(s->results, ask, "main_result", model, column, "sd", NULL),
+                     DIGITS);
 }
 
 static void k_head(int64_t k, char out[32]) { (void)snprintf(out, 32, "K = %lld", (long long)k); }
@@ -130,6 +142,25 @@ static void expected_table(const summary *s, table *t) {
     }
 }
 
+/* The paper's agreement is that of the order of its six models. */
+static double paper_tau(const summary *s, const data_numbers *d, int64_t k) {
+    char key[32];
+    int theirs = 0;
+    paper_ask ask = {.data = d->name};
+    (void)snprintf(key, sizeof key, "%lld", (long long)k);
+    for (int i = 0; i < d->models; i++) {
+        const model_numbers *m = &d->model[i];
+        if (!m->objective || strcmp(m->objective, "bce")) continue;
+        ask.model[0] = m->name;
+        if (isnan(paper_number(s->results, ask, "kendall_tau", key, NULL))) return NAN;
+        theirs++;
+    }
+    double tau = theirs ? paper_number(s->results, ask, "kendall_tau", key, NULL) : NAN;
+    if (isnan(tau) || theirs == PAPER_MODELS) return tau;
+    paper_refuse(s->results, d->name, "the paper orders six models");
+    return NAN;
+}
+
 static void kendall_table(const summary *s, table *t) {
     start(s, t, "Agreement of model orders",
           "Kendall's tau between the order of the trained models under expected-K and under the "
@@ -147,11 +178,8 @@ static void kendall_table(const summary *s, table *t) {
         table_row(t, NULL);
         table_put(t, cell_text(s->data[d].name));
         for (int k = 0; k < s->ks; k++) {
-            char key[32];
-            (void)snprintf(key, sizeof key, "%lld", (long long)s->k[k]);
             table_put(t, cell_number(f.column[k].tau, 3));
-            table_put(t, cell_number(
-                             published(s->results, "kendall_tau", s->data[d].name, key, NULL), 3));
+            table_put(t, cell_number(paper_tau(s, &s->data[d], s->k[k]), 3));
         }
     }
 }
@@ -165,9 +193,12 @@ static const fr_difference *gain_at(const data_numbers *d, int objective, int k)
     return f.pairs ? &f.pair[0].difference[k] : NULL;
 }
 
-static bool paper_gain(const summary *s) {
+/* What the paper's gain is about; of no data set if our gain is one of other models. */
+static paper_ask of_gain(const summary *s, const char *data, const char *objective) {
     const char *const *gain = s->results->plan.gain;
-    return gain[0] && !strcmp(gain[0], "craft") && !strcmp(gain[1], "craft-r");
+    bool theirs = gain[0] && !strcmp(gain[0], "craft") && !strcmp(gain[1], "craft-r");
+    return (paper_ask){
+        .data = theirs ? data : "", .model = {gain[0], gain[1]}, .objective = objective};
 }
 
 static void gain_title(const summary *s, const char *format, char *out, size_t size) {
@@ -197,26 +228,25 @@ static void gain_table(const summary *s, table *t) {
         table_put(t, cell_text("ours"));
         for (int k = 0; k <= s->ks; k++)
             table_put(t, cell_difference(gain_at(&s->data[d], 0, k)->value, DIGITS));
-        if (!paper_gain(s) ||
-            isnan(published(s->results, "module_gain_craft_r", name, "full", NULL)))
-            continue;
+        paper_ask ask = of_gain(s, name, "bce");
+        if (isnan(paper_number(s->results, ask, "module_gain_craft_r", "full", NULL))) continue;
         table_row(t, NULL);
         table_put(t, cell_text("paper"));
         for (int k = 0; k <= s->ks; k++) {
             char key[32] = "full";
             if (k < s->ks) (void)snprintf(key, sizeof key, "%lld", (long long)s->k[k]);
-            table_put(t,
-                      cell_difference(published(s->results, "module_gain_craft_r", name, key, NULL),
-                                      DIGITS));
+            table_put(
+                t, cell_difference(paper_number(s->results, ask, "module_gain_craft_r", key, NULL),
+                                   DIGITS));
         }
     }
 }
 
-static cell paper_interval(const summary *s, const char *data, const char *column,
-                           const char *kind) {
-    return cell_interval(
-        published(s->results, "difference_intervals", data, column, kind, "0", NULL),
-        published(s->results, "difference_intervals", data, column, kind, "1", NULL), DIGITS);
+static cell paper_interval(const summary *s, paper_ask ask, const char *column, const char *kind) {
+    results *r = s->results;
+    return cell_interval(paper_number(r, ask, "difference_intervals", column, kind, "0", NULL),
+                         paper_number(r, ask, "difference_intervals", column, kind, "1", NULL),
+                         DIGITS);
 }
 
 static void interval_table(const summary *s, table *t) {
@@ -247,12 +277,12 @@ static void interval_table(const summary *s, table *t) {
             table_put(t, cell_interval(ours->seed_t.low, ours->seed_t.high, DIGITS));
             table_put(t, cell_interval(ours->bootstrap.low, ours->bootstrap.high, DIGITS));
             one_seed |= isnan(ours->seed_t.low);
-            if (!paper_gain(s)) continue;
-            table_put(t, cell_difference(published(s->results, "difference_intervals", name, column,
-                                                   "diff", NULL),
+            paper_ask ask = of_gain(s, name, "bce");
+            table_put(t, cell_difference(paper_number(s->results, ask, "difference_intervals",
+                                                      column, "diff", NULL),
                                          DIGITS));
-            table_put(t, paper_interval(s, name, column, "seed_t"));
-            table_put(t, paper_interval(s, name, column, "block_bootstrap"));
+            table_put(t, paper_interval(s, ask, column, "seed_t"));
+            table_put(t, paper_interval(s, ask, column, "block_bootstrap"));
         }
     }
     if (one_seed) table_note(t, "An interval over seeds needs at least two seeds.");
@@ -277,18 +307,16 @@ static void objective_table(const summary *s, table *t) {
             double sampled = k20 < 0 ? NAN : gain_at(&s->data[d], o, k20)->value;
             table_row(t, name);
             table_put(t, cell_text(objectives[o]));
-            bool theirs = paper_gain(s);
+            paper_ask ask = of_gain(s, name, objectives[o]);
             beside(t, cell_difference(sampled, DIGITS),
-                   cell_difference(theirs ? published(s->results, "objective_gain", name,
-                                                      objectives[o], "expected20", NULL)
-                                          : NAN,
+                   cell_difference(paper_number(s->results, ask, "objective_gain", objectives[o],
+                                                "expected20", NULL),
                                    DIGITS),
                    DIGITS);
             beside(t, cell_difference(gain_at(&s->data[d], o, s->ks)->value, DIGITS),
-                   cell_difference(theirs ? published(s->results, "objective_gain", name,
-                                                      objectives[o], "full", NULL)
-                                          : NAN,
-                                   DIGITS),
+                   cell_difference(
+                       paper_number(s->results, ask, "objective_gain", objectives[o], "full", NULL),
+                       DIGITS),
                    DIGITS);
         }
     }
@@ -302,14 +330,14 @@ static const char *const cells[] = {"repeated-seen", "repeated-unseen", "new-see
 static double paper_cell(const summary *s, const char *data, const char *model,
                          const char *objective, int which) {
     if (strcmp(model, "craft-r") || !objective) return NAN;
-    if (which == 1)
-        return published(s->results, "craft_r_separation", data, objective, "repeated_unseen",
-                         NULL);
-    if (which == 2)
-        return published(s->results, "craft_r_separation", data, objective, "new_seen", NULL);
+    paper_ask ask = of_model(data, model, true);
+    ask.objective = objective;
+    if (which == 1 || which == 2)
+        return paper_number(s->results, ask, "craft_r_separation", objective,
+                            which == 1 ? "repeated_unseen" : "new_seen", NULL);
     if (strcmp(objective, "bce")) return NAN;
-    return published(s->results, "craft_r_diagonal_20", data,
-                     which ? "new_unseen" : "repeated_seen", NULL);
+    return paper_number(s->results, ask, "craft_r_diagonal_20",
+                        which ? "new_unseen" : "repeated_seen", NULL);
 }
 
 static void membership_table(const summary *s, table *t) {
@@ -348,7 +376,7 @@ static void membership_table(const summary *s, table *t) {
                                        DIGITS));
                 table_put(t, cell_number(paper_cell(s, name, u->model, u->objective, c), 3));
             }
-            table_put(t, cell_integer((int64_t)results_metric(r, u, "eligible", NULL)));
+            table_put(t, cell_number(results_metric(u, "eligible"), 0));
         }
     }
 }
@@ -369,13 +397,13 @@ static void exhaustive_table(const summary *s, table *t) {
             table_row(t, set->name);
             table_put(t, cell_text(m->label));
             beside(t, mean_cell(m->all_seen, DIGITS),
-                   cell_number(published(s->results, "exhaustive_diagonal", set->name, m->name,
-                                         "all_seen", NULL),
+                   cell_number(paper_number(s->results, of_model(set->name, m->name, false),
+                                            "exhaustive_diagonal", m->name, "all_seen", NULL),
                                DIGITS),
                    DIGITS);
             beside(t, mean_cell(m->all_unseen, DIGITS),
-                   cell_number(published(s->results, "exhaustive_diagonal", set->name, m->name,
-                                         "all_unseen", NULL),
+                   cell_number(paper_number(s->results, of_model(set->name, m->name, false),
+                                            "exhaustive_diagonal", m->name, "all_unseen", NULL),
                                DIGITS),
                    DIGITS);
         }
@@ -415,8 +443,8 @@ static void projection_row(const summary *s, table *t, const result *u) {
                             DIGITS));
         table_put(t, cell_number(strcmp(u->model, "craft-r")
                                      ? NAN
-                                     : published(s->results, "projection_full_mrr", u->data,
-                                                 removals[k], NULL),
+                                     : paper_number(s->results, of_model(u->data, u->model, false),
+                                                    "projection_full_mrr", removals[k], NULL),
                                  DIGITS));
     }
 }
@@ -450,8 +478,8 @@ static void projection_cells_row(const summary *s, table *t, const result *u) {
             const char *key = c == 1 ? "repeated_unseen" : "new_seen";
             double paper = NAN;
             if (k < 2 && !strcmp(u->model, "craft-r"))
-                paper = published(s->results, "projection_cells_craft_r", u->data, key,
-                                  k ? "1" : "0", NULL);
+                paper = paper_number(s->results, of_model(u->data, u->model, true),
+                                     "projection_cells_craft_r", key, k ? "1" : "0", NULL);
             table_put(t, cell_number(paper, 3));
         }
     }
@@ -499,10 +527,10 @@ static void minimal_table(const summary *s, table *t) {
         table_row(t, NULL);
         table_put(t, cell_text(s->data[d].name));
         for (int c = 0; c < 6; c++) {
-            table_put(t, cell_number(results_metric(r, &r->list.at[i], columns[c].metric, NULL),
+            table_put(t, cell_number(results_metric(&r->list.at[i], columns[c].metric),
                                      columns[c].digits));
-            table_put(t, cell_number(published(s->results, "minimal_scorer", s->data[d].name,
-                                               columns[c].paper, NULL),
+            paper_ask ask = {.data = s->data[d].name, .diagnostic = true};
+            table_put(t, cell_number(paper_number(r, ask, "minimal_scorer", columns[c].paper, NULL),
                                      columns[c].digits ? 3 : 0));
         }
     }
@@ -528,8 +556,14 @@ static void available_table(const summary *s, table *t) {
             table_put(t, mean_cell(m->available, DIGITS));
             table_put(t, cell_difference(m->available.mean - at_k(s, m, 0).mean, DIGITS));
         }
-        double low = published(s->results, "time_available_mrr_difference", set->name, "0", NULL),
-               high = published(s->results, "time_available_mrr_difference", set->name, "1", NULL);
+        paper_ask ask = {.data = set->name};
+        for (int i = 0; i < set->models; i++)
+            if (set->model[i].objective && is_main(&set->model[i]))
+                ask.model[0] = set->model[i].name;
+        if (!ask.model[0]) continue;
+        const char *section = "time_available_mrr_difference";
+        double low = paper_number(s->results, ask, section, "0", NULL),
+               high = paper_number(s->results, ask, section, "1", NULL);
         if (!isnan(low)) {
             char note[160];
             (void)number_print(note, sizeof note,
@@ -576,6 +610,28 @@ static void ties_table(const summary *s, table *t) {
     }
 }
 
+static void settings_notes(const summary *s, table *t) {
+    const results *r = s->results;
+    const json_t *settings = json_object_get(r->plan.source, "settings");
+    text_buffer note = {0}, tools = {0};
+    char *options = settings ? json_print(settings, JSON_COMPACT) : NULL;
+    if (settings && !options) (void)fail_memory(&t->failure, 0);
+    text_print(&note, "Training options other than the defaults: %s.", options ? options : "none");
+    table_note_text(t, &note);
+    if (r->versions.count > 1) {
+        text_put(&tools, "Units of work were done by different versions of the tool:");
+        for (size_t i = 0; i < r->versions.count; i++)
+            text_print(&tools, "%s %s (%lld)", i ? "," : "",
+                       r->versions.at[i].tool ? r->versions.at[i].tool : "an early one",
+                       (long long)r->versions.at[i].units);
+        text_put(&tools, ".");
+        table_note_text(t, &tools);
+    }
+    text_free(&note);
+    text_free(&tools);
+    free(options);
+}
+
 static void settings_table(const summary *s, table *t) {
     static const struct {
         const char *head, *metric;
@@ -606,19 +662,12 @@ static void settings_table(const summary *s, table *t) {
         table_row(t, NULL);
         table_put(t, cell_text(s->data[d].name));
         for (int c = 0; c < COLUMNS; c++)
-            table_put(t, cell_integer((int64_t)results_metric(r, u, columns[c].metric, NULL)));
-        table_put(t, cell_number(results_metric(r, u, "covered", NULL) /
-                                     results_metric(r, u, "test", NULL),
-                                 3));
-        table_put(t, cell_number(
-                         published(s->results, "settings", "coverage", s->data[d].name, NULL), 3));
+            table_put(t, cell_number(results_metric(u, columns[c].metric), 0));
+        table_put(t, cell_number(results_metric(u, "covered") / results_metric(u, "test"), 3));
+        paper_ask ask = {.data = s->data[d].name};
+        table_put(t, cell_number(paper_number(r, ask, "coverage", NULL), 3));
     }
-    char *options = json_print(json_object_get(r->plan.source, "settings"), JSON_COMPACT);
-    text_buffer note = {0};
-    text_print(&note, "Training options other than the defaults: %s.", options ? options : "none");
-    if (!note.failed) table_note(t, note.at);
-    text_free(&note);
-    free(options);
+    settings_notes(s, t);
 }
 
 /* ---- cost ---- */
@@ -635,13 +684,15 @@ static void scaling_table(const summary *s, table *t) {
     table_column(t, NULL, "path", TABLE_LEFT);
     table_column(t, NULL, "ms per event", TABLE_RIGHT);
     table_column(t, NULL, "MB", TABLE_RIGHT);
+    bool comparable = false;
     results *r = s->results;
     for (int d = 0; d < s->datas; d++) {
         const char *name = s->data[d].name;
         for (int i = 0; (i = results_next(r, i, UNIT_SCALING, name, NULL, NULL)) >= 0; i++) {
             const result *u = &r->list.at[i];
-            double all =
-                s->data[d].facts ? results_metric(r, s->data[d].facts, "catalog", NULL) : 0;
+            comparable |= !strcmp(u->model, "craft") &&
+                          paper_fits(s->results, of_model(name, u->model, false));
+            double all = s->data[d].facts ? results_metric(s->data[d].facts, "catalog") : 0;
             for (size_t k = 0; k <= sizeof sizes / sizeof *sizes; k++)
                 for (int path = 0; path < 2; path++) {
                     bool last = k == sizeof sizes / sizeof *sizes;
@@ -650,7 +701,7 @@ static void scaling_table(const summary *s, table *t) {
                     char metric[64];
                     const char *way = path ? "fast" : "forward";
                     (void)snprintf(metric, sizeof metric, "%lld-%s-seconds", (long long)size, way);
-                    double seconds = results_metric(r, u, metric, NULL);
+                    double seconds = results_metric(u, metric);
                     (void)snprintf(metric, sizeof metric, "%lld-%s-bytes", (long long)size, way);
                     if (isnan(seconds)) continue;
                     table_row(t, name);
@@ -658,12 +709,13 @@ static void scaling_table(const summary *s, table *t) {
                     table_put(t, cell_integer(size));
                     table_put(t, cell_text(way));
                     table_put(t, cell_number(1e3 * seconds, 3));
-                    table_put(t, cell_number(1e-6 * results_metric(r, u, metric, NULL), 1));
+                    table_put(t, cell_number(1e-6 * results_metric(u, metric), 1));
                 }
         }
     }
-    table_note(t, "The paper measured CRAFT on a GPU: 0.13 to 0.14 ms at 20 candidates, 4.94 to "
-                  "5.69 ms at 822 to 991.");
+    if (comparable)
+        table_note(t, "The paper measured CRAFT on a GPU: 0.13 to 0.14 ms at 20 candidates, 4.94 "
+                      "to 5.69 ms at 822 to 991.");
 }
 
 static void timing_table(const summary *s, table *t) {
@@ -681,12 +733,12 @@ static void timing_table(const summary *s, table *t) {
             double train = 0, rank = 0;
             int trained = 0;
             for (int k = 0; k < m->runs; k++)
-                rank += results_seconds(r, m->run[k].run, "rank") / m->runs;
+                rank += results_seconds(m->run[k].run, "rank") / m->runs;
             for (int j = 0; m->objective && (j = results_next(r, j, UNIT_TRAIN, set->name, m->name,
                                                               m->objective)) >= 0;
                  j++) {
                 if (r->list.at[j].diagnostic) continue;
-                train += results_seconds(r, &r->list.at[j], "epochs");
+                train += results_seconds(&r->list.at[j], "epochs");
                 trained++;
             }
             table_row(t, set->name);
@@ -697,6 +749,17 @@ static void timing_table(const summary *s, table *t) {
             table_put(t, cell_number(1e3 * rank / (double)m->run[0].ranked, 3));
         }
     }
+}
+
+fr_status study_table_make(const summary *s, const study_table *one, table *t, fr_error *err) {
+    const char *why = NULL;
+    one->make(s, t);
+    table_drop_missing(t); /* such as the paper's numbers for data it does not have */
+    fr_status status = paper_reasons(s->results, &why, err);
+    if (!status && why && t->row_count) table_note(t, why);
+    if (!status && t->failure.code) status = fail(err, t->failure.code, "%s", t->failure.message);
+    if (status) table_free(t);
+    return status;
 }
 
 const study_table study_tables[] = {{"main", main_table, false},

@@ -15,4 +15,8 @@ typedef struct study_table {
 
 extern const study_table study_tables[]; /* ends with a NULL name */
 
+/* Makes a table, without columns that hold nothing, and with a note where numbers of the paper are
+ * left out. */
+fr_status study_table_make(const summary *s, const study_table *one, table *t, fr_error *err);
+
 #endif

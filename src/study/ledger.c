@@ -3,30 +3,34 @@
 #include "study/ledger.h"
 
 #include "base/file.h"
-#include "base/memory.h"
 #include "base/sha256.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
-enum { FORMAT = 1, PATIENCE = 60000 /* milliseconds for another process to finish writing */ };
+enum {
+    FORMAT = 2,      /* 1 had no seals */
+    PATIENCE = 60000 /* milliseconds for another process to finish writing */
+};
 
 static const char schema[] =
     "CREATE TABLE IF NOT EXISTS study ("
-    " id INTEGER PRIMARY KEY CHECK (id = 1), name TEXT, plan TEXT, tool TEXT);"
+    " id INTEGER PRIMARY KEY CHECK (id = 1), name TEXT, plan TEXT, tool TEXT, seal TEXT);"
     /* One row per unit of work. `wanted`: it belongs to the plan as it is now; `place`: where it
-     * stands there. `begun`: the inputs of the work last begun, `inputs`: of the work done. */
+     * stands there. `begun`: the inputs of the work last begun, `inputs`: of the work done, by the
+     * version `tool`. `contents`: hash of its rows in the other tables, `seal`: see ledger.h. */
     "CREATE TABLE IF NOT EXISTS run ("
     " id INTEGER PRIMARY KEY, key TEXT UNIQUE NOT NULL, kind TEXT NOT NULL, data TEXT, model TEXT,"
     " objective TEXT, seed INTEGER, window TEXT, place INTEGER, wanted INTEGER,"
     " status TEXT NOT NULL DEFAULT 'left' CHECK (status IN ('left', 'done', 'failed', 'skipped')),"
-    " begun TEXT, inputs TEXT, finished TEXT, message TEXT);"
+    " begun TEXT, inputs TEXT, finished TEXT, message TEXT, tool TEXT, contents TEXT, seal TEXT);"
     "CREATE TABLE IF NOT EXISTS artefact ("
     " run INTEGER REFERENCES run(id), name TEXT, path TEXT, sha256 TEXT, bytes INTEGER,"
     " content BLOB, PRIMARY KEY (run, name));"
@@ -47,81 +51,196 @@ static fr_status refused(ledger *l, fr_error *err) {
     return fail(err, system ? FR_EFILE : FR_EINPUT, "%s: %s", l->path, why);
 }
 
-static fr_status check_format(ledger *l, bool read_only, fr_error *err) {
+/* ---- seals ---- */
+
+static void seal(sqlite3_context *context, int count, sqlite3_value **value) {
+    sha256 h;
+    char out[65];
+    if (sha256_start(&h, NULL)) {
+        sqlite3_result_error_nomem(context);
+        return;
+    }
+    for (int i = 0; i < count; i++) {
+        int type = sqlite3_value_type(value[i]);
+        const void *bytes = type == SQLITE_NULL ? "" : sqlite3_value_blob(value[i]);
+        int64_t head[2] = {type, type == SQLITE_NULL ? 0 : sqlite3_value_bytes(value[i])};
+        sha256_add(&h, head, sizeof head);
+        if (bytes) sha256_add(&h, bytes, (size_t)head[1]);
+    }
+    sha256_end(&h, out);
+    sqlite3_result_text(context, out, 64, SQLITE_TRANSIENT);
+}
+
+/* ---- opening ---- */
+
+static fr_status one_integer(ledger *l, const char *sql, int64_t *out, fr_error *err) {
     sqlite3_stmt *s = NULL;
-    bool row;
-    TRY(ledger_prepare(l, &s, err, "PRAGMA user_version", ""));
-    fr_status status = ledger_next(l, s, &row, err);
-    int version = !status && row ? sqlite3_column_int(s, 0) : 0;
+    bool row = false;
+    fr_status status = ledger_prepare(l, &s, err, sql, "");
+    if (!status) status = ledger_next(l, s, &row, err);
+    *out = row ? sqlite3_column_int64(s, 0) : 0;
     (void)sqlite3_finalize(s);
-    if (status) return status;
-    if (version != FORMAT && (version || read_only))
-        return fail(err, FR_EINPUT, "%s: format %d, expected %d", l->path, version, FORMAT);
+    return status;
+}
+
+/* What is in the schema of a foreign file is not run. */
+static fr_status prepare_connection(ledger *l, bool read_only, fr_error *err) {
+    static const int off[] = {SQLITE_DBCONFIG_ENABLE_TRIGGER, SQLITE_DBCONFIG_ENABLE_VIEW,
+                              SQLITE_DBCONFIG_TRUSTED_SCHEMA};
+    int bad = sqlite3_busy_timeout(l->db, PATIENCE);
+    for (size_t i = 0; i < sizeof off / sizeof *off; i++)
+        bad |= sqlite3_db_config(l->db, off[i], 0, NULL);
+    bad |= sqlite3_db_config(l->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    bad |= sqlite3_create_function_v2(l->db, "seal", -1,
+                                      SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY, NULL,
+                                      seal, NULL, NULL, NULL);
+    bad |= sqlite3_exec(l->db, "PRAGMA cell_size_check = ON; PRAGMA cache_size = -65536", NULL,
+                        NULL, NULL);
+    if (read_only) bad |= sqlite3_exec(l->db, "PRAGMA query_only = ON", NULL, NULL, NULL);
+    return bad ? refused(l, err) : FR_OK;
+}
+
+/* Brings an empty file or an old ledger to today's format, in one transaction. */
+static fr_status make_tables(ledger *l, bool *old, fr_error *err) {
+    static const char columns[] =
+        "ALTER TABLE study ADD COLUMN seal TEXT; ALTER TABLE run ADD COLUMN tool TEXT;"
+        "ALTER TABLE run ADD COLUMN contents TEXT; ALTER TABLE run ADD COLUMN seal TEXT;";
+    int64_t version, tables;
+    char stamp[64];
+    TRY(ledger_begin(l, err));
+    TRY(one_integer(l, "PRAGMA user_version", &version, err));
+    TRY(one_integer(l, "SELECT count(*) FROM sqlite_master", &tables, err));
+    if (version > FORMAT || version < 0)
+        return fail(err, FR_EINPUT, "%s: format %lld, expected %d", l->path, (long long)version,
+                    FORMAT);
+    if (!version && tables)
+        return fail(err, FR_EINPUT, "%s: a database of something else, expected a study", l->path);
+    (void)sqlite3_snprintf(sizeof stamp, stamp, "PRAGMA user_version = %d", FORMAT);
+    *old = version == 1;
+    if (sqlite3_exec(l->db,
+                     *old      ? columns
+                     : version ? ""
+                               : schema,
+                     NULL, NULL, NULL) ||
+        (version != FORMAT && sqlite3_exec(l->db, stamp, NULL, NULL, NULL)))
+        return refused(l, err);
+    return FR_OK; /* an old one is not committed before it is sealed */
+}
+
+static fr_status check_format(ledger *l, const char *directory, fr_error *err) {
+    int64_t version;
+    TRY(one_integer(l, "PRAGMA user_version", &version, err));
+    if (version == FORMAT) return FR_OK;
+    if (version == 1)
+        return fail(err, FR_EINPUT,
+                    "%s: format 1 of an earlier version; `fullrank study run` with its document "
+                    "and -o %s brings it to format %d and keeps what is done",
+                    l->path, directory, FORMAT);
+    return fail(err, FR_EINPUT, "%s: format %lld, expected %d", l->path, (long long)version,
+                FORMAT);
+}
+
+/* A pipe or a device would make us wait. */
+static fr_status plain_file(const char *path, fr_error *err) {
+    struct stat facts;
+    if (!stat(path, &facts) && !S_ISREG(facts.st_mode))
+        return fail(err, FR_EFILE, "%s: expected a plain file", path);
     return FR_OK;
 }
 
-fr_status ledger_open(ledger *l, const char *directory, bool read_only, fr_error *err) {
-    *l = (ledger){.locks = -1, .path = path_join(directory, "study.db")};
-    char *locks = path_join(directory, "study.lock");
-    fr_status status = l->path && locks ? FR_OK : fail_memory(err, 0);
+static fr_status open_locks(ledger *l, bool read_only, fr_error *err) {
+    int flags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | (read_only ? O_RDONLY : O_RDWR | O_CREAT);
+    struct stat facts;
+    l->locks = open(l->lock_path, flags, 0666);
+    if (l->locks < 0)
+        return read_only ? FR_OK : fail_errno(err, "%s: cannot be opened", l->lock_path);
+    if (fstat(l->locks, &facts) || !S_ISREG(facts.st_mode))
+        return fail(err, FR_EFILE, "%s: expected a plain file", l->lock_path);
+    return FR_OK;
+}
+
+fr_status ledger_open(ledger *l, const char *directory, bool read_only, bool *old, fr_error *err) {
+    *l = (ledger){.locks = -1,
+                  .path = path_join(directory, "study.db"),
+                  .lock_path = path_join(directory, "study.lock")};
+    fr_status status = l->path && l->lock_path ? plain_file(l->path, err) : fail_memory(err, 0);
     if (!status && read_only && access(l->path, F_OK))
         status = fail(err, FR_EFILE, "%s: no study there", directory);
-    /* Also to read: what a kill left half-written is taken back, which SQLite does not do
-     * read-only. */
-    int flags = SQLITE_OPEN_READWRITE | (read_only ? 0 : SQLITE_OPEN_CREATE);
+    /* also to be read: what a process left that was killed while it wrote is taken back then */
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (read_only ? 0 : SQLITE_OPEN_CREATE);
     if (!status && sqlite3_open_v2(l->path, &l->db, flags, NULL) != SQLITE_OK)
         status = refused(l, err);
-    if (!status) (void)sqlite3_busy_timeout(l->db, PATIENCE);
-    if (!status) status = check_format(l, read_only, err);
-    if (!status && !read_only) {
-        char stamp[64];
-        (void)sqlite3_snprintf(sizeof stamp, stamp, "PRAGMA user_version = %d", FORMAT);
-        status = ledger_begin(l, err);
-        if (!status && (sqlite3_exec(l->db, schema, NULL, NULL, NULL) ||
-                        sqlite3_exec(l->db, stamp, NULL, NULL, NULL)))
-            status = refused(l, err);
-        if (!status) status = ledger_commit(l, err);
-        ledger_rollback(l);
-    }
-    if (!status) {
-        l->locks = open(locks, O_CLOEXEC | (read_only ? O_RDONLY : O_RDWR | O_CREAT), 0666);
-        if (l->locks < 0 && !read_only) status = fail_errno(err, "%s: cannot be made", locks);
-    }
-    free(locks);
+    if (!status) status = prepare_connection(l, read_only, err);
+    if (!status) status = read_only ? check_format(l, directory, err) : make_tables(l, old, err);
+    if (!status && !read_only && !*old) status = ledger_commit(l, err);
+    if (!status) status = open_locks(l, read_only, err);
     if (status) ledger_close(l);
     return status;
 }
 
+fr_status ledger_check(ledger *l, fr_error *err) {
+    sqlite3_stmt *s = NULL;
+    bool row = false;
+    fr_status status = ledger_prepare(l, &s, err, "PRAGMA quick_check(1)", "");
+    if (!status) status = ledger_next(l, s, &row, err);
+    const char *found = !status && row ? (const char *)sqlite3_column_text(s, 0) : NULL;
+    if (!status && (!found || strcmp(found, "ok"))) {
+        char line[200];
+        (void)snprintf(line, sizeof line, "%s", found ? found : "no answer");
+        for (char *c = line; *c; c++) *c = *c == '\n' ? ' ' : *c;
+        status = fail(err, FR_EINPUT, "%s: damaged: %s", l->path, line);
+    }
+    (void)sqlite3_finalize(s);
+    return status;
+}
+
 void ledger_close(ledger *l) {
+    ledger_rollback(l);
     (void)sqlite3_close(l->db);
     if (l->locks >= 0) (void)close(l->locks);
     free(l->path);
+    free(l->lock_path);
     *l = (ledger){.locks = -1};
 }
 
 /* ---- statements ---- */
 
-static fr_status prepare(ledger *l, sqlite3_stmt **out, fr_error *err, const char *sql,
-                         const char *types, va_list args) {
-    if (sqlite3_prepare_v2(l->db, sql, -1, out, NULL) != SQLITE_OK) return refused(l, err);
+static fr_status bind(ledger *l, sqlite3_stmt *statement, fr_error *err, const char *types,
+                      va_list args) {
     int bad = 0;
     for (int k = 1; *types; types++, k++) {
         if (*types == 't')
-            bad |= sqlite3_bind_text(*out, k, va_arg(args, const char *), -1, SQLITE_TRANSIENT);
+            bad |=
+                sqlite3_bind_text(statement, k, va_arg(args, const char *), -1, SQLITE_TRANSIENT);
         else if (*types == 'i')
-            bad |= sqlite3_bind_int64(*out, k, va_arg(args, int64_t));
+            bad |= sqlite3_bind_int64(statement, k, va_arg(args, int64_t));
         else if (*types == 'd')
-            bad |= sqlite3_bind_double(*out, k, va_arg(args, double)); /* NaN becomes NULL */
+            bad |= sqlite3_bind_double(statement, k, va_arg(args, double)); /* NaN becomes NULL */
         else {
             const void *bytes = va_arg(args, const void *);
             size_t size = va_arg(args, size_t);
-            bad |= sqlite3_bind_blob64(*out, k, bytes, size, SQLITE_STATIC);
+            bad |= sqlite3_bind_blob64(statement, k, bytes, size, SQLITE_STATIC);
         }
     }
-    if (!bad) return FR_OK;
-    fr_status status = refused(l, err);
+    return bad ? refused(l, err) : FR_OK;
+}
+
+static fr_status prepare(ledger *l, sqlite3_stmt **out, fr_error *err, const char *sql,
+                         const char *types, va_list args) {
+    if (sqlite3_prepare_v2(l->db, sql, -1, out, NULL) != SQLITE_OK) return refused(l, err);
+    fr_status status = bind(l, *out, err, types, args);
+    if (!status) return FR_OK;
     (void)sqlite3_finalize(*out);
     *out = NULL;
+    return status;
+}
+
+fr_status ledger_bind(ledger *l, sqlite3_stmt *statement, fr_error *err, const char *types, ...) {
+    va_list args;
+    (void)sqlite3_reset(statement); /* its failure was told when it happened */
+    va_start(args, types);
+    fr_status status = bind(l, statement, err, types, args);
+    va_end(args);
     return status;
 }
 
@@ -158,9 +277,50 @@ double ledger_real(sqlite3_stmt *statement, int column) {
                : sqlite3_column_double(statement, column);
 }
 
+fr_status ledger_text(sqlite3_stmt *statement, int column, arena *memory, const char **out,
+                      fr_error *err) {
+    char *copy;
+    *out = NULL;
+    if (sqlite3_column_type(statement, column) == SQLITE_NULL) return FR_OK;
+    const char *text = (const char *)sqlite3_column_text(statement, column);
+    if (!text) return fail_memory(err, 0);
+    TRY(TAKE(memory, copy, strlen(text) + 1, err));
+    *out = strcpy(copy, text);
+    return FR_OK;
+}
+
+fr_status ledger_expect(ledger *l, sqlite3_stmt *statement, const char *types, const char *table,
+                        const char *who, fr_error *err) {
+    static const char *const names[] = {"",     "a whole number", "a number",
+                                        "text", "bytes",          "nothing"}; /* by SQLITE_* */
+    for (int k = 0; types[k]; k++) {
+        char letter = types[k];
+        bool null = letter < 'a';
+        if (null) letter = (char)(letter - 'A' + 'a');
+        int want = letter == 'i'   ? SQLITE_INTEGER
+                   : letter == 'd' ? SQLITE_FLOAT
+                   : letter == 't' ? SQLITE_TEXT
+                                   : SQLITE_BLOB;
+        int found = sqlite3_column_type(statement, k);
+        if (null && found == SQLITE_NULL) continue;
+        if (found != want)
+            return fail(err, FR_EINPUT, "%s: table %s, %s: %s is %s, expected %s", l->path, table,
+                        who, sqlite3_column_name(statement, k), names[found], names[want]);
+        if (letter != 't') continue;
+        const char *text = (const char *)sqlite3_column_text(statement, k);
+        if (!text) return fail_memory(err, 0);
+        if (strlen(text) != (size_t)sqlite3_column_bytes(statement, k))
+            return fail(err, FR_EINPUT, "%s: table %s, %s: a 0 byte in %s", l->path, table, who,
+                        sqlite3_column_name(statement, k));
+    }
+    return FR_OK;
+}
+
 fr_status ledger_begin(ledger *l, fr_error *err) {
     return ledger_do(l, err, "BEGIN IMMEDIATE", "");
 }
+
+fr_status ledger_begin_reading(ledger *l, fr_error *err) { return ledger_do(l, err, "BEGIN", ""); }
 
 fr_status ledger_commit(ledger *l, fr_error *err) { return ledger_do(l, err, "COMMIT", ""); }
 
@@ -169,17 +329,32 @@ void ledger_rollback(ledger *l) {
         (void)sqlite3_exec(l->db, "ROLLBACK", NULL, NULL, NULL);
 }
 
-/* ---- locks: a byte of study.lock for each unit, held by the open file, not by the process ---- */
+/* ---- locks: a byte of study.lock for each unit, held by the open file, not by the process; byte 0
+ * is shared by all that work on the study ---- */
 
 static struct flock at_byte(short type, int64_t unit) {
     return (struct flock){.l_type = type, .l_whence = SEEK_SET, .l_start = unit, .l_len = 1};
 }
 
-fr_status ledger_lock(ledger *l, int64_t unit, bool *taken, fr_error *err) {
-    struct flock wish = at_byte(F_WRLCK, unit);
+/* A lock on a file that nobody else finds keeps nobody out. */
+static fr_status check_locks(const ledger *l, fr_error *err) {
+    struct stat ours, found;
+    if (!fstat(l->locks, &ours) && !lstat(l->lock_path, &found) && ours.st_ino == found.st_ino &&
+        ours.st_dev == found.st_dev)
+        return FR_OK;
+    return fail(err, FR_EFILE, "%s: removed or replaced while the study ran", l->lock_path);
+}
+
+static fr_status try_lock(ledger *l, short type, int64_t unit, bool *taken, fr_error *err) {
+    struct flock wish = at_byte(type, unit);
+    TRY(check_locks(l, err));
     *taken = !fcntl(l->locks, F_OFD_SETLK, &wish);
     if (*taken || errno == EAGAIN || errno == EACCES) return FR_OK;
-    return fail_errno(err, "%s: its lock file cannot be locked", l->path);
+    return fail_errno(err, "%s: cannot be locked", l->lock_path);
+}
+
+fr_status ledger_lock(ledger *l, int64_t unit, bool *taken, fr_error *err) {
+    return try_lock(l, F_WRLCK, unit, taken, err);
 }
 
 void ledger_unlock(ledger *l, int64_t unit) {
@@ -192,55 +367,8 @@ bool ledger_locked(const ledger *l, int64_t unit) {
     return l->locks >= 0 && !fcntl(l->locks, F_OFD_GETLK, &probe) && probe.l_type != F_UNLCK;
 }
 
-/* ---- bytes ---- */
-
-fr_status ledger_put_bytes(ledger *l, int64_t unit, const char *name, const void *bytes,
-                           size_t size, fr_error *err) {
-    uLongf room = compressBound((uLong)size);
-    unsigned char *packed = malloc(room);
-    char hash[65];
-    sha256 h;
-    if (!packed) return fail_memory(err, room);
-    fr_status status = sha256_start(&h, err);
-    if (!status) {
-        sha256_add(&h, bytes, size);
-        sha256_end(&h, hash);
-        if (compress2(packed, &room, bytes, (uLong)size, 6) != Z_OK) status = fail_memory(err, 0);
-    }
-    if (!status)
-        status =
-            ledger_do(l, err,
-                      "INSERT OR REPLACE INTO artefact (run, name, sha256, bytes, content)"
-                      " VALUES (?, ?, ?, ?, ?)",
-                      "ittib", unit, name, hash, (int64_t)size, (const void *)packed, (size_t)room);
-    free(packed);
-    return status;
-}
-
-fr_status ledger_get_bytes(ledger *l, int64_t unit, const char *name, void **out, size_t *size,
-                           fr_error *err) {
-    sqlite3_stmt *s = NULL;
-    bool row = false;
-    unsigned char *bytes = NULL;
-    *out = NULL;
-    *size = 0;
-    fr_status status =
-        ledger_prepare(l, &s, err, "SELECT bytes, content FROM artefact WHERE run = ? AND name = ?",
-                       "it", unit, name);
-    if (!status) status = ledger_next(l, s, &row, err);
-    if (!status && row) {
-        uLongf room = (uLongf)sqlite3_column_int64(s, 0);
-        status = ALLOCATE(bytes, room + 1, err); /* text gets a final 0 */
-        if (!status && uncompress(bytes, &room, sqlite3_column_blob(s, 1),
-                                  (uLong)sqlite3_column_bytes(s, 1)) != Z_OK)
-            status = fail(err, FR_EINPUT, "%s: %s of run %lld cannot be unpacked", l->path, name,
-                          (long long)unit);
-        if (!status) {
-            *out = bytes;
-            *size = room;
-        } else
-            free(bytes);
-    }
-    (void)sqlite3_finalize(s);
-    return status;
+fr_status ledger_join(ledger *l, bool alone, bool *taken, fr_error *err) {
+    *taken = true;
+    if (alone) TRY(try_lock(l, F_WRLCK, 0, taken, err));
+    return *taken ? try_lock(l, F_RDLCK, 0, taken, err) : FR_OK;
 }

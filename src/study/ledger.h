@@ -7,37 +7,63 @@
  * however it ends, so there is nothing to clean up and no clock to trust.
  *
  * All tables and figures are made from this file alone, so rank records are kept in it, compressed.
+ *
+ * Disks and people change files, so nothing in it is believed: a row of `run` holds a seal, the
+ * hash of its own columns, one of which is the hash of everything the unit left in the other tables
+ * (record.h). Columns that tell where a unit stands in the plan are compared with the plan instead.
+ * Who changes a sealed column seals the row again in the same transaction.
  */
 #ifndef FR_STUDY_LEDGER_H
 #define FR_STUDY_LEDGER_H
 
-#include "base/status.h"
+#include "base/memory.h"
 
 #include <sqlite3.h>
 
 typedef struct ledger {
     sqlite3 *db;
-    char *path; /* of study.db */
-    int locks;  /* study.lock; -1 if only read */
+    char *path, *lock_path; /* of study.db and study.lock */
+    int locks;              /* study.lock; -1 if it is only read and not there */
 } ledger;
 
-/* Opens DIRECTORY/study.db; made if it is not there, unless only to be read. */
-fr_status ledger_open(ledger *l, const char *directory, bool read_only, fr_error *err);
+/* Opens DIRECTORY/study.db; made if it is not there, unless only to be read. *old is true if it was
+ * made by a version that did not seal rows: it has the columns now, and record_seal_all is to be
+ * called. May be NULL if only to be read: such a ledger is refused then. */
+fr_status ledger_open(ledger *l, const char *directory, bool read_only, bool *old, fr_error *err);
 void ledger_close(ledger *l);
+/* Is the database whole? Reads all of it: 0.1 s for 100 MB. */
+fr_status ledger_check(ledger *l, fr_error *err);
+
+/* The SQL function seal(...) hashes its arguments with their types. */
+#define SEAL       "seal(key, status, inputs, finished, message, tool, contents)"
+#define RESEAL     "UPDATE run SET seal = " SEAL " "
+#define SEAL_STUDY "seal(name, plan, tool)"
 
 /* A statement with its parameters, by letters: t text (NULL allowed), i int64_t, d double (NaN is
  * stored as NULL), b const void * and size_t. Finalise it with sqlite3_finalize. */
 fr_status ledger_prepare(ledger *l, sqlite3_stmt **out, fr_error *err, const char *sql,
                          const char *types, ...);
-/* The same, run to its end. */
+/* Begins a prepared statement again with other parameters. */
+fr_status ledger_bind(ledger *l, sqlite3_stmt *statement, fr_error *err, const char *types, ...);
+/* As ledger_prepare, run to its end. */
 fr_status ledger_do(ledger *l, fr_error *err, const char *sql, const char *types, ...);
 /* Next row: *row is false behind the last. */
 fr_status ledger_next(ledger *l, sqlite3_stmt *statement, bool *row, fr_error *err);
 /* Column as a double; NULL is NaN. */
 double ledger_real(sqlite3_stmt *statement, int column);
+/* Column as text in the arena; NULL stays NULL. */
+fr_status ledger_text(sqlite3_stmt *statement, int column, arena *memory, const char **out,
+                      fr_error *err);
+/* Are the columns of the row at hand what they should be? By letters: i integer, d real, t text
+ * without 0 bytes, b bytes; a capital may be NULL. The message names `table`, `who` and the column.
+ */
+fr_status ledger_expect(ledger *l, sqlite3_stmt *statement, const char *types, const char *table,
+                        const char *who, fr_error *err);
 
 /* Everything between is stored together or not at all. */
 fr_status ledger_begin(ledger *l, fr_error *err);
+/* Everything read between is of one moment. Ends with ledger_rollback. */
+fr_status ledger_begin_reading(ledger *l, fr_error *err);
 fr_status ledger_commit(ledger *l, fr_error *err);
 void ledger_rollback(ledger *l); /* harmless outside of one */
 
@@ -46,12 +72,8 @@ fr_status ledger_lock(ledger *l, int64_t unit, bool *taken, fr_error *err);
 void ledger_unlock(ledger *l, int64_t unit);
 /* Does another process hold the lock? */
 bool ledger_locked(const ledger *l, int64_t unit);
-
-/* Stores bytes of a unit, compressed, with the hash of what they were. */
-fr_status ledger_put_bytes(ledger *l, int64_t unit, const char *name, const void *bytes,
-                           size_t size, fr_error *err);
-/* Reads them back; *out is the caller's. A unit without them gives NULL and size 0. */
-fr_status ledger_get_bytes(ledger *l, int64_t unit, const char *name, void **out, size_t *size,
-                           fr_error *err);
+/* Says that this process works by the plan in the ledger, until the ledger is closed. With `alone`
+ * nobody else may be at work; *taken is false if somebody is. */
+fr_status ledger_join(ledger *l, bool alone, bool *taken, fr_error *err);
 
 #endif

@@ -75,6 +75,25 @@ static bool in_list(const json_t *list, const char *word) {
     return false;
 }
 
+/* Refuses a list that names something twice: what a second one should mean is not clear, and units
+ * of work are told apart by these names. NULL counts as empty. */
+static fr_status check_distinct(const parser *r, const char *key, const json_t *list,
+                                fr_error *err) {
+    json_t *met = json_object(), *item;
+    fr_status status = met ? FR_OK : fail_memory(err, 0);
+    size_t i;
+    json_array_foreach((json_t *)(uintptr_t)list, i, item) {
+        char *text = status ? NULL : json_print(item, JSON_ENCODE_ANY);
+        if (!status && !text) status = fail_memory(err, 0);
+        if (!status && json_object_get(met, text))
+            status = fail(err, FR_EINPUT, "%s: \"%s\" names %s twice", r->where, key, text);
+        if (!status && json_object_set_new(met, text, json_true())) status = fail_memory(err, 0);
+        free(text);
+    }
+    json_decref(met);
+    return status;
+}
+
 /* A list of model names; NULL counts as empty. */
 static fr_status check_models(const parser *r, const char *key, const json_t *list, fr_error *err) {
     size_t i;
@@ -84,12 +103,12 @@ static fr_status check_models(const parser *r, const char *key, const json_t *li
     json_array_foreach((json_t *)(uintptr_t)list, i, item) {
         if (!json_is_string(item)) return wrong(r, key, "a list of models", err);
         TRY(known_model(r, json_string_value(item), err));
-        if (key[0] != 'm' &&
+        if (strcmp(key, "models") != 0 &&
             !in_list(json_object_get(r->p->source, "models"), json_string_value(item)))
             return fail(err, FR_EINPUT, "%s: \"%s\" names %s, which is not among \"models\"",
                         r->where, key, json_string_value(item));
     }
-    return FR_OK;
+    return check_distinct(r, key, list, err);
 }
 
 /* {"bce": [models], "bpr": [models]} */
@@ -183,39 +202,30 @@ static fr_status read_data(parser *r, fr_error *err) {
         }
     }
     p->datas = (int)n;
-    for (int a = 0; a < p->datas; a++) {
+    for (int a = 0; a < p->datas; a++)
         if (!p->data[a].name[0] || strpbrk(p->data[a].name, "/ \t\n") || p->data[a].name[0] == '.')
             return fail(err, FR_EINPUT, "%s: a data set called \"%s\", expected a plain word",
                         r->where, p->data[a].name);
-        for (int b = 0; b < a; b++)
-            if (!strcmp(p->data[a].name, p->data[b].name))
-                return fail(err, FR_EINPUT, "%s: two data sets called %s", r->where,
-                            p->data[a].name);
-    }
-    return FR_OK;
+    return json_is_array(list) ? check_distinct(r, "data", list, err) : FR_OK;
 }
 
 /* ---- units ---- */
 
-/* Appends a unit; its key is made of what tells it apart. *number is where it stands. */
+/* Appends a unit; its key is made of what tells it apart. *number is where it stands. No two have
+ * one key, since lists name nothing twice. */
 static fr_status add(plan *p, plan_unit u, int *number, fr_error *err) {
-    char key[512];
-    const char *name = p->data[u.data].name, *kind = unit_kind_name[u.kind];
-    if (u.trained)
-        (void)snprintf(key, sizeof key, "%s/%s/%s/%lld/%s%s", name, u.model,
-                       plan_objective_name[u.objective], (long long)u.seed,
-                       u.diagnostic ? "diagnostic-" : "", kind);
-    else if (u.model)
-        (void)snprintf(key, sizeof key, "%s/%s/%s%s", name, u.model,
-                       u.diagnostic ? "diagnostic-" : "", kind);
-    else
-        (void)snprintf(key, sizeof key, "%s/%s", name, kind);
-    for (size_t i = 0; i < p->units.count; i++)
-        if (!strcmp(p->units.at[i].key, key)) {
-            if (number) *number = (int)i;
-            return FR_OK;
-        }
-    if (!(u.key = copy(p, key, err))) return FR_ENOMEM;
+    const char *name = p->data[u.data].name, *kind = unit_kind_name[u.kind],
+               *window = u.diagnostic ? "diagnostic-" : "";
+    char *key = NULL;
+    int size = u.trained
+                   ? asprintf(&key, "%s/%s/%s/%lld/%s%s", name, u.model,
+                              plan_objective_name[u.objective], (long long)u.seed, window, kind)
+               : u.model ? asprintf(&key, "%s/%s/%s%s", name, u.model, window, kind)
+                         : asprintf(&key, "%s/%s", name, kind);
+    if (size < 0) return fail_memory(err, 0);
+    u.key = copy(p, key, err);
+    free(key);
+    if (!u.key) return FR_ENOMEM;
     ARRAY_PUSH(&p->units, u, err);
     if (number) *number = (int)p->units.count - 1;
     return FR_OK;
@@ -281,18 +291,24 @@ static fr_status make_units(parser *r, fr_error *err) {
                  *baselines = json_object_get(p->source, "baselines");
     size_t m, s, b;
     json_t *item, *seed, *baseline;
+    if (baselines && !json_is_array(baselines))
+        return wrong(r, "baselines", "a list of names", err);
+    TRY(check_distinct(r, "baselines", baselines, err));
     for (int d = 0; d < p->datas; d++) {
-        TRY(add(p, (plan_unit){.kind = UNIT_DATA, .data = d, .train = -1}, NULL, err));
+        TRY(add(p, (plan_unit){.kind = UNIT_DATA, .data = d, .train = -1}, &p->data[d].unit, err));
         TRY(add(p, (plan_unit){.kind = UNIT_FACTS, .data = d, .train = -1}, NULL, err));
         if (json_is_true(json_object_get(p->source, "minimal")))
             TRY(add(p, (plan_unit){.kind = UNIT_MINIMAL, .data = d, .train = -1}, NULL, err));
         if (p->data[d].synth && json_is_true(json_object_get(p->source, "oracle")))
             TRY(add_scorer(p, d, "oracle", err));
         json_array_foreach((json_t *)(uintptr_t)baselines, b, baseline) {
-            char spec[256];
+            char *spec;
             if (!json_is_string(baseline)) return wrong(r, "baselines", "a list of names", err);
-            (void)snprintf(spec, sizeof spec, "baseline:%s", json_string_value(baseline));
-            TRY(add_scorer(p, d, spec, err));
+            if (asprintf(&spec, "baseline:%s", json_string_value(baseline)) < 0)
+                return fail_memory(err, 0);
+            fr_status status = add_scorer(p, d, spec, err);
+            free(spec);
+            TRY(status);
         }
         /* seeds outermost: after the first there is something of every model to look at */
         json_array_foreach((json_t *)(uintptr_t)seeds, s, seed) for (int objective = 0;
@@ -345,7 +361,7 @@ static fr_status read_numbers(parser *r, const char *key, int64_t low, fr_error 
                        item) if (!json_is_integer(item) ||
                                  json_integer_value(item) <
                                      low) return wrong(r, key, "a list of whole numbers", err);
-    return FR_OK;
+    return check_distinct(r, key, list, err);
 }
 
 static fr_status read_k(parser *r, fr_error *err) {
@@ -423,6 +439,7 @@ fr_status plan_read(plan *p, const char *path, const char *folder, fr_error *err
     char *own = name == path ? strdup(".") : strndup(path, (size_t)(name - path - 1));
     fr_status status =
         own ? take(p, source, path, folder ? folder : own, err) : fail_memory(err, 0);
+    if (!own) json_decref(source);
     free(own);
     return status;
 }
@@ -432,6 +449,7 @@ fr_status plan_parse(plan *p, const char *text, const char *where, const char *f
     json_error_t bad;
     *p = (plan){0};
     json_t *source = json_parse(text, strlen(text), JSON_REJECT_DUPLICATES, &bad);
+    if (!source && json_error_code(&bad) == json_error_out_of_memory) return fail_memory(err, 0);
     if (!source) return fail(err, FR_EINPUT, "%s:%d:%d: %s", where, bad.line, bad.column, bad.text);
     return take(p, source, where, folder, err);
 }
@@ -442,6 +460,14 @@ void plan_free(plan *p) {
     free(p->units.at);
     fr_options_free(fr_protocol_options, &p->protocol);
     *p = (plan){0};
+}
+
+const char *plan_objective(const plan_unit *unit) {
+    return unit->trained ? plan_objective_name[unit->objective] : NULL;
+}
+
+const char *plan_window(const plan_unit *unit) {
+    return unit->diagnostic ? "diagnostic" : "ranking";
 }
 
 const char *plan_preset(const char *name) {

@@ -28,6 +28,7 @@ typedef struct plan_data {
     const char *name;
     const char *path;    /* a table or an imported directory; NULL = draw it */
     const json_t *synth; /* settings of fr_synth then */
+    int unit;            /* number of the unit that gets it */
 } plan_data;
 
 typedef struct plan_unit {
@@ -56,6 +57,10 @@ typedef struct plan {
     int ks;
     const char *gain[2]; /* models whose difference is the module gain; NULL = none */
 } plan;
+
+/* As the ledger has it: "bce" or "bpr", NULL = not trained; "ranking" or "diagnostic". */
+const char *plan_objective(const plan_unit *unit);
+const char *plan_window(const plan_unit *unit);
 
 /* Reads a document from a file. Data with relative paths are looked for in `folder`, NULL = the
  * file's own. */

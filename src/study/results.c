@@ -1,4 +1,4 @@
-/* results.c - see results.h; and the state of a study (fullrank.h, chapter 15). */
+/* results.c - see results.h. */
 #define _GNU_SOURCE
 #include "study/results.h"
 
@@ -7,110 +7,234 @@
 #include "study/embedded.h"
 
 #include <math.h>
-#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- reading ---- */
+/* ---- the plan and its units ---- */
 
-static const char *keep(arena *memory, const unsigned char *text, fr_error *err) {
-    char *out;
-    if (!text || arena_take(memory, strlen((const char *)text) + 1, 1, (void **)&out, err))
-        return NULL;
-    return strcpy(out, (const char *)text);
-}
-
-static fr_status read_plan(ledger *book, plan *p, fr_error *err) {
+fr_status results_plan(ledger *book, plan *p, fr_error *err) {
     sqlite3_stmt *q = NULL;
     bool row = false;
-    fr_status status = ledger_prepare(book, &q, err, "SELECT plan FROM study", "");
+    fr_status status =
+        ledger_prepare(book, &q, err, "SELECT plan, seal IS " SEAL_STUDY " FROM study", "");
     if (!status) status = ledger_next(book, q, &row, err);
     if (!status && !row) status = fail(err, FR_EINPUT, "%s: holds no study", book->path);
+    if (!status) status = ledger_expect(book, q, "ti", "study", "its row", err);
+    if (!status && !sqlite3_column_int(q, 1))
+        status = fail(err, FR_EINPUT, "%s: the study's document is not the one that was stored",
+                      book->path);
     if (!status)
         status = plan_parse(p, (const char *)sqlite3_column_text(q, 0), book->path, ".", err);
     (void)sqlite3_finalize(q);
     return status;
 }
 
-static fr_status load_ranking(results *r, result *unit, fr_error *err) {
-    void *records = NULL, *about = NULL;
-    size_t size, length;
-    fr_status status = ledger_get_bytes(&r->book, unit->id, "records", &records, &size, err);
-    if (!status) status = ledger_get_bytes(&r->book, unit->id, "about", &about, &length, err);
-    json_t *description = !status && about ? json_parse(about, strlen(about), 0, NULL) : NULL;
-    if (!status && (!records || !description || size % sizeof(fr_record)))
-        status =
-            fail(err, FR_EINPUT, "%s: the records of %s cannot be read", r->book.path, unit->key);
-    free(about);
-    if (status) {
-        free(records);
-        json_decref(description);
-        return status;
+/* The mean time of units alike that are done: of the same kind, model and window, else of the kind
+ * alone. */
+static const char units_sql[] =
+    "WITH took AS (SELECT kind, window, model, seconds FROM timing JOIN run ON id = run"
+    "  WHERE stage = 'all' AND status = 'done'),"
+    " alike AS (SELECT kind, window, model, avg(seconds) AS mean FROM took GROUP BY 1, 2, 3),"
+    " kinds AS (SELECT kind, avg(seconds) AS mean FROM took GROUP BY 1)"
+    " SELECT u.id, u.key, u.kind, u.data, u.model, u.objective, u.seed, u.window, u.status,"
+    "  u.message, u.tool, u.contents, u.seal IS " SEAL ","
+    "  t.seconds, coalesce(a.mean, k.mean) AS guess"
+    " FROM run u LEFT JOIN timing t ON t.run = u.id AND t.stage = 'all'"
+    "  LEFT JOIN alike a ON a.kind = u.kind AND a.window = u.window AND a.model IS u.model"
+    "  LEFT JOIN kinds k ON k.kind = u.kind"
+    " WHERE wanted ORDER BY place";
+
+static bool same(const char *a, const char *b) { return a && b ? !strcmp(a, b) : a == b; }
+
+/* The row agrees with the plan and with its own seal. */
+static fr_status check_row(ledger *book, const plan *p, const plan_unit *u, sqlite3_stmt *q,
+                           fr_error *err) {
+    const struct {
+        int column;
+        const char *expected;
+    } texts[] = {{1, u->key},   {2, unit_kind_name[u->kind]}, {3, p->data[u->data].name},
+                 {4, u->model}, {5, plan_objective(u)},       {7, plan_window(u)}};
+    TRY(ledger_expect(book, q, "itttTTittTTTiDD", "run", u->key, err));
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const char *found = (const char *)sqlite3_column_text(q, texts[i].column);
+        if (!same(found, texts[i].expected))
+            return fail(err, FR_EINPUT, "%s: table run, %s: %s is %s, expected %s", book->path,
+                        u->key, sqlite3_column_name(q, texts[i].column), found ? found : "nothing",
+                        texts[i].expected ? texts[i].expected : "nothing");
     }
-    return ranking_adopt(records, (int64_t)(size / sizeof(fr_record)), description, r->book.path,
-                         &unit->ranking, err);
+    if (sqlite3_column_int64(q, 6) != u->seed)
+        return fail(err, FR_EINPUT, "%s: table run, %s: seed is %lld, expected %lld", book->path,
+                    u->key, (long long)sqlite3_column_int64(q, 6), (long long)u->seed);
+    if (!sqlite3_column_int(q, 12))
+        return fail(err, FR_EINPUT, "%s: table run: the row of %s is not the one that was stored",
+                    book->path, u->key);
+    return FR_OK;
 }
 
-static fr_status read_runs(results *r, fr_error *err) {
+fr_status results_units(ledger *book, const plan *p,
+                        fr_status (*take)(void *user, const unit_row *row, fr_error *err),
+                        void *user, fr_error *err) {
+    static const char *const states[] = {"left", "done", "failed", "skipped"};
     sqlite3_stmt *q = NULL;
     bool row = true;
-    fr_status status =
-        ledger_prepare(&r->book, &q, err,
-                       "SELECT id, key, kind, data, model, objective, seed, window FROM run"
-                       " WHERE wanted AND status = 'done' ORDER BY place",
-                       "");
-    while (!status && !(status = ledger_next(&r->book, q, &row, err)) && row) {
-        result one = {.id = sqlite3_column_int64(q, 0),
-                      .key = keep(&r->memory, sqlite3_column_text(q, 1), err),
-                      .data = keep(&r->memory, sqlite3_column_text(q, 3), err),
-                      .model = keep(&r->memory, sqlite3_column_text(q, 4), err),
-                      .objective = keep(&r->memory, sqlite3_column_text(q, 5), err),
-                      .seed = sqlite3_column_int64(q, 6),
-                      .diagnostic = !strcmp((const char *)sqlite3_column_text(q, 7), "diagnostic")};
-        const char *kind = (const char *)sqlite3_column_text(q, 2);
-        while (one.kind < UNIT_KINDS && strcmp(unit_kind_name[one.kind], kind)) one.kind++;
-        if (!one.key || !one.data) status = fail_memory(err, 0);
-        if (!status && one.kind == UNIT_RANK) status = load_ranking(r, &one, err);
-        if (!status) status = ARRAY_RESERVE(&r->list, 1, err);
-        if (!status)
-            r->list.at[r->list.count++] = one;
-        else
-            fr_ranking_close(one.ranking);
+    size_t n = 0;
+    fr_status status = ledger_prepare(book, &q, err, units_sql, "");
+    while (!status && !(status = ledger_next(book, q, &row, err)) && row) {
+        if (n == p->units.count) {
+            status = fail(err, FR_EINPUT, "%s: table run: more units than the document names (%zu)",
+                          book->path, n);
+            break;
+        }
+        const plan_unit *u = &p->units.at[n++];
+        status = check_row(book, p, u, q, err);
+        if (status) break;
+        unit_row one = {.id = sqlite3_column_int64(q, 0),
+                        .unit = u,
+                        .status = (const char *)sqlite3_column_text(q, 8),
+                        .message = (const char *)sqlite3_column_text(q, 9),
+                        .tool = (const char *)sqlite3_column_text(q, 10),
+                        .contents = (const char *)sqlite3_column_text(q, 11),
+                        .seconds = ledger_real(q, 13),
+                        .guess = ledger_real(q, 14)};
+        int known = 0;
+        while (known < 4 && strcmp(states[known], one.status)) known++;
+        if (known == 4)
+            status = fail(err, FR_EINPUT, "%s: table run, %s: status %s is not known", book->path,
+                          u->key, one.status);
+        if (!status) status = take(user, &one, err);
     }
     (void)sqlite3_finalize(q);
+    if (!status && n < p->units.count)
+        status =
+            fail(err, FR_EINPUT, "%s: table run: %s is not there", book->path, p->units.at[n].key);
     return status;
 }
 
-/* Keeps the paper's numbers if the study follows its protocol. */
-static void take_published(results *r) {
-    json_t *root = json_parse(embedded_published, strlen(embedded_published), 0, NULL);
-    const json_t *settings = json_object_get(root, "settings");
-    const fr_protocol *p = &r->plan.protocol;
-    bool same = p->window == json_integer_value(json_object_get(settings, "events")) &&
-                p->train_share == json_number_value(json_object_get(settings, "train_share")) &&
-                r->plan.diagnostic_window ==
-                    json_integer_value(json_object_get(settings, "diagnostic_events")) &&
-                p->order == FR_ORDER_STREAM && p->oov == FR_OOV_EXCLUDE &&
-                !strcmp(p->catalog, "fixed");
-    if (same)
-        r->published = root;
+/* ---- done units ---- */
+
+/* The bytes of an artefact as JSON. */
+static fr_status json_of(const results *r, const result *unit, const char *name, json_t **out,
+                         fr_error *err) {
+    const unit_artefact *a = record_artefact(&unit->record, name);
+    json_error_t bad = {0};
+    *out = a && a->bytes ? json_parse(a->bytes, a->size, 0, &bad) : NULL;
+    if (*out) return FR_OK;
+    if (a && json_error_code(&bad) == json_error_out_of_memory) return fail_memory(err, a->size);
+    return fail(err, FR_EINPUT, "%s: %s of %s cannot be read", r->book.path, name, unit->key);
+}
+
+/* What the records say about themselves is what the row says. */
+static fr_status check_about(const results *r, const result *unit, const json_t *about,
+                             int64_t count, fr_error *err) {
+    const json_t *protocol = json_object_get(about, "protocol");
+    const char *model = json_string_value(json_object_get(about, "model")),
+               *objective = json_string_value(json_object_get(about, "objective")), *what = NULL;
+    if (json_integer_value(json_object_get(protocol, "test")) != count)
+        what = "number of events";
+    else if (unit->objective && (!same(model, unit->model) || !same(objective, unit->objective)))
+        what = "model";
+    else if (unit->objective && json_integer_value(json_object_get(about, "seed")) != unit->seed)
+        what = "seed";
+    if (!what) return FR_OK;
+    return fail(err, FR_EINPUT, "%s: the records of %s tell of another %s", r->book.path, unit->key,
+                what);
+}
+
+static fr_status load_ranking(const results *r, result *unit, fr_error *err) {
+    json_t *about;
+    TRY(json_of(r, unit, "about", &about, err));
+    unit_artefact *a = (unit_artefact *)(uintptr_t)record_artefact(&unit->record, "records");
+    int64_t count = a ? (int64_t)(a->size / sizeof(fr_record)) : 0;
+    fr_status status = FR_OK;
+    if (!a || !a->bytes || a->size % sizeof(fr_record))
+        status =
+            fail(err, FR_EINPUT, "%s: the records of %s cannot be read", r->book.path, unit->key);
+    if (!status) status = check_about(r, unit, about, count, err);
+    if (status) {
+        json_decref(about);
+        return status;
+    }
+    void *records = a->bytes; /* the ranking's from here on */
+    a->bytes = NULL;
+    return ranking_adopt(records, count, about, unit->key, &unit->ranking, err);
+}
+
+static void result_free(result *one) {
+    fr_ranking_close(one->ranking);
+    json_decref(one->training);
+    record_free(&one->record);
+}
+
+static fr_status count_version(results *r, const char *tool, fr_error *err) {
+    for (size_t i = 0; i < r->versions.count; i++)
+        if (same(r->versions.at[i].tool, tool)) {
+            r->versions.at[i].units++;
+            return FR_OK;
+        }
+    ARRAY_PUSH(&r->versions, ((version_count){tool, 1}), err);
+    return FR_OK;
+}
+
+static fr_status keep_text(arena *memory, const char *text, const char **out, fr_error *err) {
+    char *copy;
+    *out = NULL;
+    if (!text) return FR_OK;
+    TRY(TAKE(memory, copy, strlen(text) + 1, err));
+    *out = strcpy(copy, text);
+    return FR_OK;
+}
+
+static fr_status take_unit(void *user, const unit_row *row, fr_error *err) {
+    results *r = user;
+    const plan_unit *u = row->unit;
+    if (strcmp(row->status, "done")) return FR_OK;
+    result one = {.id = row->id,
+                  .kind = u->kind,
+                  .key = u->key,
+                  .data = r->plan.data[u->data].name,
+                  .model = u->model,
+                  .objective = plan_objective(u),
+                  .seed = u->seed,
+                  .diagnostic = u->diagnostic};
+    fr_status status = keep_text(&r->memory, row->tool, &one.tool, err);
+    if (!status && !row->contents)
+        status = fail(err, FR_EINPUT, "%s: table run, %s: contents is nothing, expected text",
+                      r->book.path, u->key);
+    if (!status)
+        status = record_load(&r->book, row->id, u->key, row->contents, &one.record, NULL, err);
+    if (!status && one.kind == UNIT_RANK) status = load_ranking(r, &one, err);
+    if (!status && one.kind == UNIT_TRAIN)
+        status = json_of(r, &one, "train.json", &one.training, err);
+    if (!status) status = count_version(r, one.tool, err);
+    if (!status) status = ARRAY_RESERVE(&r->list, 1, err);
+    if (status)
+        result_free(&one);
     else
-        json_decref(root);
+        r->list.at[r->list.count++] = one;
+    return status;
 }
 
 fr_status results_open(results *r, const char *directory, fr_error *err) {
     *r = (results){.book.locks = -1};
-    fr_status status = ledger_open(&r->book, directory, true, err);
-    if (!status) status = read_plan(&r->book, &r->plan, err);
-    if (!status) status = read_runs(r, err);
-    if (!status) take_published(r);
+    fr_status status = ledger_open(&r->book, directory, true, NULL, err);
+    if (!status) status = ledger_begin_reading(&r->book, err);
+    if (!status) status = ledger_check(&r->book, err);
+    if (!status) status = results_plan(&r->book, &r->plan, err);
+    if (!status) status = results_units(&r->book, &r->plan, take_unit, r, err);
+    ledger_rollback(&r->book);
+    if (!status &&
+        !(r->published = json_parse(embedded_published, strlen(embedded_published), 0, NULL)))
+        status = fail_memory(err, strlen(embedded_published));
     if (status) results_close(r);
     return status;
 }
 
 void results_close(results *r) {
-    for (size_t i = 0; i < r->list.count; i++) fr_ranking_close(r->list.at[i].ranking);
+    for (size_t i = 0; i < r->list.count; i++) result_free(&r->list.at[i]);
     free(r->list.at);
+    free(r->versions.at);
+    free(r->reasons.at);
     json_decref(r->published);
     plan_free(&r->plan);
     ledger_close(&r->book);
@@ -120,167 +244,39 @@ void results_close(results *r) {
 
 /* ---- asking ---- */
 
-static bool fits(const char *wanted, const char *found) {
+static bool named(const char *wanted, const char *found) {
     return !wanted || (found && !strcmp(wanted, found));
+}
+
+bool results_fits(const result *unit, unit_kind kind, const char *data, const char *model,
+                  const char *objective) {
+    return unit->kind == kind && named(data, unit->data) && named(model, unit->model) &&
+           named(objective, unit->objective);
 }
 
 int results_next(const results *r, int from, unit_kind kind, const char *data, const char *model,
                  const char *objective) {
-    for (size_t i = (size_t)from; i < r->list.count; i++) {
-        const result *u = &r->list.at[i];
-        if (u->kind == kind && fits(data, u->data) && fits(model, u->model) &&
-            fits(objective, u->objective))
-            return (int)i;
-    }
+    for (size_t i = (size_t)from; i < r->list.count; i++)
+        if (results_fits(&r->list.at[i], kind, data, model, objective)) return (int)i;
     return -1;
 }
 
-static double one_number(results *r, const char *sql, int64_t id, const char *name,
-                         int64_t *events) {
-    sqlite3_stmt *q = NULL;
-    bool row = false;
-    double value = NAN;
-    if (events) *events = 0;
-    fr_status status = ledger_prepare(&r->book, &q, NULL, sql, "it", id, name);
-    if (!status) status = ledger_next(&r->book, q, &row, NULL);
-    if (!status && row) {
-        value = ledger_real(q, 0);
-        if (events) *events = sqlite3_column_int64(q, 1);
-    }
-    (void)sqlite3_finalize(q);
-    return value;
+double results_metric(const result *unit, const char *name) {
+    const unit_metric *m = record_metric(&unit->record, name);
+    return m ? m->value : NAN;
 }
 
-double results_metric(results *r, const result *unit, const char *name, int64_t *events) {
-    return one_number(r, "SELECT value, events FROM metric WHERE run = ? AND name = ?", unit->id,
-                      name, events);
+double results_seconds(const result *unit, const char *stage) {
+    const unit_timing *t = record_timing(&unit->record, stage);
+    return t ? t->seconds : NAN;
 }
 
-double results_seconds(results *r, const result *unit, const char *stage) {
-    return one_number(r, "SELECT seconds, 0 FROM timing WHERE run = ? AND stage = ?", unit->id,
-                      stage, NULL);
+const char *results_text(const result *unit, const char *name) {
+    const unit_artefact *a = record_artefact(&unit->record, name);
+    return a && a->bytes ? a->bytes : "";
 }
 
-const char *results_text(results *r, const result *unit, const char *name) {
-    void *bytes = NULL;
-    size_t size;
-    const char *out = "";
-    if (!ledger_get_bytes(&r->book, unit->id, name, &bytes, &size, NULL) && bytes) {
-        const char *copy = keep(&r->memory, bytes, NULL);
-        if (copy) out = copy;
-    }
-    free(bytes);
-    return out;
+const char *results_hash(const result *unit, const char *name) {
+    const unit_artefact *a = record_artefact(&unit->record, name);
+    return a ? a->sha256 : "";
 }
-
-const char *results_hash(results *r, const result *unit, const char *name) {
-    sqlite3_stmt *q = NULL;
-    bool row = false;
-    const char *out = NULL;
-    if (!ledger_prepare(&r->book, &q, NULL,
-                        "SELECT sha256 FROM artefact WHERE run = ? AND name = ?", "it", unit->id,
-                        name) &&
-        !ledger_next(&r->book, q, &row, NULL) && row)
-        out = keep(&r->memory, sqlite3_column_text(q, 0), NULL);
-    (void)sqlite3_finalize(q);
-    return out ? out : "";
-}
-
-double published(const results *r, const char *first, ...) {
-    const json_t *at = json_object_get(r->published, first);
-    va_list args;
-    va_start(args, first);
-    for (const char *key; (key = va_arg(args, const char *));)
-        at = json_is_array(at) ? json_array_get(at, (size_t)strtoul(key, NULL, 10))
-                               : json_object_get(at, key);
-    va_end(args);
-    return json_is_number(at) ? json_number_value(at) : NAN;
-}
-
-/* ---- the state of a study ---- */
-
-typedef struct state_memory {
-    arena texts;
-    ARRAY(fr_study_unit) units;
-} state_memory;
-
-/* The mean time of units alike that are done: of the same kind, model and window, else of the kind
- * alone. */
-static const char state_sql[] =
-    "SELECT key, kind, status, message, id,"
-    " (SELECT seconds FROM timing t WHERE t.run = u.id AND stage = 'all'),"
-    " coalesce((SELECT avg(t.seconds) FROM timing t JOIN run d ON d.id = t.run WHERE stage = 'all'"
-    "   AND d.status = 'done' AND d.kind = u.kind AND d.window = u.window AND d.model IS u.model),"
-    "  (SELECT avg(t.seconds) FROM timing t JOIN run d ON d.id = t.run WHERE stage = 'all'"
-    "   AND d.status = 'done' AND d.kind = u.kind))"
-    " FROM run u WHERE wanted ORDER BY place";
-
-static void count_unit(fr_study_state *out, const fr_study_unit *u, double guess) {
-    if (!strcmp(u->status, "done")) {
-        out->done++;
-        return;
-    }
-    if (!strcmp(u->status, "skipped")) {
-        out->skipped++;
-        return;
-    }
-    if (!strcmp(u->status, "running")) out->running++;
-    if (!strcmp(u->status, "failed")) out->failed++;
-    if (!strcmp(u->status, "left")) out->left++;
-    if (isnan(guess))
-        out->unknown++;
-    else
-        out->seconds_left += guess;
-}
-
-fr_status fr_study_status(const char *directory, fr_study_state *out, fr_error *err) {
-    ledger book = {.locks = -1};
-    plan p = {0};
-    sqlite3_stmt *q = NULL;
-    state_memory *m;
-    bool row = true;
-    *out = (fr_study_state){0};
-    TRY(ALLOCATE(m, 1, err));
-    out->memory = m;
-    fr_status status = ledger_open(&book, directory, true, err);
-    if (!status) status = read_plan(&book, &p, err);
-    if (!status && !(out->name = keep(&m->texts, (const unsigned char *)p.name, err)))
-        status = FR_ENOMEM;
-    if (!status) status = ledger_prepare(&book, &q, err, state_sql, "");
-    while (!status && !(status = ledger_next(&book, q, &row, err)) && row) {
-        fr_study_unit u = {.key = keep(&m->texts, sqlite3_column_text(q, 0), err),
-                           .kind = keep(&m->texts, sqlite3_column_text(q, 1), err),
-                           .status = keep(&m->texts, sqlite3_column_text(q, 2), err),
-                           .message = keep(&m->texts, sqlite3_column_text(q, 3), err),
-                           .seconds = ledger_real(q, 5)};
-        if (!u.key || !u.kind || !u.status) status = fail_memory(err, 0);
-        if (!status && strcmp(u.status, "done")) {
-            u.seconds = NAN;
-            if (ledger_locked(&book, sqlite3_column_int64(q, 4))) u.status = "running";
-        }
-        if (!status) status = ARRAY_RESERVE(&m->units, 1, err);
-        if (!status) {
-            m->units.at[m->units.count++] = u;
-            count_unit(out, &u, ledger_real(q, 6));
-        }
-    }
-    (void)sqlite3_finalize(q);
-    plan_free(&p);
-    ledger_close(&book);
-    out->unit = m->units.at;
-    out->count = (int64_t)m->units.count;
-    if (status) fr_study_status_free(out);
-    return status;
-}
-
-void fr_study_status_free(fr_study_state *state) {
-    state_memory *m = state->memory;
-    if (m) {
-        arena_free(&m->texts);
-        free(m->units.at);
-        free(m);
-    }
-    *state = (fr_study_state){0};
-}
-
-const char *fr_study_preset(const char *name) { return plan_preset(name); }

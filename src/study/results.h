@@ -1,13 +1,15 @@
 /* results.h - a study's ledger read back: what tables, figures and the report are made of.
  *
  * Only units that are done and belong to the plan are seen, in the order of the plan, so that the
- * same results give the same tables whoever did the work in whatever order. Lifetime: run.
+ * same results give the same tables whoever did the work in whatever order. Everything is read and
+ * verified when the results are opened, at one moment of a study that may be running: asking cannot
+ * fail. Lifetime: run.
  */
 #ifndef FR_STUDY_RESULTS_H
 #define FR_STUDY_RESULTS_H
 
-#include "study/ledger.h"
 #include "study/plan.h"
+#include "study/record.h"
 
 typedef struct result {
     int64_t id;
@@ -17,35 +19,66 @@ typedef struct result {
     const char *objective; /* "bce", "bpr"; NULL = not trained */
     int64_t seed;
     bool diagnostic;
+    const char *tool; /* version that did it; NULL = an early one */
+    unit_record record;
     fr_ranking *ranking; /* of rank units */
+    json_t *training;    /* train.json, of train units */
 } result;
+
+/* How many units a version of the tool did. */
+typedef struct version_count {
+    const char *tool;
+    int64_t units;
+} version_count;
+
+/* Why the paper has no number beside ours, and for which data sets. */
+typedef struct paper_reason {
+    const char *why, *data;
+} paper_reason;
 
 typedef struct results {
     arena memory;
     ledger book;
     plan plan;
     ARRAY(result) list;
-    json_t *published; /* the paper's numbers; NULL = another protocol */
+    ARRAY(version_count) versions; /* of `list` */
+    json_t *published;             /* the paper's numbers (paper.h) */
+    ARRAY(paper_reason) reasons;   /* told since they were last taken */
+    fr_error failure;              /* the first one while asking for the paper's numbers */
 } results;
 
 fr_status results_open(results *r, const char *directory, fr_error *err);
 void results_close(results *r);
 
+/* Is it a unit of this kind and of what is named? NULL fits all. */
+bool results_fits(const result *unit, unit_kind kind, const char *data, const char *model,
+                  const char *objective);
 /* The next done unit of a kind from number `from` on that fits; -1 = none. NULL fits all. */
 int results_next(const results *r, int from, unit_kind kind, const char *data, const char *model,
                  const char *objective);
-/* A number of a unit; NaN if it has none. `events` may be NULL. */
-double results_metric(results *r, const result *unit, const char *name, int64_t *events);
-double results_seconds(results *r, const result *unit, const char *stage);
-/* SHA-256 of a file or text kept with a unit, such as ranks or model; as results_text. */
-const char *results_hash(results *r, const result *unit, const char *name);
-/* A text kept with a unit, such as catalog_sha256; in the results' memory, "" if there is none. */
-const char *results_text(results *r, const result *unit, const char *name);
+/* A number of a unit; NaN if it has none. */
+double results_metric(const result *unit, const char *name);
+double results_seconds(const result *unit, const char *stage);
+/* SHA-256 of a file or text kept with a unit, such as ranks or model; "" if there is none. */
+const char *results_hash(const result *unit, const char *name);
+/* A text kept with a unit, such as catalog_sha256; "" if there is none. */
+const char *results_text(const result *unit, const char *name);
 
-/* The paper's number at a path of keys, such as "main_result", "mooc", "craft", "full", "mean";
- * ends with NULL. NaN if it has none, or if the study's windows, split, order or catalog are not
- * the paper's: numbers that cannot be compared do not stand beside each other. Elements of lists
- * are named by their index, "0". */
-double published(const results *r, const char *first, ...) __attribute__((sentinel));
+/* ---- for those that read a ledger ---- */
+
+/* A row of `run` that is as it should be. Texts are valid during the call. */
+typedef struct unit_row {
+    int64_t id;
+    const plan_unit *unit;
+    const char *status, *message, *tool, *contents;
+    double seconds, guess; /* it took; units alike take; NaN if not known */
+} unit_row;
+
+/* Reads the plan of a ledger. */
+fr_status results_plan(ledger *book, plan *p, fr_error *err);
+/* Calls `take` for every unit of the plan, in its order. */
+fr_status results_units(ledger *book, const plan *p,
+                        fr_status (*take)(void *user, const unit_row *row, fr_error *err),
+                        void *user, fr_error *err);
 
 #endif

@@ -24,45 +24,137 @@
 
 /* ---- opening ---- */
 
+static bool same_text(sqlite3_stmt *q, int column, const char *expected) {
+    const char *found = (const char *)sqlite3_column_text(q, column);
+    return found && expected ? !strcmp(found, expected) : !found && !expected;
+}
+
+/* Is the row that of unit number n of the plan? */
+static bool is_unit(const plan *p, size_t n, sqlite3_stmt *q) {
+    if (n >= p->units.count) return false;
+    const plan_unit *u = &p->units.at[n];
+    return same_text(q, 1, u->key) && sqlite3_column_int64(q, 2) == (int64_t)n &&
+           same_text(q, 3, unit_kind_name[u->kind]) && same_text(q, 4, p->data[u->data].name) &&
+           same_text(q, 5, u->model) && same_text(q, 6, plan_objective(u)) &&
+           sqlite3_column_int64(q, 7) == u->seed && same_text(q, 8, plan_window(u));
+}
+
+/* Finds the rows of a plan that was entered before; *all is true if they are there, in order. */
+static fr_status find_units(fr_study *s, bool *all, fr_error *err) {
+    plan *p = &s->plan;
+    sqlite3_stmt *q = NULL;
+    bool row = true;
+    size_t n = 0;
+    *all = true;
+    fr_status status =
+        ledger_prepare(&s->book, &q, err,
+                       "SELECT id, key, place, kind, data, model, objective, seed, window FROM run"
+                       " WHERE wanted ORDER BY place",
+                       "");
+    while (!status && *all && !(status = ledger_next(&s->book, q, &row, err)) && row) {
+        *all = is_unit(p, n, q);
+        if (*all) p->units.at[n++].id = sqlite3_column_int64(q, 0);
+    }
+    *all &= n == p->units.count;
+    (void)sqlite3_finalize(q);
+    return status;
+}
+
 /* Every unit of the plan has a row; rows of other plans stay, unwanted. */
 static fr_status enter_units(fr_study *s, fr_error *err) {
     plan *p = &s->plan;
-    TRY(ledger_do(&s->book, err, "UPDATE run SET wanted = 0", ""));
-    for (size_t i = 0; i < p->units.count; i++) {
-        plan_unit *u = &p->units.at[i];
-        sqlite3_stmt *q = NULL;
-        bool row = false;
-        TRY(ledger_do(&s->book, err, "INSERT OR IGNORE INTO run (key, kind) VALUES (?, ?)", "tt",
-                      u->key, unit_kind_name[u->kind]));
-        TRY(ledger_do(&s->book, err,
-                      "UPDATE run SET wanted = 1, place = ?, data = ?, model = ?, objective = ?,"
-                      " seed = ?, window = ? WHERE key = ?",
-                      "itttitt", (int64_t)i, p->data[u->data].name, u->model,
-                      u->trained ? plan_objective_name[u->objective] : NULL, u->seed,
-                      u->diagnostic ? "diagnostic" : "ranking", u->key));
-        fr_status status =
-            ledger_prepare(&s->book, &q, err, "SELECT id FROM run WHERE key = ?", "t", u->key);
+    sqlite3_stmt *q = NULL;
+    TRY(ledger_do(&s->book, err, "UPDATE run SET wanted = 0 WHERE wanted", ""));
+    fr_status status = ledger_prepare(
+        &s->book, &q, err,
+        "INSERT INTO run (key, kind, place, data, model, objective, seed, window, wanted, seal)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 1,"
+        "  seal(?1, 'left', NULL, NULL, NULL, NULL, NULL))"
+        " ON CONFLICT (key) DO UPDATE SET wanted = 1, kind = excluded.kind, place = excluded.place,"
+        "  data = excluded.data, model = excluded.model, objective = excluded.objective,"
+        "  seed = excluded.seed, window = excluded.window",
+        "");
+    for (size_t i = 0; !status && i < p->units.count; i++) {
+        const plan_unit *u = &p->units.at[i];
+        bool row;
+        status = ledger_bind(&s->book, q, err, "ttitttit", u->key, unit_kind_name[u->kind],
+                             (int64_t)i, p->data[u->data].name, u->model, plan_objective(u),
+                             u->seed, plan_window(u));
         if (!status) status = ledger_next(&s->book, q, &row, err);
-        u->id = row ? sqlite3_column_int64(q, 0) : 0;
-        (void)sqlite3_finalize(q);
-        TRY(status);
     }
-    return FR_OK;
+    (void)sqlite3_finalize(q);
+    return status;
+}
+
+/* Is `text` the plan that the ledger has? */
+static fr_status compare_plan(fr_study *s, const char *text, bool *same, fr_error *err) {
+    sqlite3_stmt *q = NULL;
+    bool row = false;
+    fr_status status = ledger_prepare(&s->book, &q, err, "SELECT plan IS ? FROM study", "t", text);
+    if (!status) status = ledger_next(&s->book, q, &row, err);
+    *same = !status && row && sqlite3_column_int(q, 0);
+    (void)sqlite3_finalize(q);
+    return status;
+}
+
+/* Two documents would undo each other's work, so processes share a study by one of them. */
+static fr_status join(fr_study *s, const char *text, bool *same, fr_error *err) {
+    bool taken;
+    TRY(compare_plan(s, text, same, err));
+    TRY(ledger_join(&s->book, !*same, &taken, err));
+    if (taken) return FR_OK;
+    return fail(err, FR_EFILE,
+                "%s: another process works on this study with another document; wait for it, or "
+                "choose another directory",
+                s->directory);
 }
 
 static fr_status enter_plan(fr_study *s, fr_error *err) {
-    char *text = json_print(s->plan.source, JSON_COMPACT);
+    char tool[96], *text = json_print(s->plan.source, JSON_COMPACT);
+    record_tool(tool);
     fr_status status = text ? ledger_begin(&s->book, err) : fail_memory(err, 0);
+    bool same = false, entered = false;
+    if (!status) status = join(s, text, &same, err);
     if (!status)
-        status =
-            ledger_do(&s->book, err,
-                      "INSERT OR REPLACE INTO study (id, name, plan, tool) VALUES (1, ?, ?, ?)",
-                      "ttt", s->plan.name, text, fr_version_get().version);
-    if (!status) status = enter_units(s, err);
+        status = ledger_do(&s->book, err,
+                           "INSERT OR REPLACE INTO study (id, name, plan, tool, seal)"
+                           " VALUES (1, ?1, ?2, ?3, seal(?1, ?2, ?3))",
+                           "ttt", s->plan.name, text, tool);
+    if (!status && same) status = find_units(s, &entered, err);
+    if (!status && !entered) {
+        status = enter_units(s, err);
+        if (!status) status = find_units(s, &entered, err);
+        if (!status && !entered)
+            status = fail(err, FR_EINPUT, "%s: damaged: units that were entered are not there",
+                          s->book.path);
+    }
     if (!status) status = ledger_commit(&s->book, err);
     ledger_rollback(&s->book);
     free(text);
     return status;
+}
+
+/* Makes the directory. One that exists must be a study's or empty. */
+static fr_status make_directory(const char *path, fr_error *err) {
+    if (!mkdir(path, 0777)) return FR_OK;
+    if (errno != EEXIST) return fail_errno(err, "%s: directory cannot be made", path);
+    if (!directory_is(path)) return fail(err, FR_EFILE, "%s: exists and is not a directory", path);
+    char *book = path_join(path, "study.db");
+    if (!book) return fail_memory(err, 0);
+    bool study = !access(book, F_OK);
+    free(book);
+    if (study || directory_empty(path)) return FR_OK;
+    return fail(err, FR_EFILE, "%s: holds other files and no study; choose another directory",
+                path);
+}
+
+static fr_status open_ledger(fr_study *s, fr_error *err) {
+    bool old = false;
+    TRY(ledger_open(&s->book, s->directory, false, &old, err));
+    TRY(ledger_check(&s->book, err));
+    if (!old) return FR_OK;
+    TRY(record_seal_all(&s->book, err));
+    return ledger_commit(&s->book, err);
 }
 
 fr_status fr_study_open(const char *document, const char *data, const char *directory,
@@ -79,9 +171,8 @@ fr_status fr_study_open(const char *document, const char *data, const char *dire
         status =
             text ? plan_parse(&s->plan, text, preset ? document : "study", data ? data : ".", err)
                  : plan_read(&s->plan, document, data, err);
-    if (!status && mkdir(directory, 0777) && errno != EEXIST)
-        status = fail_errno(err, "%s: directory cannot be made", directory);
-    if (!status) status = ledger_open(&s->book, directory, false, err);
+    if (!status) status = make_directory(directory, err);
+    if (!status) status = open_ledger(s, err);
     if (!status) status = enter_plan(s, err);
     if (status)
         fr_study_close(s);
@@ -149,11 +240,18 @@ static fr_status consider(fr_study *s, const plan_unit *u, standing *out, char i
         const char *state = (const char *)sqlite3_column_text(q, 0),
                    *did = (const char *)sqlite3_column_text(q, 1),
                    *began = (const char *)sqlite3_column_text(q, 2);
-        if (!strcmp(state, "done") && did && !strcmp(did, inputs)) *out = DONE;
+        if (state && !strcmp(state, "done") && did && !strcmp(did, inputs)) *out = DONE;
         *again = began && !strcmp(began, inputs);
     }
     (void)sqlite3_finalize(q);
     return status;
+}
+
+/* Within a transaction. */
+static fr_status set_left(fr_study *s, int64_t unit, fr_error *err) {
+    TRY(ledger_do(&s->book, err, "UPDATE run SET status = 'left', begun = NULL WHERE id = ?", "i",
+                  unit));
+    return ledger_do(&s->book, err, RESEAL "WHERE id = ?", "i", unit);
 }
 
 /* Is the recorded file or folder still there? If not, the unit that made it is to be done again. */
@@ -166,8 +264,10 @@ static fr_status check_artefact(fr_study *s, int64_t unit, const char *name, boo
     fr_status status = FR_OK;
     if (!*there) {
         context_log(s->caller, FR_NOTICE, "%s: gone or changed, so it is made again", path);
-        status = ledger_do(&s->book, err,
-                           "UPDATE run SET status = 'left', begun = NULL WHERE id = ?", "i", unit);
+        status = ledger_begin(&s->book, err);
+        if (!status) status = set_left(s, unit, err);
+        if (!status) status = ledger_commit(&s->book, err);
+        ledger_rollback(&s->book);
     }
     free(path);
     return status;
@@ -177,67 +277,21 @@ static fr_status check_artefact(fr_study *s, int64_t unit, const char *name, boo
 static fr_status check_needs(fr_study *s, const plan_unit *u, bool *there, fr_error *err) {
     *there = true;
     if (u->kind == UNIT_DATA) return FR_OK;
-    TRY(check_artefact(s, work_data_unit(s, u->data)->id, "stream", there, err));
+    TRY(check_artefact(s, s->plan.units.at[s->plan.data[u->data].unit].id, "stream", there, err));
     if (!*there || u->train < 0) return FR_OK;
     return check_artefact(s, s->plan.units.at[u->train].id, "model", there, err);
-}
-
-static void timestamp(char out[32]) {
-    time_t t = time(NULL);
-    struct tm parts;
-    (void)strftime(out, 32, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&t, &parts));
-}
-
-/* A path as it is kept: from the study's folder on, so that the folder may be moved. */
-static const char *inside(const fr_study *s, const char *path) {
-    size_t size = strlen(s->directory);
-    return !strncmp(path, s->directory, size) && path[size] == '/' ? path + size + 1 : path;
-}
-
-static fr_status store(fr_study *s, const plan_unit *u, const char *inputs, const unit_result *r,
-                       fr_error *err) {
-    char when[32];
-    ledger *book = &s->book;
-    timestamp(when);
-    fr_status status = ledger_begin(book, err);
-    static const char *const old[] = {
-        "DELETE FROM metric WHERE run = ?", "DELETE FROM artefact WHERE run = ?",
-        "DELETE FROM timing WHERE run = ?", "DELETE FROM failure WHERE run = ?"};
-    for (int i = 0; !status && i < 4; i++) status = ledger_do(book, err, old[i], "i", u->id);
-    for (size_t i = 0; !status && i < r->metrics.count; i++)
-        status = ledger_do(book, err, "INSERT INTO metric VALUES (?, ?, ?, ?)", "itdi", u->id,
-                           r->metrics.at[i].name, r->metrics.at[i].value, r->metrics.at[i].events);
-    for (size_t i = 0; !status && i < r->timings.count; i++)
-        status = ledger_do(book, err, "INSERT INTO timing VALUES (?, ?, ?)", "itd", u->id,
-                           r->timings.at[i].stage, r->timings.at[i].seconds);
-    for (size_t i = 0; !status && i < r->artefacts.count; i++) {
-        const unit_artefact *a = &r->artefacts.at[i];
-        if (a->path)
-            status = ledger_do(book, err,
-                               "INSERT INTO artefact (run, name, path, sha256) VALUES (?, ?, ?, ?)",
-                               "ittt", u->id, a->name, inside(s, a->path), a->sha256);
-        else
-            status = ledger_put_bytes(book, u->id, a->name, a->bytes, a->size, err);
-    }
-    if (!status)
-        status = ledger_do(book, err,
-                           "UPDATE run SET status = 'done', inputs = ?, finished = ?,"
-                           " message = NULL WHERE id = ?",
-                           "tti", inputs, when, u->id);
-    if (!status) status = ledger_commit(book, err);
-    ledger_rollback(book);
-    return status;
 }
 
 static fr_status store_failure(fr_study *s, const plan_unit *u, const char *message,
                                fr_error *err) {
     char when[32];
-    timestamp(when);
+    record_time(when);
     fr_status status = ledger_begin(&s->book, err);
     if (!status)
         status =
             ledger_do(&s->book, err, "UPDATE run SET status = 'failed', message = ? WHERE id = ?",
                       "ti", message, u->id);
+    if (!status) status = ledger_do(&s->book, err, RESEAL "WHERE id = ?", "i", u->id);
     if (!status)
         status = ledger_do(&s->book, err, "INSERT INTO failure VALUES (?, ?, ?)", "itt", u->id,
                            when, message);
@@ -249,13 +303,15 @@ static fr_status store_failure(fr_study *s, const plan_unit *u, const char *mess
 /* Can the study's folder still be written? Tried, since only the system knows. */
 static fr_status check_folder(const fr_study *s, fr_error *err) {
     static const char some[1 << 16] = {1};
-    char *path = path_join(s->directory, "room");
-    writer trial = {0};
-    fr_status status = path ? writer_open(&trial, path, err) : fail_memory(err, 0);
-    if (!status) status = writer_put(&trial, some, sizeof some, err);
-    if (!status) status = writer_commit(&trial, err);
-    if (!status) (void)unlink(path);
-    writer_discard(&trial);
+    char *path = path_join(s->directory, "room-XXXXXX");
+    if (!path) return fail_memory(err, 0);
+    int file = mkstemp(path);
+    bool room = file >= 0 && write(file, some, sizeof some) == (ssize_t)sizeof some && !fsync(file);
+    fr_status status = room ? FR_OK : fail_errno(err, "%s: cannot be written", s->directory);
+    if (file >= 0) {
+        (void)close(file);
+        (void)unlink(path);
+    }
     free(path);
     return status;
 }
@@ -263,7 +319,7 @@ static fr_status check_folder(const fr_study *s, fr_error *err) {
 /* Does a unit whose lock is held. *failed: it could not be done, which is in the ledger now. */
 static fr_status attempt(fr_study *s, const plan_unit *u, const char *inputs, bool again,
                          bool *failed, fr_error *err) {
-    unit_result result = {0};
+    unit_record result = {0};
     fr_error inner = {0};
     double start = clock_now();
     *failed = false;
@@ -279,12 +335,12 @@ static fr_status attempt(fr_study *s, const plan_unit *u, const char *inputs, bo
         context_log(s->caller, FR_WARNING, "%s failed: %s", u->key, inner.message);
         status = store_failure(s, u, inner.message, err);
     } else {
-        status = store(s, u, inputs, &result, err);
+        status = record_store(&s->book, u->id, s->directory, inputs, &result, err);
         if (!status)
             context_log(s->caller, FR_NOTICE, "%td/%zu %s: %.1f s", u - s->plan.units.at + 1,
                         s->plan.units.count, u->key, seconds);
     }
-    work_free(&result);
+    record_free(&result);
     return status;
 }
 
@@ -305,10 +361,18 @@ static fr_status skip(fr_study *s, const plan_unit *u, pass *p, fr_error *err) {
     context_log(s->caller, FR_WARNING, "%s skipped: %s", d->name, message);
     p->skipped++;
     p->tried[u - s->plan.units.at] = true;
-    return ledger_do(&s->book, err,
-                     "UPDATE run SET status = 'skipped', message = ? WHERE data = ? AND wanted"
-                     " AND status <> 'done'",
-                     "tt", message, d->name);
+    fr_status status = ledger_begin(&s->book, err);
+    if (!status)
+        status = ledger_do(&s->book, err,
+                           "UPDATE run SET status = 'skipped', message = ? WHERE data = ? AND"
+                           " wanted AND status <> 'done'",
+                           "tt", message, d->name);
+    if (!status)
+        status = ledger_do(&s->book, err, RESEAL "WHERE data = ? AND wanted AND status = 'skipped'",
+                           "t", d->name);
+    if (!status) status = ledger_commit(&s->book, err);
+    ledger_rollback(&s->book);
+    return status;
 }
 
 static fr_status visit(fr_study *s, plan_unit *u, pass *p, fr_error *err) {
@@ -346,6 +410,105 @@ static fr_status visit(fr_study *s, plan_unit *u, pass *p, fr_error *err) {
     return status;
 }
 
+/* ---- what was done before ---- */
+
+/* Is what the ledger has of a unit what was stored? */
+static fr_status check_record(fr_study *s, int64_t id, const char *key, const char *state,
+                              const char *contents, bool sealed, fr_error *err) {
+    unit_record record;
+    if (!sealed)
+        return fail(err, FR_EINPUT, "%s: its row is not the one that was stored", s->book.path);
+    if (strcmp(state, "done")) return FR_OK;
+    TRY(record_load(&s->book, id, key, contents ? contents : "", &record, NULL, err));
+    record_free(&record);
+    return FR_OK;
+}
+
+/* Whatever the ledger has of a unit is forgotten. */
+static fr_status forget(fr_study *s, int64_t id, fr_error *err) {
+    TRY(ledger_do(&s->book, err,
+                  "UPDATE run SET status = 'left', begun = NULL, inputs = NULL, finished = NULL,"
+                  " message = NULL, tool = NULL, contents = NULL WHERE id = ?",
+                  "i", id));
+    return ledger_do(&s->book, err, RESEAL "WHERE id = ?", "i", id);
+}
+
+/* A unit whose record was changed or damaged is done again. */
+static fr_status mend(fr_study *s, int64_t *others, fr_error *err) {
+    sqlite3_stmt *q = NULL;
+    char tool[96];
+    record_tool(tool);
+    *others = 0;
+    fr_status status =
+        ledger_prepare(&s->book, &q, err,
+                       "SELECT status, contents, seal IS " SEAL ", tool FROM run WHERE id = ?", "");
+    for (size_t i = 0; !status && i < s->plan.units.count; i++) {
+        const plan_unit *u = &s->plan.units.at[i];
+        fr_error why = {0};
+        bool row = false;
+        status = ledger_bind(&s->book, q, err, "i", u->id);
+        if (!status) status = ledger_next(&s->book, q, &row, err);
+        if (status || !row) break;
+        const char *state = (const char *)sqlite3_column_text(q, 0),
+                   *did = (const char *)sqlite3_column_text(q, 3);
+        status =
+            check_record(s, u->id, u->key, state ? state : "",
+                         (const char *)sqlite3_column_text(q, 1), sqlite3_column_int(q, 2), &why);
+        *others += !status && !strcmp(state, "done") && (!did || strcmp(did, tool));
+        if (status == FR_EINPUT) {
+            (void)sqlite3_reset(q);
+            context_log(s->caller, FR_WARNING, "%s is done again: %s", u->key, why.message);
+            status = forget(s, u->id, err);
+        } else if (status)
+            status = fail(err, status, "%s", why.message);
+    }
+    (void)sqlite3_finalize(q);
+    return status;
+}
+
+static fr_status look_back(fr_study *s, fr_error *err) {
+    int64_t others;
+    fr_status status = ledger_begin(&s->book, err);
+    if (!status) status = mend(s, &others, err);
+    if (!status)
+        status =
+            ledger_do(&s->book, err,
+                      "UPDATE run SET status = 'left' WHERE wanted AND status = 'skipped'", "");
+    if (!status) status = ledger_do(&s->book, err, RESEAL "WHERE wanted AND status = 'left'", "");
+    if (!status) status = ledger_commit(&s->book, err);
+    ledger_rollback(&s->book);
+    if (!status && others)
+        context_log(s->caller, FR_NOTICE,
+                    "%lld unit%s done by other versions of the tool stay%s; "
+                    "--redo-other-versions does them again",
+                    (long long)others, others == 1 ? "" : "s", others == 1 ? "s" : "");
+    return status;
+}
+
+fr_status fr_study_redo(fr_study *s, int64_t *count, fr_error *err) {
+    char tool[96];
+    record_tool(tool);
+    *count = 0;
+    fr_status status = ledger_begin(&s->book, err);
+    for (size_t i = 0; !status && i < s->plan.units.count; i++) {
+        sqlite3_stmt *q = NULL;
+        bool row = false;
+        status = ledger_prepare(&s->book, &q, err,
+                                "SELECT id FROM run WHERE id = ? AND status = 'done'"
+                                " AND tool IS NOT ? AND seal IS " SEAL,
+                                "it", s->plan.units.at[i].id, tool);
+        if (!status) status = ledger_next(&s->book, q, &row, err);
+        (void)sqlite3_finalize(q);
+        if (!status && row) status = forget(s, s->plan.units.at[i].id, err);
+        *count += !status && row;
+    }
+    if (!status) status = ledger_commit(&s->book, err);
+    ledger_rollback(&s->book);
+    return status;
+}
+
+/* ---- the run ---- */
+
 fr_status fr_study_run(fr_study *s, const fr_context *context, fr_error *err) {
     pass p = {0};
     size_t n = s->plan.units.count;
@@ -357,8 +520,7 @@ fr_status fr_study_run(fr_study *s, const fr_context *context, fr_error *err) {
     TRY(ALLOCATE(p.tried, n, err));
     s->caller = context;
     s->context = &hearing;
-    fr_status status = ledger_do(
-        &s->book, err, "UPDATE run SET status = 'left' WHERE wanted AND status = 'skipped'", "");
+    fr_status status = look_back(s, err);
     do {
         p.progress = p.waiting = false;
         for (size_t i = 0; !status && i < n; i++) {

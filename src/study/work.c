@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/options.h"
 #include "base/sha256.h"
+#include "base/text.h"
 #include "rank/ranking.h"
 #include "study/study.h"
 
@@ -23,7 +24,7 @@ enum { CELL_NEGATIVES = 20 };
 /* ---- what a unit leaves behind ---- */
 
 __attribute__((format(printf, 5, 6))) static fr_status
-note(unit_result *r, double value, int64_t events, fr_error *err, const char *format, ...) {
+note(unit_record *r, double value, int64_t events, fr_error *err, const char *format, ...) {
     unit_metric m = {.value = value, .events = events};
     va_list args;
     va_start(args, format);
@@ -33,7 +34,7 @@ note(unit_result *r, double value, int64_t events, fr_error *err, const char *fo
     return FR_OK;
 }
 
-static fr_status note_time(unit_result *r, const char *stage, double seconds, fr_error *err) {
+static fr_status note_time(unit_record *r, const char *stage, double seconds, fr_error *err) {
     unit_timing t = {.seconds = seconds};
     (void)snprintf(t.stage, sizeof t.stage, "%s", stage);
     ARRAY_PUSH(&r->timings, t, err);
@@ -41,18 +42,21 @@ static fr_status note_time(unit_result *r, const char *stage, double seconds, fr
 }
 
 /* Bytes for the ledger; copied. */
-static fr_status keep(unit_result *r, const char *name, const void *bytes, size_t size,
+static fr_status keep(unit_record *r, const char *name, const void *bytes, size_t size,
                       fr_error *err) {
     unit_artefact a = {.size = size};
     (void)snprintf(a.name, sizeof a.name, "%s", name);
     TRY(allocate(size + 1, 1, &a.bytes, err));
-    memcpy(a.bytes, bytes, size);
-    TRY(ARRAY_RESERVE(&r->artefacts, 1, err));
-    r->artefacts.at[r->artefacts.count++] = a;
-    return FR_OK;
+    if (size) memcpy(a.bytes, bytes, size);
+    fr_status status = ARRAY_RESERVE(&r->artefacts, 1, err);
+    if (status)
+        free(a.bytes);
+    else
+        r->artefacts.at[r->artefacts.count++] = a;
+    return status;
 }
 
-static fr_status keep_json(unit_result *r, const char *name, const json_t *value, fr_error *err) {
+static fr_status keep_json(unit_record *r, const char *name, const json_t *value, fr_error *err) {
     char *text = value ? json_print(value, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
     fr_status status = text ? keep(r, name, text, strlen(text), err) : fail_memory(err, 0);
     free(text);
@@ -60,7 +64,7 @@ static fr_status keep_json(unit_result *r, const char *name, const json_t *value
 }
 
 /* A file, by its path (taken over) and hash, NULL = computed here. */
-static fr_status keep_file(unit_result *r, const char *name, char *path, const char *hash,
+static fr_status keep_file(unit_record *r, const char *name, char *path, const char *hash,
                            fr_error *err) {
     unit_artefact a = {.path = path};
     (void)snprintf(a.name, sizeof a.name, "%s", name);
@@ -76,31 +80,58 @@ static fr_status keep_file(unit_result *r, const char *name, char *path, const c
     return FR_OK;
 }
 
-void work_free(unit_result *r) {
-    for (size_t i = 0; i < r->artefacts.count; i++) {
-        free(r->artefacts.at[i].path);
-        free(r->artefacts.at[i].bytes);
-    }
-    free(r->artefacts.at);
-    free(r->metrics.at);
-    free(r->timings.at);
-    *r = (unit_result){0};
-}
-
 /* ---- places ---- */
 
-/* DIRECTORY/FOLDER/KEY with '/' as '-' and END behind; FOLDER is made. */
+/* A key as the name of a file, different for different keys: '/' becomes '+', other bytes that are
+ * not plain become %XX. What is too long for a file ends with its hash instead. The caller's. */
+static fr_status file_name(const char *key, char **out, fr_error *err) {
+    enum { MOST = 180 };
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.,=";
+    text_buffer text = {0};
+    for (const char *c = key; *c; c++)
+        if (*c == '/')
+            text_put(&text, "+");
+        else if (strchr(plain, *c))
+            text_put_bytes(&text, c, 1);
+        else
+            text_print(&text, "%%%02X", (unsigned)(unsigned char)*c);
+    fr_status status = text_status(&text, err);
+    if (!status && text.count > MOST) {
+        sha256 h;
+        char hash[65];
+        status = sha256_start(&h, err);
+        if (!status) {
+            sha256_add(&h, key, strlen(key));
+            sha256_end(&h, hash);
+            text.at[text.count = MOST - 33] = 0;
+            text_print(&text, "~%.32s", hash);
+            status = text_status(&text, err);
+        }
+    }
+    if (status) text_free(&text);
+    *out = text.at;
+    return status;
+}
+
+/* DIRECTORY/FOLDER/KEY with END behind; FOLDER is made. What is there must not be a symbolic link:
+ * a study writes into its own folder only. FOLDER itself may be one, to another disk. */
 static fr_status place(const fr_study *s, const char *folder, const char *key, const char *end,
                        char **out, fr_error *err) {
-    char *parent = path_join(s->directory, folder);
+    char *parent = path_join(s->directory, folder), *name = NULL;
+    struct stat facts;
     *out = NULL;
-    if (!parent || asprintf(out, "%s/%s%s", parent, key, end) < 0) *out = NULL;
-    fr_status status = *out ? FR_OK : fail_memory(err, 0);
+    fr_status status = parent ? file_name(key, &name, err) : fail_memory(err, 0);
+    if (!status && asprintf(out, "%s/%s%s", parent, name, end) < 0) {
+        *out = NULL;
+        status = fail_memory(err, 0);
+    }
     if (!status && mkdir(parent, 0777) && !directory_is(parent))
         status = fail_errno(err, "%s: directory cannot be made", parent);
-    if (*out)
-        for (char *c = *out + strlen(parent) + 1; *c; c++) *c = *c == '/' || *c == ':' ? '-' : *c;
+    if (!status && !lstat(*out, &facts) && S_ISLNK(facts.st_mode))
+        status = fail(err, FR_EFILE, "%s: a symbolic link, expected what the study made", *out);
     free(parent);
+    free(name);
     if (status) {
         free(*out);
         *out = NULL;
@@ -108,11 +139,8 @@ static fr_status place(const fr_study *s, const char *folder, const char *key, c
     return status;
 }
 
-const plan_unit *work_data_unit(const fr_study *s, int data) {
-    for (size_t i = 0; i < s->plan.units.count; i++)
-        if (s->plan.units.at[i].kind == UNIT_DATA && s->plan.units.at[i].data == data)
-            return &s->plan.units.at[i];
-    return NULL; /* cannot be: every data set has one */
+static int64_t data_unit(const fr_study *s, int data) {
+    return s->plan.units.at[s->plan.data[data].unit].id;
 }
 
 fr_status study_artefact(fr_study *s, int64_t unit, const char *name, char **path, char hash[65],
@@ -153,7 +181,7 @@ static fr_status enter(fr_study *s, int data, fr_error *err) {
     char *path, hash[65];
     if (s->data == data) return FR_OK;
     work_leave(s);
-    TRY(study_artefact(s, work_data_unit(s, data)->id, "stream", &path, hash, err));
+    TRY(study_artefact(s, data_unit(s, data), "stream", &path, hash, err));
     fr_status status = fr_stream_open(path, NULL, s->context, &s->stream, err);
     if (!status && strcmp(fr_stream_get(s->stream).sha256, hash))
         status = fail(err, FR_EINPUT, "%s: changed while the study ran", path);
@@ -196,15 +224,18 @@ static fr_status hash_json(json_t *value, char out[65], fr_error *err) {
     return status;
 }
 
+static fr_status add_text(json_t *object, const char *key, const char *text, fr_error *err) {
+    return json_object_set_new(object, key, json_text(text)) ? fail_memory(err, 0) : FR_OK;
+}
+
 /* What identifies a data set before it is imported: its own hash, the file's, or how it is drawn.
  */
 static fr_status data_inputs(fr_study *s, const plan_data *d, json_t *all, bool *missing,
                              fr_error *err) {
     char hash[65];
-    if (d->synth) {
-        (void)json_object_set(all, "synth", (json_t *)(uintptr_t)d->synth);
-        return FR_OK;
-    }
+    if (d->synth)
+        return json_object_set(all, "synth", (json_t *)(uintptr_t)d->synth) ? fail_memory(err, 0)
+                                                                            : FR_OK;
     if (access(d->path, F_OK)) {
         *missing = true;
         return FR_OK;
@@ -216,8 +247,7 @@ static fr_status data_inputs(fr_study *s, const plan_data *d, json_t *all, bool 
         fr_stream_close(stream);
     } else
         TRY(ranking_hash_file(d->path, hash, err));
-    (void)json_object_set_new(all, "source", json_string(hash));
-    return FR_OK;
+    return add_text(all, "source", hash, err);
 }
 
 /* Settings of training, and the hash of the model where there is one already. */
@@ -234,35 +264,38 @@ static fr_status model_inputs(fr_study *s, const plan_unit *unit, json_t *all, f
         status = study_artefact(s, s->plan.units.at[unit->train].id, "model", &path, hash, err);
         if (!status) {
             free(path);
-            (void)json_object_set_new(all, "model_sha256", json_string(hash));
+            status = add_text(all, "model_sha256", hash, err);
         }
     }
-    (void)json_object_set_new(all, "options", options);
+    if (json_object_set_new(all, "options", options) && !status) status = fail_memory(err, 0);
     return status;
+}
+
+/* The stream's hash and the protocol. */
+static fr_status window_inputs(fr_study *s, const plan_unit *unit, json_t *all, fr_error *err) {
+    fr_protocol p = protocol_of(s, unit->diagnostic);
+    char *path, hash[65];
+    TRY(study_artefact(s, data_unit(s, unit->data), "stream", &path, hash, err));
+    free(path);
+    TRY(add_text(all, "data", hash, err));
+    json_t *protocol = json_object();
+    if (json_object_set_new(all, "protocol", protocol)) return fail_memory(err, 0);
+    TRY(options_to_json(fr_protocol_options, &p, protocol, err));
+    if (json_object_set_new(protocol, "diagnostic", json_integer(s->plan.diagnostic_window)))
+        return fail_memory(err, 0);
+    return FR_OK;
 }
 
 fr_status work_inputs(fr_study *s, const plan_unit *unit, char out[65], bool *missing,
                       fr_error *err) {
-    fr_protocol p = protocol_of(s, unit->diagnostic);
     json_t *all = json_pack("{s:s, s:s}", "kind", unit_kind_name[unit->kind], "key", unit->key);
     fr_status status = all ? FR_OK : fail_memory(err, 0);
     *missing = false;
     if (!status && unit->kind == UNIT_DATA)
         status = data_inputs(s, &s->plan.data[unit->data], all, missing, err);
     else if (!status) {
-        char *path, hash[65];
-        status = study_artefact(s, work_data_unit(s, unit->data)->id, "stream", &path, hash, err);
-        if (!status) {
-            free(path);
-            (void)json_object_set_new(all, "data", json_string(hash));
-            json_t *protocol = json_object();
-            status = options_to_json(fr_protocol_options, &p, protocol, err);
-            (void)json_object_set_new(protocol, "diagnostic",
-                                      json_integer(s->plan.diagnostic_window));
-            (void)json_object_set_new(all, "protocol", protocol);
-        }
-        if (!status && unit->model)
-            (void)json_object_set_new(all, "scorer", json_string(unit->model));
+        status = window_inputs(s, unit, all, err);
+        if (!status && unit->model) status = add_text(all, "scorer", unit->model, err);
         if (!status && unit->trained) status = model_inputs(s, unit, all, err);
     }
     if (status) {
@@ -289,7 +322,7 @@ static fr_status set_synth(fr_synth *settings, const json_t *wanted, fr_error *e
     return FR_OK;
 }
 
-static fr_status do_data(fr_study *s, const plan_unit *unit, unit_result *result, fr_error *err) {
+static fr_status do_data(fr_study *s, const plan_unit *unit, unit_record *result, fr_error *err) {
     const plan_data *d = &s->plan.data[unit->data];
     char *path = NULL;
     work_leave(s);
@@ -322,7 +355,7 @@ static fr_status do_data(fr_study *s, const plan_unit *unit, unit_result *result
     return status;
 }
 
-static fr_status do_facts(fr_study *s, const plan_unit *unit, unit_result *result, fr_error *err) {
+static fr_status do_facts(fr_study *s, const plan_unit *unit, unit_record *result, fr_error *err) {
     fr_window *w, *wide;
     plan_unit diagnostic = *unit;
     fr_facts f;
@@ -359,7 +392,7 @@ static fr_status do_facts(fr_study *s, const plan_unit *unit, unit_result *resul
                 err);
 }
 
-static fr_status do_train(fr_study *s, const plan_unit *unit, bool again, unit_result *result,
+static fr_status do_train(fr_study *s, const plan_unit *unit, bool again, unit_record *result,
                           fr_error *err) {
     fr_window *w;
     fr_model_settings model;
@@ -380,8 +413,10 @@ static fr_status do_train(fr_study *s, const plan_unit *unit, bool again, unit_r
         if (training.resume)
             status = fr_train_run(w, unit->model, &model, &training, run, s->context, err);
         if (!training.resume || status == FR_EINPUT || status == FR_EUSAGE) {
-            training.resume = false; /* what is there is of no use */
-            directory_remove(run);
+            /* What is there is of no use, and replaced; files of others in the folder stay. */
+            training.resume = false;
+            training.force = true;
+            (void)unlink(state);
             status = fr_train_run(w, unit->model, &model, &training, run, s->context, err);
         }
     }
@@ -443,7 +478,7 @@ static fr_status rank_once(fr_study *s, const plan_unit *unit, const fr_window *
 
 /* The numbers of rank records that people look for in a database; tables are made from the records
  * themselves. */
-static fr_status note_metrics(fr_study *s, const fr_ranking *r, unit_result *result,
+static fr_status note_metrics(fr_study *s, const fr_ranking *r, unit_record *result,
                               fr_error *err) {
     static const char *const names[] = {"mrr",     "hits@1",  "hits@3",   "hits@5",
                                         "hits@10", "hits@50", "all-seen", "all-unseen"};
@@ -465,7 +500,7 @@ static fr_status note_metrics(fr_study *s, const fr_ranking *r, unit_result *res
     return status;
 }
 
-static fr_status do_rank(fr_study *s, const plan_unit *unit, unit_result *result, fr_error *err) {
+static fr_status do_rank(fr_study *s, const plan_unit *unit, unit_record *result, fr_error *err) {
     fr_window *w;
     fr_ranking *r = NULL;
     char *path = NULL;
@@ -487,7 +522,7 @@ static fr_status do_rank(fr_study *s, const plan_unit *unit, unit_result *result
     return status;
 }
 
-static fr_status do_minimal(fr_study *s, const plan_unit *unit, unit_result *result,
+static fr_status do_minimal(fr_study *s, const plan_unit *unit, unit_record *result,
                             fr_error *err) {
     fr_window *w;
     fr_minimal_settings settings;
@@ -509,7 +544,7 @@ static fr_status do_minimal(fr_study *s, const plan_unit *unit, unit_result *res
 
 /* The four cells of records made with the time-available catalog. */
 static fr_status note_cells(fr_study *s, const fr_ranking *r, const char *prefix,
-                            unit_result *result, fr_error *err) {
+                            unit_record *result, fr_error *err) {
     fr_membership m;
     TRY(fr_membership_compute(r, CELL_NEGATIVES, 7, s->context, &m, err));
     TRY(note(result, (double)m.eligible, m.ranked, err, "%seligible", prefix));
@@ -531,7 +566,7 @@ static fr_status open_available(fr_study *s, const plan_unit *unit, fr_window **
     return fr_window_open(s->stream, &p, s->context, out, err);
 }
 
-static fr_status do_membership(fr_study *s, const plan_unit *unit, unit_result *result,
+static fr_status do_membership(fr_study *s, const plan_unit *unit, unit_record *result,
                                fr_error *err) {
     fr_window *w = NULL;
     fr_ranking *r = NULL;
@@ -545,7 +580,7 @@ static fr_status do_membership(fr_study *s, const plan_unit *unit, unit_result *
 }
 
 /* On the ranking window the full MRR, on the diagnostic window the four cells (PROTOCOL 10). */
-static fr_status do_project(fr_study *s, const plan_unit *unit, unit_result *result,
+static fr_status do_project(fr_study *s, const plan_unit *unit, unit_record *result,
                             fr_error *err) {
     fr_window *w = NULL;
     fr_status status =
@@ -569,7 +604,7 @@ static fr_status do_project(fr_study *s, const plan_unit *unit, unit_result *res
 }
 
 /* Names are "SIZE-PATH-seconds" and so on; the catalog's whole size is that of the facts. */
-static fr_status do_scaling(fr_study *s, const plan_unit *unit, unit_result *result,
+static fr_status do_scaling(fr_study *s, const plan_unit *unit, unit_record *result,
                             fr_error *err) {
     fr_window *w;
     fr_scaling_settings settings;
@@ -593,7 +628,7 @@ static fr_status do_scaling(fr_study *s, const plan_unit *unit, unit_result *res
     return status;
 }
 
-fr_status work_do(fr_study *s, const plan_unit *unit, bool again, unit_result *result,
+fr_status work_do(fr_study *s, const plan_unit *unit, bool again, unit_record *result,
                   fr_error *err) {
     double start = clock_now();
     fr_status status = FR_OK;

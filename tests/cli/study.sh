@@ -87,7 +87,7 @@ runs "with other settings" 0 study run small.json -o straight
 has "models are trained again" "$stderr" "mine/craft/bce/7/train"
 lacks "baselines are left alone" "$stderr" "recency/rank"
 cp plain.json small.json
-rm straight/runs/mine-craft-bce-7-train/model.safetensors
+rm straight/runs/mine+craft+bce+7+train/model.safetensors
 runs "a model that is gone is trained again when it is needed" 0 study run small.json -o straight
 is "and gives the same tables" "$(diff -r straight/tables killed/tables 2>&1)" ""
 
@@ -98,6 +98,56 @@ has "says so" "$stderr" "units failed; \`fullrank study status wrong\` says why"
 runs "its status" 0 study status wrong
 has "gives the reason" "$stdout" "failed   drawn/baseline:popularitee/rank: unknown baseline popularitee"
 has "the rest was done" "$stdout" "0 left"
+
+# A study works in a directory of its own.
+runs "a folder with data" 1 study run plain.json -o mine
+has "is refused" "$stderr" "mine: holds other files and no study; choose another directory"
+is "and left alone" "$(ls mine | grep -c study)" 0
+mkdir notes && echo mine >notes/room
+runs "a folder with anything" 1 study run plain.json -o notes
+is "is left alone, too" "$(ls notes):$(cat notes/room)" "room:mine"
+
+# Names that differ in one character have files of their own.
+echo '{"data": {"a:b": {"synth": "tiny", "events": 300}, "a-b": {"synth": "tiny", "events": 300, "seed": 5},
+ "a+b": {"synth": "tiny", "events": 300, "seed": 6}}, "protocol": {"window": 0}, "baselines": ["recency"]}' >names.json
+runs "names that look alike" 0 study run names.json -o names -q
+is "have files of their own" "$(ls names/data | wc -l) $(ls names/ranks/*.npy | wc -l)" "3 3"
+runs "and again" 0 study run names.json -o names
+lacks "nothing is made twice" "$stderr" "gone or changed"
+long=$(printf '%0230d' 0)
+echo "{\"data\": {\"${long}x\": {\"synth\": \"tiny\", \"events\": 300}, \"${long}y\": {\"synth\": \"tiny\", \"events\": 300}},
+ \"protocol\": {\"window\": 0}, \"baselines\": [\"recency\"]}" >long.json
+runs "names that are long" 0 study run long.json -o long -q
+is "have files of their own" "$(ls long/data | wc -l) $(ls long/ranks/*.npy | wc -l)" "2 2"
+
+# What a user puts beside the study's files stays, and links lead nowhere.
+kept=straight/runs/mine+craft+bce+7+train
+echo "my notes" >$kept/notes.txt
+mkdir outside && mv straight/runs/mine+craft+bce+17+train outside/run && echo precious >outside/run/state.safetensors
+ln -s "$PWD/outside/run" straight/runs/mine+craft+bce+17+train
+write small.json 1
+runs "with a link among the runs" 1 study run small.json -o straight
+has "the unit fails" "$stderr" "mine+craft+bce+17+train: a symbolic link, expected what the study made"
+is "and nothing is written through it" "$(cat outside/run/state.safetensors)" "precious"
+is "a user's file is kept" "$(cat $kept/notes.txt)" "my notes"
+rm straight/runs/mine+craft+bce+17+train
+runs "without it the study goes on" 0 study run plain.json -o straight -q
+is "and gives the same tables" "$(diff -r straight/tables killed/tables 2>&1)" ""
+
+# All K and all seeds are shown.
+seeds=$(seq -s , 1 66)
+echo "{\"data\": {\"d\": {\"synth\": \"tiny\", \"events\": 300}}, \"protocol\": {\"window\": 0}, \"models\": [\"craft\"], \"seeds\": [$seeds],
+ \"k\": [$(seq -s , 1 40)], \"settings\": {\"epochs\": 1, \"dim\": 8, \"history\": 4}}" >many.json
+runs "66 seeds and 40 K" 0 study run many.json -o many -q
+has "have a column for each K" "$(head -n 1 many/tables/expected.csv)" "K = 40"
+mean=$(printf "import csv, sqlite3
+rows = sqlite3.connect('many/study.db').execute(\"SELECT avg(value), count(*) FROM run JOIN metric ON run = id WHERE kind = 'rank' AND name = 'mrr'\")
+print('%%.4f %%d' %% rows.fetchone())")
+if command -v python3 >/dev/null; then
+    is "and count in every mean" "$(awk -F , 'END { print $(NF - 1) }' many/tables/expected.csv) 66" "$(python3 -c "$mean")"
+else
+    skip "and count in every mean" "python3 not found"
+fi
 
 # Documents that are not studies.
 bad() { # NAME TEXT MESSAGE
@@ -115,6 +165,12 @@ bad "bad protocol" '{"data": ["x"], "protocol": {"window": -1}}' 'protocol: opti
 bad "no seeds" '{"data": ["x"], "models": ["craft"]}' '"seeds" is not as it should be'
 bad "gain of one" '{"data": ["x"], "models": ["craft"], "seeds": [1], "gain": ["craft"]}' '"gain" is not as it should be'
 bad "projection of a stranger" '{"data": ["x"], "models": ["craft"], "seeds": [1], "projection": ["craft-r"]}' 'which is not among "models"'
+bad "a K twice" '{"data": ["x"], "k": [1, 5, 5]}' '"k" names 5 twice'
+bad "a seed twice" '{"data": ["x"], "models": ["craft"], "seeds": [7, 7]}' '"seeds" names 7 twice'
+bad "a model twice" '{"data": ["x"], "models": ["craft", "craft"], "seeds": [7]}' '"models" names "craft" twice'
+bad "a baseline twice" '{"data": ["x"], "baselines": ["recency", "recency"]}' '"baselines" names "recency" twice'
+bad "a set twice" '{"data": ["x", "x"]}' '"data" names "x" twice'
+bad "membership of a stranger" '{"data": ["x"], "models": ["craft"], "seeds": [1], "membership": {"bce": ["tgn"]}}' 'which is not among "models"'
 bad "a set with a path for a name" '{"data": {"../x": "y"}}' 'a data set called "../x"'
 runs "no document" 2 study run -o none
 runs "two documents" 2 study run plain.json --preset demo -o none
@@ -138,7 +194,7 @@ if mount -t tmpfs -o size=400k none full 2>/dev/null; then
     is "and gives the same tables" "$(diff -r straight/tables full/study/tables 2>&1)" ""
     mount -o remount,ro full
     runs "a read-only disk" 1 study run plain.json -o full/study -q
-    has "gives the reason" "$stderr" "readonly"
+    has "gives the reason" "$stderr" "Read-only file system"
     runs "its status can be read" 0 study status full/study
     umount full
 else

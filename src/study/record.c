@@ -1,0 +1,299 @@
+/* record.c - see record.h. */
+#define _GNU_SOURCE
+#include "study/record.h"
+
+#include "base/sha256.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <zlib.h>
+
+void record_free(unit_record *r) {
+    for (size_t i = 0; i < r->artefacts.count; i++) {
+        free(r->artefacts.at[i].path);
+        free(r->artefacts.at[i].bytes);
+    }
+    free(r->artefacts.at);
+    free(r->metrics.at);
+    free(r->timings.at);
+    *r = (unit_record){0};
+}
+
+const unit_metric *record_metric(const unit_record *r, const char *name) {
+    for (size_t i = 0; i < r->metrics.count; i++)
+        if (!strcmp(r->metrics.at[i].name, name)) return &r->metrics.at[i];
+    return NULL;
+}
+
+const unit_artefact *record_artefact(const unit_record *r, const char *name) {
+    for (size_t i = 0; i < r->artefacts.count; i++)
+        if (!strcmp(r->artefacts.at[i].name, name)) return &r->artefacts.at[i];
+    return NULL;
+}
+
+const unit_timing *record_timing(const unit_record *r, const char *stage) {
+    for (size_t i = 0; i < r->timings.count; i++)
+        if (!strcmp(r->timings.at[i].stage, stage)) return &r->timings.at[i];
+    return NULL;
+}
+
+void record_tool(char out[96]) {
+    fr_version v = fr_version_get();
+    (void)snprintf(out, 96, "%s %s", v.version, v.commit);
+}
+
+void record_time(char out[32]) {
+    time_t t = time(NULL);
+    struct tm parts;
+    (void)strftime(out, 32, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&t, &parts));
+}
+
+/* ---- reading ---- */
+
+typedef struct loader {
+    ledger *l;
+    const char *key;
+    unit_record *out;
+    sha256 *hash;
+    bool bytes; /* wanted, too */
+} loader;
+
+static void hash_text(sha256 *h, const char *text) {
+    sha256_add(h, text ? text : "", text ? strlen(text) + 1 : 0);
+    sha256_add(h, text ? "t" : "n", 1);
+}
+
+static fr_status copy_name(const loader *r, const char *table, const char *text, char *out,
+                           size_t size, fr_error *err) {
+    if (strlen(text) >= size)
+        return fail(err, FR_EINPUT, "%s: table %s, %s: a name of %zu bytes, expected less than %zu",
+                    r->l->path, table, r->key, strlen(text), size);
+    memcpy(out, text, strlen(text) + 1);
+    return FR_OK;
+}
+
+static fr_status read_metric(const loader *r, sqlite3_stmt *q, fr_error *err) {
+    TRY(ledger_expect(r->l, q, "tDi", "metric", r->key, err));
+    unit_metric m = {.value = ledger_real(q, 1), .events = sqlite3_column_int64(q, 2)};
+    TRY(copy_name(r, "metric", (const char *)sqlite3_column_text(q, 0), m.name, sizeof m.name,
+                  err));
+    sha256_add(r->hash, "m", 1);
+    hash_text(r->hash, m.name);
+    if (!isnan(m.value)) sha256_add(r->hash, &m.value, sizeof m.value);
+    sha256_add(r->hash, &m.events, sizeof m.events);
+    ARRAY_PUSH(&r->out->metrics, m, err);
+    return FR_OK;
+}
+
+static fr_status read_timing(const loader *r, sqlite3_stmt *q, fr_error *err) {
+    TRY(ledger_expect(r->l, q, "td", "timing", r->key, err));
+    unit_timing t = {.seconds = sqlite3_column_double(q, 1)};
+    TRY(copy_name(r, "timing", (const char *)sqlite3_column_text(q, 0), t.stage, sizeof t.stage,
+                  err));
+    sha256_add(r->hash, "s", 1);
+    hash_text(r->hash, t.stage);
+    sha256_add(r->hash, &t.seconds, sizeof t.seconds);
+    ARRAY_PUSH(&r->out->timings, t, err);
+    return FR_OK;
+}
+
+/* Unpacks the column `content`. Deflate makes of a byte 1,032 at most, so a size beyond that is
+ * wrong, and nothing is allocated for it. */
+static fr_status unpack(const loader *r, sqlite3_stmt *q, int column, unit_artefact *a,
+                        fr_error *err) {
+    const void *packed = sqlite3_column_blob(q, column);
+    int64_t size = (int64_t)a->size, given = sqlite3_column_bytes(q, column);
+    char found[65];
+    sha256 h;
+    if (!packed && given) return fail_memory(err, (size_t)given);
+    if (size > 1032 * given)
+        return fail(err, FR_EINPUT,
+                    "%s: table artefact, %s: %s has %lld bytes, which %lld packed ones cannot hold",
+                    r->l->path, r->key, a->name, (long long)size, (long long)given);
+    uLongf room = (uLongf)size;
+    TRY(allocate(a->size + 1, 1, &a->bytes, err)); /* text gets a final 0 */
+    int code = uncompress(a->bytes, &room, packed, (uLong)given);
+    if (code == Z_MEM_ERROR) return fail_memory(err, a->size);
+    if (code != Z_OK || room != a->size)
+        return fail(err, FR_EINPUT, "%s: table artefact, %s: %s cannot be unpacked", r->l->path,
+                    r->key, a->name);
+    TRY(sha256_start(&h, err));
+    sha256_add(&h, a->bytes, a->size);
+    sha256_end(&h, found);
+    if (strcmp(found, a->sha256))
+        return fail(err, FR_EINPUT,
+                    "%s: table artefact, %s: %s has sha256 %.12s..., stored %.12s...", r->l->path,
+                    r->key, a->name, found, a->sha256);
+    return FR_OK;
+}
+
+static fr_status fill_artefact(const loader *r, sqlite3_stmt *q, unit_artefact *a, fr_error *err) {
+    bool inside = sqlite3_column_type(q, 1) == SQLITE_NULL;
+    TRY(ledger_expect(r->l, q, inside ? "tTtib" : "ttt", "artefact", r->key, err));
+    const char *path = (const char *)sqlite3_column_text(q, 1);
+    int64_t size = inside ? sqlite3_column_int64(q, 3) : -1;
+    TRY(copy_name(r, "artefact", (const char *)sqlite3_column_text(q, 0), a->name, sizeof a->name,
+                  err));
+    TRY(copy_name(r, "artefact", (const char *)sqlite3_column_text(q, 2), a->sha256,
+                  sizeof a->sha256, err));
+    if (inside && size < 0)
+        return fail(err, FR_EINPUT, "%s: table artefact, %s: %s has %lld bytes", r->l->path, r->key,
+                    a->name, (long long)size);
+    if (!inside && !(a->path = strdup(path))) return fail_memory(err, strlen(path));
+    a->size = inside ? (size_t)size : 0;
+    sha256_add(r->hash, "a", 1);
+    hash_text(r->hash, a->name);
+    hash_text(r->hash, a->path);
+    hash_text(r->hash, a->sha256);
+    sha256_add(r->hash, &size, sizeof size);
+    return inside && r->bytes ? unpack(r, q, 4, a, err) : FR_OK;
+}
+
+static fr_status read_artefact(const loader *r, sqlite3_stmt *q, fr_error *err) {
+    TRY(ARRAY_RESERVE(&r->out->artefacts, 1, err));
+    unit_artefact *a = &r->out->artefacts.at[r->out->artefacts.count++];
+    *a = (unit_artefact){0};
+    return fill_artefact(r, q, a, err);
+}
+
+static fr_status each_row(const loader *r, const char *sql, int64_t unit,
+                          fr_status (*take)(const loader *r, sqlite3_stmt *q, fr_error *err),
+                          fr_error *err) {
+    sqlite3_stmt *q = NULL;
+    bool row = true;
+    fr_status status = ledger_prepare(r->l, &q, err, sql, "i", unit);
+    while (!status && !(status = ledger_next(r->l, q, &row, err)) && row) status = take(r, q, err);
+    (void)sqlite3_finalize(q);
+    return status;
+}
+
+fr_status record_load(ledger *l, int64_t unit, const char *key, const char *contents,
+                      unit_record *out, char hash[65], fr_error *err) {
+    sha256 h;
+    char found[65];
+    *out = (unit_record){0};
+    TRY(sha256_start(&h, err));
+    loader r = {l, key, out, &h, contents != NULL};
+    fr_status status =
+        each_row(&r, "SELECT name, value, events FROM metric WHERE run = ? ORDER BY name", unit,
+                 read_metric, err);
+    if (!status)
+        status = each_row(&r, "SELECT stage, seconds FROM timing WHERE run = ? ORDER BY stage",
+                          unit, read_timing, err);
+    if (!status)
+        status = each_row(&r,
+                          "SELECT name, path, sha256, bytes, content FROM artefact WHERE run = ?"
+                          " ORDER BY name",
+                          unit, read_artefact, err);
+    sha256_end(&h, found);
+    if (!status && contents && strcmp(found, contents))
+        status = fail(err, FR_EINPUT,
+                      "%s: the metrics, timings or artefacts of %s are not those that were stored",
+                      l->path, key);
+    if (!status && hash) memcpy(hash, found, sizeof found);
+    if (status) record_free(out);
+    return status;
+}
+
+/* ---- writing ---- */
+
+static fr_status put_bytes(ledger *l, int64_t unit, const unit_artefact *a, fr_error *err) {
+    uLongf room = compressBound((uLong)a->size);
+    unsigned char *packed;
+    char hash[65];
+    sha256 h;
+    TRY(ALLOCATE(packed, room, err));
+    fr_status status = sha256_start(&h, err);
+    if (!status) {
+        sha256_add(&h, a->bytes, a->size);
+        sha256_end(&h, hash);
+        if (compress2(packed, &room, a->bytes, (uLong)a->size, 6) != Z_OK)
+            status = fail_memory(err, room);
+    }
+    if (!status)
+        status = ledger_do(l, err,
+                           "INSERT INTO artefact (run, name, sha256, bytes, content)"
+                           " VALUES (?, ?, ?, ?, ?)",
+                           "ittib", unit, a->name, hash, (int64_t)a->size, (const void *)packed,
+                           (size_t)room);
+    free(packed);
+    return status;
+}
+
+/* A path as it is kept: from the study's folder on. */
+static const char *inside(const char *folder, const char *path) {
+    size_t size = strlen(folder);
+    return !strncmp(path, folder, size) && path[size] == '/' ? path + size + 1 : path;
+}
+
+static fr_status put_rows(ledger *l, int64_t unit, const char *folder, const unit_record *r,
+                          fr_error *err) {
+    static const char *const old[] = {
+        "DELETE FROM metric WHERE run = ?", "DELETE FROM artefact WHERE run = ?",
+        "DELETE FROM timing WHERE run = ?", "DELETE FROM failure WHERE run = ?"};
+    for (int i = 0; i < 4; i++) TRY(ledger_do(l, err, old[i], "i", unit));
+    for (size_t i = 0; i < r->metrics.count; i++)
+        TRY(ledger_do(l, err, "INSERT INTO metric VALUES (?, ?, ?, ?)", "itdi", unit,
+                      r->metrics.at[i].name, r->metrics.at[i].value, r->metrics.at[i].events));
+    for (size_t i = 0; i < r->timings.count; i++)
+        TRY(ledger_do(l, err, "INSERT INTO timing VALUES (?, ?, ?)", "itd", unit,
+                      r->timings.at[i].stage, r->timings.at[i].seconds));
+    for (size_t i = 0; i < r->artefacts.count; i++) {
+        const unit_artefact *a = &r->artefacts.at[i];
+        if (a->path)
+            TRY(ledger_do(l, err,
+                          "INSERT INTO artefact (run, name, path, sha256) VALUES (?, ?, ?, ?)",
+                          "ittt", unit, a->name, inside(folder, a->path), a->sha256));
+        else
+            TRY(put_bytes(l, unit, a, err));
+    }
+    return FR_OK;
+}
+
+/* Hashes what the tables have of a unit and puts it into its row. */
+static fr_status seal_contents(ledger *l, int64_t unit, fr_error *err) {
+    unit_record stored;
+    char contents[65];
+    TRY(record_load(l, unit, "what was just written", NULL, &stored, contents, err));
+    record_free(&stored);
+    return ledger_do(l, err, "UPDATE run SET contents = ? WHERE id = ?", "ti", contents, unit);
+}
+
+fr_status record_store(ledger *l, int64_t unit, const char *folder, const char *inputs,
+                       const unit_record *r, fr_error *err) {
+    char when[32], tool[96];
+    record_time(when);
+    record_tool(tool);
+    fr_status status = ledger_begin(l, err);
+    if (!status) status = put_rows(l, unit, folder, r, err);
+    if (!status)
+        status = ledger_do(l, err,
+                           "UPDATE run SET status = 'done', inputs = ?, finished = ?, tool = ?,"
+                           " message = NULL WHERE id = ?",
+                           "ttti", inputs, when, tool, unit);
+    if (!status) status = seal_contents(l, unit, err);
+    if (!status) status = ledger_do(l, err, RESEAL "WHERE id = ?", "i", unit);
+    if (!status) status = ledger_commit(l, err);
+    ledger_rollback(l);
+    return status;
+}
+
+fr_status record_seal_all(ledger *l, fr_error *err) {
+    ARRAY(int64_t) done = {0};
+    sqlite3_stmt *q = NULL;
+    bool row = true;
+    fr_status status = ledger_prepare(l, &q, err, "SELECT id FROM run WHERE status = 'done'", "");
+    while (!status && !(status = ledger_next(l, q, &row, err)) && row) {
+        status = ARRAY_RESERVE(&done, 1, err);
+        if (!status) done.at[done.count++] = sqlite3_column_int64(q, 0);
+    }
+    (void)sqlite3_finalize(q);
+    for (size_t i = 0; !status && i < done.count; i++) status = seal_contents(l, done.at[i], err);
+    if (!status) status = ledger_do(l, err, RESEAL, "");
+    if (!status) status = ledger_do(l, err, "UPDATE study SET seal = " SEAL_STUDY, "");
+    free(done.at);
+    return status;
+}

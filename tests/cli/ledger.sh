@@ -1,0 +1,133 @@
+#!/bin/sh
+# ledger.sh - study.db changed behind the tool's back: a report shows what was stored or nothing, and
+# a run does again what is damaged. Prints TAP.
+#
+# usage: FULLRANK_SOURCE=REPOSITORY ledger.sh path/to/fullrank
+# More of the random part: tests/study_damage.py path/to/fullrank STUDY 1000
+# shellcheck disable=SC2154 # tap.sh sets scratch, stdout and stderr
+set -u
+. "$FULLRANK_SOURCE/tests/tap.sh"
+fullrank=${1:?usage: ledger.sh path/to/fullrank}
+case $fullrank in /*) ;; *) fullrank=$PWD/$fullrank ;; esac
+cd "$scratch" || exit 1
+study() { "$fullrank" study "$@"; }
+if ! python3 -c 'import sqlite3' 2>/dev/null; then
+    skip "a changed ledger" "python3 not found"
+    finish
+fi
+
+cat >one.json <<END
+{"name": "one", "data": {"drawn": {"synth": "tiny", "events": 1500}}, "protocol": {"window": 0}, "diagnostic-window": 0,
+ "baselines": ["recency"], "models": ["craft", "craft-r"], "seeds": [7, 17], "k": [1, 5], "gain": ["craft", "craft-r"],
+ "minimal": true, "membership": {"bce": ["craft-r"]}, "projection": ["craft-r"], "scaling": ["craft"],
+ "settings": {"epochs": 1, "dim": 8, "history": 8}}
+END
+runs "a study" 0 study run one.json -o one -q
+
+# change SQL...: statements on a copy of the ledger; seal() is there as the tool has it.
+cat >change.py <<'END'
+import hashlib, sqlite3, struct, sys
+def seal(*values):
+    h = hashlib.sha256()
+    for v in values:
+        text = b"" if v is None else v.encode()
+        h.update(struct.pack("<qq", 5 if v is None else 3, len(text)) + text)
+    return h.hexdigest()
+db = sqlite3.connect("changed/study.db")
+db.create_function("seal", -1, seal)
+db.execute("PRAGMA ignore_check_constraints = ON")
+for sql in sys.argv[1:]:
+    db.execute(sql)
+db.commit()
+END
+change() {
+    rm -rf changed
+    cp -r one changed
+    rm -rf changed/tables
+    python3 change.py "$@"
+}
+
+refused() { # NAME SQL MESSAGE
+    change "$2"
+    runs "$1" 1 study report changed
+    has "$1: the reason" "$stderr" "$3"
+    is "$1: one line" "$(printf '%s\n' "$stderr" | wc -l)" 1
+    is "$1: no table" "$(ls changed/tables 2>/dev/null)" ""
+}
+refused "a negative size" "UPDATE artefact SET bytes = -1 WHERE name = 'records'" "records has -1 bytes"
+refused "a huge size" "UPDATE artefact SET bytes = 1 << 40 WHERE name = 'records'" "packed ones cannot hold"
+refused "another size" "UPDATE artefact SET bytes = bytes - 118 WHERE name = 'records'" "records cannot be unpacked"
+refused "no window" "UPDATE run SET window = NULL" "table run, drawn/data: window is nothing, expected text"
+refused "text for a number" "UPDATE metric SET value = 'much' WHERE name = 'catalog'" "table metric, drawn/facts: value is text, expected a number"
+refused "a number for text" "UPDATE run SET tool = x'00' WHERE place = 3" "tool is bytes, expected text"
+refused "an unknown kind" "UPDATE run SET kind = 'dance' WHERE place = 4" "kind is dance, expected membership"
+refused "an unknown status" "UPDATE run SET status = 'dnoe' WHERE place = 4" "CHECK constraint failed"
+refused "a unit that is not done any more" "UPDATE run SET status = 'left' WHERE place = 4" "is not the one that was stored"
+refused "a unit that is gone" "DELETE FROM run WHERE place = 5" "expected"
+refused "another metric" "UPDATE metric SET value = value + 1e-9 WHERE name = 'base-mrr'" "are not those that were stored"
+refused "another time" "UPDATE timing SET seconds = 1 WHERE stage = 'rank'" "are not those that were stored"
+refused "a metric that is gone" "DELETE FROM metric WHERE name = 'catalog'" "are not those that were stored"
+refused "other records" "UPDATE artefact SET content = (SELECT content FROM artefact WHERE name = 'records' ORDER BY run DESC LIMIT 1),
+ bytes = (SELECT bytes FROM artefact WHERE name = 'records' ORDER BY run DESC LIMIT 1) WHERE name = 'records'" "has sha256"
+refused "another document" "UPDATE study SET plan = replace(plan, '[7,17]', '[7]')" "document is not the one that was stored"
+refused "no document" "UPDATE study SET plan = NULL" "plan is nothing, expected text"
+runs "status of it" 1 study status changed
+refused "a later format" "PRAGMA user_version = 3" "format 3, expected 2"
+
+# What is damaged is done again.
+cp -r one/tables before
+change "UPDATE metric SET value = 0.5 WHERE name = 'base-mrr'" "UPDATE run SET status = 'left' WHERE place = 4"
+runs "a run on a changed ledger" 0 study run one.json -o changed
+has "does again what is damaged" "$stderr" "/craft-r/bce/7/project is done again: "
+is "and gives the same tables" "$(diff -r before changed/tables 2>&1)" ""
+
+# A ledger of format 1 is refused by a report and brought up to date by a run.
+change "ALTER TABLE run DROP COLUMN seal" "ALTER TABLE run DROP COLUMN contents" "ALTER TABLE run DROP COLUMN tool" \
+    "ALTER TABLE study DROP COLUMN seal" "PRAGMA user_version = 1"
+runs "a report of an old ledger" 1 study report changed
+has "says what helps" "$stderr" "\`fullrank study run\` with its document and -o changed brings it to format 2"
+runs "a run on an old ledger" 0 study run one.json -o changed
+lacks "does nothing again" "$stderr" "drawn/facts: "
+is "and gives the same tables but for a note" "$(diff -r before changed/tables | grep '^[<>]' | grep -vc 'different versions\|early one')" 0
+
+# Who did a unit is known.
+change "UPDATE run SET tool = '0.0.9 abc' WHERE place < 4" \
+    "UPDATE run SET seal = seal(key, status, inputs, finished, message, tool, contents)"
+runs "a study of two versions" 0 study status changed
+has "says so" "$stdout" "done by different versions: 0.0.9 abc (4), "
+runs "its report" 0 study report changed
+has "says so" "$(cat changed/tables/settings.md)" "Units of work were done by different versions of the tool: 0.0.9 abc (4), "
+has "the page, too" "$(cat changed/report.html)" "done by different versions of the tool: 0.0.9 abc (4), "
+runs "a run leaves them alone" 0 study run one.json -o changed
+has "and says so" "$stderr" "4 units done by other versions of the tool stay; --redo-other-versions does them again"
+runs "or does them again" 0 study run one.json -o changed --redo-other-versions
+has "all of them" "$stderr" "drawn/facts: "
+lacks "and only them" "$stderr" "craft/bce/7/train: "
+is "which gives the same tables" "$(diff -r before changed/tables 2>&1)" ""
+runs "and one version" 0 study status changed
+lacks "is not told" "$stdout" "versions"
+
+# Nothing to wait for.
+mkdir pipes && mkfifo pipes/study.db
+runs "a pipe in place of the ledger" 1 study status pipes
+has "is told" "$stderr" "pipes/study.db: expected a plain file"
+rm one/study.lock && mkfifo one/study.lock
+runs "a pipe in place of the lock" 1 study run one.json -o one
+has "is told" "$stderr" "one/study.lock: expected a plain file"
+rm one/study.lock
+runs "a report needs no lock" 0 study report one
+
+# A database of something else is left alone.
+mkdir other && python3 -c "import sqlite3; db = sqlite3.connect('other/study.db'); db.execute('CREATE TABLE mine (x)'); db.commit()"
+cp other/study.db other.db
+runs "a database of something else" 1 study run one.json -o other
+has "is told" "$stderr" "a database of something else, expected a study"
+is "and left alone" "$(cmp other.db other/study.db 2>&1)" ""
+
+# Random damage.
+if python3 "$FULLRANK_SOURCE/tests/study_damage.py" "$fullrank" one 40 >damage.log 2>&1; then
+    pass "40 damaged ledgers: refused, or the same report"
+else
+    miss "40 damaged ledgers: refused, or the same report" "$(cat damage.log)"
+fi
+finish
