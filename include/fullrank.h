@@ -173,15 +173,39 @@ typedef struct fr_stream_facts {
     bool shared_ids;    /* sources and destinations are the same things (one id space) */
     bool words;         /* ids stand for words (--ids words) */
     const char *sha256; /* over all columns and words, whatever file they came from */
+    /* How the columns were compared with it: "full", all bytes were hashed; "size-and-time", sizes
+     * and times of writing are those of the import. */
+    const char *checked;
 } fr_stream_facts;
 
 /* Opens a directory made by fr_import_file, or imports a file to a temporary place first, which
  * disappears with the handle. `settings` is for the latter case and may be NULL; a directory has
- * been read already, so settings other than the defaults are FR_EUSAGE there. */
+ * been read already, so settings other than the defaults are FR_EUSAGE there. Columns changed since
+ * the import are FR_EINPUT: sizes and times of writing are compared always, contents if a time
+ * differs (as in a copy of the directory) or if all columns have less than 64 MiB. */
 FR_API FR_MUST_USE fr_status fr_stream_open(const char *path, const fr_import *settings,
                                             const fr_context *context, fr_stream **out,
                                             fr_error *err);
 FR_API void fr_stream_close(fr_stream *stream);
+/* Compares all contents with the manifest, unless opening did. fr_train_run does so, and a study
+ * for every data set it works on. */
+FR_API FR_MUST_USE fr_status fr_stream_verify(fr_stream *stream, const fr_context *context,
+                                              fr_error *err);
+
+/* One file of an imported directory. */
+typedef struct fr_data_file {
+    const char *name;  /* "time.npy" */
+    int64_t bytes;     /* -1 = it cannot be read */
+    char sha256[65];   /* of what is there */
+    char expected[65]; /* as imported; "" = not known, the manifest being of an earlier version */
+    bool same;
+} fr_data_file;
+enum { FR_DATA_FILES = 8 };
+/* Hashes every file of a directory made by fr_import_file and fills out[*count], also if it fails:
+ * a difference is FR_EINPUT, naming the first file that differs. */
+FR_API FR_MUST_USE fr_status fr_data_verify(const char *path, const fr_context *context,
+                                            fr_data_file out[FR_DATA_FILES], int *count,
+                                            fr_error *err);
 FR_API fr_stream_facts fr_stream_get(const fr_stream *stream);
 /* Writes the stream as CSV (.gz by name) that imports to the same columns; words as words. */
 FR_API FR_MUST_USE fr_status fr_stream_export(const fr_stream *stream, const char *output,

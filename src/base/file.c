@@ -3,6 +3,7 @@
 #include "base/file.h"
 
 #include "base/memory.h"
+#include "base/sha256.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -18,6 +19,7 @@
 enum {
     WRITE_BUFFER = 1 << 18,
     SYNC_BYTES = 1 << 23, /* written before the disk is set to work on them */
+    HASH_BYTES = 1 << 25, /* mapped bytes hashed before their pages are let go */
 };
 
 /* ---- writer ---- */
@@ -222,6 +224,20 @@ fr_status mapping_open(const char *path, mapping *out, fr_error *err) {
 void mapping_forget(const mapping *m, size_t size) {
     size &= ~(size_t)4095;
     if (m->bytes && size) (void)madvise((void *)(uintptr_t)m->bytes, size, MADV_DONTNEED);
+}
+
+fr_status mapping_sha256(const mapping *m, const fr_context *context, char out[65], fr_error *err) {
+    sha256 hash;
+    TRY(sha256_start(&hash, err));
+    fr_status status = FR_OK;
+    for (size_t at = 0; !status && at < m->size; at += HASH_BYTES) {
+        size_t n = m->size - at < HASH_BYTES ? m->size - at : HASH_BYTES;
+        sha256_add(&hash, m->bytes + at, n);
+        mapping_forget(m, at);
+        status = context_check(context, err);
+    }
+    sha256_end(&hash, status ? NULL : out);
+    return status;
 }
 
 void mapping_close(mapping *m) {

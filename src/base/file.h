@@ -8,6 +8,7 @@
 #ifndef FR_BASE_FILE_H
 #define FR_BASE_FILE_H
 
+#include "base/context.h"
 #include "base/temporary.h"
 
 #include <sys/types.h>
@@ -51,6 +52,8 @@ fr_status mapping_open(const char *path, mapping *out, fr_error *err);
 /* Lets the pages of the first `size` bytes go from memory; they come back when touched. For passes
  * over files larger than memory should hold. */
 void mapping_forget(const mapping *m, size_t size);
+/* The SHA-256 of all its bytes, as text. */
+fr_status mapping_sha256(const mapping *m, const fr_context *context, char out[65], fr_error *err);
 void mapping_close(mapping *m);
 
 /* A directory under construction beside its final place. */

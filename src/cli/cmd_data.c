@@ -1,4 +1,4 @@
-/* cmd_data.c - streams: import, info, get, export. */
+/* cmd_data.c - streams: import, info, get, export, verify. */
 #include "cli.h"
 
 #include <math.h>
@@ -38,11 +38,11 @@ int cli_report_stream(cli_call *call, const char *path) {
     fr_stream_facts f = fr_stream_get(stream);
     int code = CLI_OK;
     if (call->common.json)
-        code = cli_print_json(json_pack("{s:o, s:I, s:I, s:I, s:I, s:s}", "output",
-                                        cli_json_text(path), "events", (json_int_t)f.events,
-                                        "sources", (json_int_t)f.sources, "destinations",
-                                        (json_int_t)f.destinations, "feature_width",
-                                        (json_int_t)f.feature_width, "sha256", f.sha256));
+        code = cli_print_json(
+            json_pack("{s:o, s:I, s:I, s:I, s:I, s:s, s:s}", "output", cli_json_text(path),
+                      "events", (json_int_t)f.events, "sources", (json_int_t)f.sources,
+                      "destinations", (json_int_t)f.destinations, "feature_width",
+                      (json_int_t)f.feature_width, "sha256", f.sha256, "data_checked", f.checked));
     else
         (void)printf("%s: %s events of %s sources and %s destinations, %s features each\n",
                      cli_visible(path), cli_count(f.events).s, cli_count(f.sources).s,
@@ -138,6 +138,60 @@ const cli_command cli_data_export_command = {
     .run = run_export,
 };
 
+/* ---- data verify ---- */
+
+static const char *verdict(const fr_data_file *f) {
+    return f->bytes < 0      ? "cannot be read"
+           : !f->expected[0] ? "not recorded"
+           : f->same         ? "ok"
+                             : "changed";
+}
+
+static int verify_json(const fr_data_file *file, int count, bool same) {
+    json_t *files = json_array();
+    for (int k = 0; files && k < count; k++) {
+        const fr_data_file *f = &file[k];
+        json_t *one = json_pack("{s:s, s:o, s:s, s:s, s:s}", "name", f->name, "bytes",
+                                f->bytes < 0 ? json_null() : json_integer(f->bytes), "sha256",
+                                f->sha256, "expected", f->expected, "verdict", verdict(f));
+        if (json_array_append_new(files, one)) {
+            json_decref(files);
+            files = NULL;
+        }
+    }
+    return cli_print_json(files ? json_pack("{s:b, s:o}", "same", same, "files", files) : NULL);
+}
+
+static int run_verify(cli_call *call) {
+    fr_data_file file[FR_DATA_FILES];
+    int count, code = CLI_OK;
+    fr_error err = {0};
+    fr_status status = fr_data_verify(call->argument[0], &call->context, file, &count, &err);
+    cli_terminal_clear();
+    if (call->common.json && (count || !status)) {
+        code = verify_json(file, count, !status);
+    } else {
+        for (int k = 0; k < count; k++)
+            (void)printf("%-22s %15s bytes  %.12s  %s\n", file[k].name,
+                         file[k].bytes < 0 ? "-" : cli_count(file[k].bytes).s, file[k].sha256,
+                         verdict(&file[k]));
+    }
+    return status ? cli_report(status, &err) : code;
+}
+
+const cli_command cli_data_verify_command = {
+    .name = "data verify",
+    .summary = "Check that columns are those that were imported",
+    .text =
+        "Hashes every file of a directory made by `data import`, `data get` or `data synth` and "
+        "compares it with manifest.json. Exit code 1 if a file was changed or is gone. Other "
+        "commands do the same for sets below 64 MiB and when a file has another time of writing "
+        "than the manifest; else they compare sizes and times. Training and studies always hash.",
+    .arguments = "DATA",
+    .example = "fullrank data verify wikipedia",
+    .run = run_verify,
+};
+
 /* ---- data info ---- */
 
 typedef struct info_settings {
@@ -176,12 +230,12 @@ static int print_json(const info *i) {
     const fr_window_facts *w = &i->window;
     const fr_facts *f = &i->facts;
     const char *file, *kind = catalog_kind(i, &file);
-    json_t *root = json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:b, s:s}", "name", s->name,
-                             "sha256", s->sha256, "events", (json_int_t)s->events, "sources",
-                             (json_int_t)s->sources, "destinations", (json_int_t)s->destinations,
-                             "feature_width", (json_int_t)s->feature_width, "first_time",
-                             cli_json_real(s->first_time), "last_time", cli_json_real(s->last_time),
-                             "shared_ids", s->shared_ids, "order", order_word(i));
+    json_t *root = json_pack(
+        "{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:b, s:s}", "name", s->name, "sha256",
+        s->sha256, "data_checked", s->checked, "events", (json_int_t)s->events, "sources",
+        (json_int_t)s->sources, "destinations", (json_int_t)s->destinations, "feature_width",
+        (json_int_t)s->feature_width, "first_time", cli_json_real(s->first_time), "last_time",
+        cli_json_real(s->last_time), "shared_ids", s->shared_ids, "order", order_word(i));
     json_t *window = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "events", (json_int_t)w->events,
                                "train", (json_int_t)w->train, "test", (json_int_t)w->test,
                                "first_row", (json_int_t)w->first, "sources", (json_int_t)w->sources,

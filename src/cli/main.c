@@ -16,6 +16,7 @@
     X(demo) \
     X(data_import) \
     X(data_info) \
+    X(data_verify) \
     X(data_get) \
     X(data_export) \
     X(data_synth) \

@@ -1,8 +1,8 @@
 /* columns.c - see columns.h. */
 #include "data/columns.h"
 
-#include "base/sha256.h"
 #include "data/sort.h"
+#include "data/verify.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +19,7 @@ static fr_status open_column(columns *c, npy_writer *w, const char *name, char k
     char *path = path_join(c->place.place, name);
     if (!path) return fail_memory(err, 0);
     fr_status status = npy_writer_open(w, path, kind, size, width, err);
+    w->file.read_only = true; /* whoever saves over a column, perhaps in use, is refused */
     free(path);
     return status;
 }
@@ -203,7 +204,7 @@ static fr_status rewrite_sorted(columns *c, const int32_t *source_rank,
 }
 
 static fr_status write_ids(columns *c, const char *name, const id_table *table, fr_error *err) {
-    npy_writer w;
+    npy_writer w = {0};
     fr_status status = open_column(c, &w, name, 'i', 8, 0, err);
     if (!status) status = npy_writer_put(&w, table->ids.at, (int64_t)table->ids.count, err);
     if (!status) status = npy_writer_commit(&w, err);
@@ -221,6 +222,7 @@ static fr_status number_words(columns *c, id_table *table, const word_table *wor
     fr_status status = path ? word_table_sort(words, &order, err) : fail_memory(err, 0);
     if (!status) status = ALLOCATE(place, n, err);
     if (!status) status = writer_open(&w, path, err);
+    w.read_only = true;
     for (size_t k = 0; !status && k < n; k++) {
         const char *word = word_text(words, order[k]);
         place[order[k]] = (int64_t)k;
@@ -252,58 +254,32 @@ static void undo_one_based(columns *c, bool *shared) {
     for (size_t k = 0; k < sources; k++) source[k] -= 1;
 }
 
-/* One hash for all columns and words, whatever file they came from: SHA-256 over the hashes of the
- * files. */
-static fr_status hash_columns(const columns *c, bool words, char out[65], fr_error *err) {
-    static const char *const names[] = {"source.npy",       "destination.npy",      "time.npy",
-                                        "source_ids.npy",   "destination_ids.npy",  "features.npy",
-                                        "source_words.txt", "destination_words.txt"};
-    const bool there[] = {true, true, true, true, true, c->width > 0, words, words};
-    sha256 all, one;
-    TRY(sha256_start(&all, err));
-    fr_status status = FR_OK;
-    for (int k = 0; !status && k < 8; k++) {
-        if (!there[k]) continue;
-        char *path = path_join(c->place.place, names[k]), hex[65];
-        mapping file = {0};
-        status = path ? mapping_open(path, &file, err) : fail_memory(err, 0);
-        if (!status) status = sha256_start(&one, err);
-        for (size_t at = 0; !status && at < file.size; at += FORGET_BYTES) {
-            size_t n = file.size - at < FORGET_BYTES ? file.size - at : FORGET_BYTES;
-            sha256_add(&one, file.bytes + at, n);
-            mapping_forget(&file, at);
-        }
-        if (!status) {
-            sha256_end(&one, hex);
-            sha256_add(&all, hex, 64);
-        }
-        mapping_close(&file);
-        free(path);
-    }
-    sha256_end(&all, out);
-    return status;
-}
-
-static fr_status write_manifest(columns *c, columns_finish *finish, fr_error *err) {
+static fr_status write_manifest(columns *c, columns_finish *finish, const fr_context *context,
+                                fr_error *err) {
     char sha[65];
-    TRY(hash_columns(c, finish->source_words != NULL, sha, err));
+    column_record record[COLUMN_FILES] = {0};
+    for (int k = 0; k < COLUMN_FILES; k++)
+        record[k].there = k < COLUMN_FEATURES ||
+                          (k == COLUMN_FEATURES ? c->width > 0 : finish->source_words != NULL);
+    TRY(verify_record(c->place.place, record, sha, context, err));
     char *path = path_join(c->place.place, "manifest.json");
     if (!path) return fail_memory(err, 0);
     fr_version v = fr_version_get();
     json_t *root = json_pack(
-        "{s:s, s:i, s:o, s:I, s:I, s:I, s:I, s:{s:f, s:f}, s:b, s:b, s:s, s:{s:s, s:s}}", /**/
+        "{s:s, s:i, s:o, s:I, s:I, s:I, s:I, s:{s:f, s:f}, s:b, s:b, s:s, s:o, s:{s:s, s:s}}", /**/
         "format", "fullrank-stream", "version", 1, "source", finish->origin, "events",
         (json_int_t)c->rows, "sources", (json_int_t)c->sources.ids.count, "destinations",
         (json_int_t)c->destinations.ids.count, "feature_width", (json_int_t)c->width, "time",
         "first", c->first_time, "last", c->last_time, "shared_ids", finish->shared_ids, "words",
-        finish->source_words != NULL, "sha256", sha, "tool", "version", v.version, "commit",
-        v.commit);
+        finish->source_words != NULL, "sha256", sha, "files", verify_to_json(record), "tool",
+        "version", v.version, "commit", v.commit);
     finish->origin = NULL; /* json_pack took it */
     if (root && finish->synth) {
         (void)json_object_set_new(root, "synth", finish->synth);
         finish->synth = NULL;
     }
     fr_status status = json_write(path, root, err);
+    if (!status) verify_set_times(c->place.place, record);
     free(path);
     return status;
 }
@@ -340,7 +316,7 @@ static fr_status finish_columns(columns *c, columns_finish *finish, const fr_con
         status = rewrite_codes(c, &c->destination, "destination.npy", destination_rank, err);
     if (!status) status = write_ids(c, "source_ids.npy", &c->sources, err);
     if (!status) status = write_ids(c, "destination_ids.npy", &c->destinations, err);
-    if (!status) status = write_manifest(c, finish, err);
+    if (!status) status = write_manifest(c, finish, context, err);
     if (!status) status = context_check(context, err);
     if (!status) status = staging_commit(&c->place, err);
     free(source_rank);

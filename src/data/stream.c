@@ -1,8 +1,8 @@
 /* stream.c - opening and exporting imported sets (fullrank.h, chapter 4).
  *
- * Opening checks what can be checked without reading the columns: types, lengths, the manifest.
- * What depends on the values (indices in range, times in order) is checked by the window, for its
- * events.
+ * Opening checks types, lengths, ids and words, and that nothing was changed since the import
+ * (verify.h). Indices and times of events are checked where they are used, for the events that are:
+ * by the window, which copies them, by export and by the oracle.
  */
 #define _GNU_SOURCE
 #include "data/stream.h"
@@ -34,7 +34,7 @@ static fr_status open_column(fr_stream *s, int slot, const char *folder, const c
     return status;
 }
 
-static fr_status read_manifest(fr_stream *s, const char *folder, fr_error *err) {
+fr_status stream_read_manifest(fr_stream *s, const char *folder, fr_error *err) {
     char *path = path_join(folder, "manifest.json");
     if (!path) return fail_memory(err, 0);
     json_t *root = NULL;
@@ -75,8 +75,14 @@ static fr_status read_manifest(fr_stream *s, const char *folder, fr_error *err) 
             (void)snprintf(s->sha256, sizeof s->sha256, "%s", sha);
             s->facts.sha256 = s->sha256;
             s->synth = json_incref(json_object_get(root, "synth"));
+            for (int k = 0; k < COLUMN_FILES; k++)
+                s->record[k].there =
+                    k < COLUMN_FEATURES || (k == COLUMN_FEATURES ? width > 0 : words != 0);
+            status = verify_from_json(root, path, s->record, err);
         }
     }
+    if (!status) s->imported = (int64_t)facts.st_mtim.tv_sec * 1000000000 + facts.st_mtim.tv_nsec;
+    if (!status && !(s->folder = strdup(folder))) status = fail_memory(err, strlen(folder));
     json_decref(root);
     free(path);
     return status;
@@ -89,23 +95,86 @@ static fr_status open_words(word_list *words, const char *folder, const char *na
     fr_status status = mapping_open(path, &words->file, err);
     free(path);
     if (status) return status;
-    const char *at = (const char *)words->file.bytes, *end = at + words->file.size;
+    const char *at = (const char *)words->file.bytes, *end = at ? at + words->file.size : NULL;
     while (at && at < end) {
+        if (*at == '\n')
+            return fail(err, FR_EINPUT, "%s/%s:%zu: an empty line, expected a word", folder, name,
+                        words->start.count + 1);
         ARRAY_PUSH(&words->start, at, err);
         at = memchr(at, '\n', (size_t)(end - at));
         if (at) at++;
     }
     int64_t count = (int64_t)words->start.count;
-    if (!at || id[0] < 0 || id[ids - 1] >= count)
+    if (!at || id[ids - 1] >= count)
         return fail(err, FR_EINPUT, "%s/%s: %lld words, expected one per line for ids up to %lld",
                     folder, name, (long long)count, (long long)id[ids - 1]);
     ARRAY_PUSH(&words->start, end, err);
     return FR_OK;
 }
 
-static fr_status open_directory(fr_stream *s, const char *folder, fr_error *err) {
+/* Everything looks ids up by search, and words by id. */
+static fr_status check_ids(const char *folder, const char *name, const int64_t *id, int64_t ids,
+                           fr_error *err) {
+    for (int64_t k = 0; k < ids; k++) {
+        if (id[k] < 0)
+            return fail(err, FR_EINPUT, "%s/%s: id %lld is negative", folder, name,
+                        (long long)id[k]);
+        if (k && id[k] <= id[k - 1])
+            return fail(err, FR_EINPUT, "%s/%s: id %lld behind %lld, expected ascending ids",
+                        folder, name, (long long)id[k], (long long)id[k - 1]);
+    }
+    return FR_OK;
+}
+
+/* ---- is it what was imported? ---- */
+
+/* Below so many bytes in all, hashing takes less than the eye sees (docs/formats.md). */
+enum { HASH_ALWAYS = 1 << 26 };
+
+static void list_files(const fr_stream *s, const mapping *file[COLUMN_FILES]) {
+    for (int k = 0; k <= COLUMN_FEATURES; k++) file[k] = &s->files[k].file;
+    file[COLUMN_WORDS] = &s->source_word.file;
+    file[COLUMN_WORDS + 1] = &s->destination_word.file;
+}
+
+/* The manifest tells sizes, which were compared, and every column has its time. */
+static bool looks_imported(const fr_stream *s, const mapping *const file[COLUMN_FILES]) {
+    size_t total = 0;
+    for (int k = 0; k < COLUMN_FILES; k++) {
+        if (!s->record[k].there) continue;
+        total += file[k]->size;
+        if (s->record[k].bytes != (int64_t)file[k]->size || file[k]->modified != s->imported)
+            return false;
+    }
+    return total >= HASH_ALWAYS;
+}
+
+static fr_status check_files(fr_stream *s, const fr_context *context, fr_error *err) {
+    const mapping *file[COLUMN_FILES];
+    list_files(s, file);
+    s->facts.checked = "size-and-time";
+    return looks_imported(s, file) ? FR_OK : fr_stream_verify(s, context, err);
+}
+
+fr_status stream_verify(const fr_stream *s, const fr_context *context, fr_error *err) {
+    const mapping *file[COLUMN_FILES];
+    if (!strcmp(s->facts.checked, "full")) return FR_OK;
+    list_files(s, file);
+    return verify_mapped(s->folder, file, s->record, s->sha256, context, err);
+}
+
+fr_status fr_stream_verify(fr_stream *s, const fr_context *context, fr_error *err) {
+    TRY(stream_verify(s, context, err));
+    s->facts.checked = "full";
+    return FR_OK;
+}
+
+/* `fresh`: imported by this very call, hash included. */
+static fr_status open_directory(fr_stream *s, const char *folder, bool fresh,
+                                const fr_context *context, fr_error *err) {
     const fr_stream_facts *f = &s->facts;
-    TRY(read_manifest(s, folder, err));
+    TRY(stream_read_manifest(s, folder, err));
+    TRY(verify_sizes(folder, s->record, err));
     TRY(open_column(s, 0, folder, "source.npy", 'i', 4, f->events, 0, err));
     TRY(open_column(s, 1, folder, "destination.npy", 'i', 4, f->events, 0, err));
     TRY(open_column(s, 2, folder, "time.npy", 'f', 8, f->events, 0, err));
@@ -119,10 +188,15 @@ static fr_status open_directory(fr_stream *s, const char *folder, fr_error *err)
     s->source_id = s->files[3].data;
     s->destination_id = s->files[4].data;
     s->feature = s->files[5].data;
-    if (!f->words) return FR_OK;
-    TRY(open_words(&s->source_word, folder, "source_words.txt", s->source_id, f->sources, err));
-    return open_words(&s->destination_word, folder, "destination_words.txt", s->destination_id,
-                      f->destinations, err);
+    TRY(check_ids(folder, "source_ids.npy", s->source_id, f->sources, err));
+    TRY(check_ids(folder, "destination_ids.npy", s->destination_id, f->destinations, err));
+    if (f->words) {
+        TRY(open_words(&s->source_word, folder, "source_words.txt", s->source_id, f->sources, err));
+        TRY(open_words(&s->destination_word, folder, "destination_words.txt", s->destination_id,
+                       f->destinations, err));
+    }
+    s->facts.checked = "full";
+    return fresh ? FR_OK : check_files(s, context, err);
 }
 
 fr_status fr_stream_open(const char *path, const fr_import *settings, const fr_context *context,
@@ -144,7 +218,7 @@ fr_status fr_stream_open(const char *path, const fr_import *settings, const fr_c
         if (!status && !(inside = path_join(place.place, "stream"))) status = fail_memory(err, 0);
         if (!status) status = fr_import_file(path, inside, settings, context, err);
     }
-    if (!status) status = open_directory(s, inside ? inside : path, err);
+    if (!status) status = open_directory(s, inside ? inside : path, inside != NULL, context, err);
     staging_discard(&place);
     free(inside);
     if (status)
@@ -163,10 +237,16 @@ void fr_stream_close(fr_stream *s) {
     free(s->destination_word.start.at);
     json_decref(s->synth);
     free(s->name);
+    free(s->folder);
     free(s);
 }
 
 fr_stream_facts fr_stream_get(const fr_stream *s) { return s->facts; }
+
+fr_status stream_bad_id(const fr_stream *s, int64_t row, fr_error *err) {
+    return fail(err, FR_EINPUT, "%s: event %lld refers to an id that is not there", s->name,
+                (long long)row);
+}
 
 /* ---- export ---- */
 
@@ -231,8 +311,7 @@ static fr_status put_events(const fr_stream *s, text_out *t, const fr_context *c
         int32_t source = s->source[i], destination = s->destination[i];
         if (source < 0 || source >= s->facts.sources || destination < 0 ||
             destination >= s->facts.destinations)
-            return fail(err, FR_EINPUT, "%s: event %lld refers to an id that is not there", s->name,
-                        (long long)i);
+            return stream_bad_id(s, i, err);
         TRY(put_text(t, "\n", 1, Z_NO_FLUSH, err));
         TRY(put_id(t, s->source_id[source], &s->source_word, err));
         TRY(put_id(t, s->destination_id[destination], &s->destination_word, err));

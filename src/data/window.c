@@ -33,17 +33,28 @@ const fr_option fr_diagnostic_options[] = {SPLIT("131072"), {0}};
 
 /* ---- events ---- */
 
-static fr_status check_events(const fr_window *w, fr_error *err) {
+/* Copies the indices, then checks the copy: whoever changes the columns later does no harm. Times,
+ * which are no index, stay mapped. */
+static fr_status copy_events(fr_window *w, int32_t **source, int32_t **destination, fr_error *err) {
     const fr_stream *s = w->stream;
-    for (int64_t i = w->first; i < s->facts.events; i++) {
-        if (s->source[i] < 0 || s->source[i] >= s->facts.sources || s->destination[i] < 0 ||
-            s->destination[i] >= s->facts.destinations)
-            return fail(err, FR_EINPUT, "%s: event %lld refers to an id that is not there", s->name,
-                        (long long)i);
-        if (!isfinite(s->time[i]) || (i > w->first && s->time[i] < s->time[i - 1]))
+    size_t n = (size_t)w->events;
+    const double *time = s->time + w->first;
+    TRY(arena_take_raw(&w->memory, n, sizeof **source, (void **)source, err));
+    TRY(arena_take_raw(&w->memory, n, sizeof **destination, (void **)destination, err));
+    memcpy(*source, s->source + w->first, n * sizeof **source);
+    memcpy(*destination, s->destination + w->first, n * sizeof **destination);
+    for (int32_t i = 0; i < w->events; i++) {
+        int32_t u = (*source)[i], v = (*destination)[i];
+        if (u < 0 || u >= s->facts.sources || v < 0 || v >= s->facts.destinations)
+            return stream_bad_id(s, w->first + i, err);
+        if (!isfinite(time[i]) || (i && time[i] < time[i - 1]))
             return fail(err, FR_EINPUT, "%s: event %lld: time %.17g after %.17g", s->name,
-                        (long long)i, s->time[i], i > w->first ? s->time[i - 1] : s->time[i]);
+                        (long long)(w->first + i), time[i], time[i ? i - 1 : 0]);
     }
+    w->source = *source;
+    w->destination = *destination;
+    w->time = time;
+    w->start = time[0];
     return FR_OK;
 }
 
@@ -66,32 +77,21 @@ static fr_status cut_window(fr_window *w, const fr_context *context, fr_error *e
             "%s: a window of %lld events and train share %g leave %d for training and %d for "
             "test, expected at least 1 each",
             w->stream->name, (long long)n, w->protocol.train_share, w->train, w->events - w->train);
-    w->time = w->stream->time + w->first;
-    w->start = w->time[0];
-    return check_events(w, err);
+    return FR_OK;
 }
 
-/* Renumbers one role densely over the window (and `extra` ids that must have a number too,
- * ascending). */
-static fr_status number_role(fr_window *w, const int32_t *column, int64_t stream_ids,
+/* Renumbers one role densely over the window, in place (and `extra` ids that must have a number
+ * too, ascending). */
+static fr_status number_role(fr_window *w, int32_t *column, int64_t stream_ids,
                              const int64_t *stream_id, const int64_t *extra, int32_t extras,
-                             const int32_t **dense_out, const int64_t **id_out, int32_t *count_out,
-                             fr_error *err) {
-    int32_t *number, *dense, used = 0;
+                             const int64_t **id_out, int32_t *count_out, fr_error *err) {
+    int32_t *number, used = 0;
+    int64_t *id;
     TRY(ALLOCATE(number, stream_ids,
                  err)); /* 1 + dense index of a stream index, 0 = not in window */
-    fr_status status = FR_OK;
     for (int32_t i = 0; i < w->events; i++) number[column[i]] = 1;
     for (int64_t k = 0; k < stream_ids; k++) used += number[k];
-    if (used == stream_ids && w->first == 0 && !extras) { /* the stream's own numbers serve */
-        *dense_out = column;
-        *id_out = stream_id;
-        *count_out = used;
-        goto done;
-    }
-    int64_t *id;
-    status = TAKE(&w->memory, id, used + extras, err);
-    if (!status) status = TAKE(&w->memory, dense, w->events, err);
+    fr_status status = TAKE(&w->memory, id, used + extras, err);
     if (status) goto done;
     int32_t count = 0, e = 0; /* merge the two ascending lists, dropping extras the window has */
     for (int64_t k = 0; k < stream_ids; k++) {
@@ -102,8 +102,7 @@ static fr_status number_role(fr_window *w, const int32_t *column, int64_t stream
         number[k] = count;
     }
     while (e < extras) id[count++] = extra[e++];
-    for (int32_t i = 0; i < w->events; i++) dense[i] = number[column[i]] - 1;
-    *dense_out = dense;
+    for (int32_t i = 0; i < w->events; i++) column[i] = number[column[i]] - 1;
     *id_out = id;
     *count_out = count;
 done:
@@ -225,16 +224,17 @@ static fr_status build_catalog(fr_window *w, const id_list *listed, fr_error *er
 static fr_status build(fr_window *w, const fr_context *context, fr_error *err) {
     const fr_stream *s = w->stream;
     id_list listed = {0};
+    int32_t *source, *destination;
     TRY(cut_window(w, context, err));
+    TRY(copy_events(w, &source, &destination, err));
     fr_status status =
         w->catalog_kind == CATALOG_FILE ? catalog_read(w->protocol.catalog, &listed, err) : FR_OK;
     if (!status)
-        status = number_role(w, s->source + w->first, s->facts.sources, s->source_id, NULL, 0,
-                             &w->source, &w->source_id, &w->sources, err);
+        status = number_role(w, source, s->facts.sources, s->source_id, NULL, 0, &w->source_id,
+                             &w->sources, err);
     if (!status)
-        status = number_role(w, s->destination + w->first, s->facts.destinations, s->destination_id,
-                             listed.at, (int32_t)listed.count, &w->destination, &w->destination_id,
-                             &w->destinations, err);
+        status = number_role(w, destination, s->facts.destinations, s->destination_id, listed.at,
+                             (int32_t)listed.count, &w->destination_id, &w->destinations, err);
     if (!status) status = build_catalog(w, &listed, err);
     free(listed.at);
     if (status) return status;

@@ -11,8 +11,9 @@
  *   firsts          the first event of each pair, by source as the pairs are, ascending by event
  *
  * so the distinct destinations of u before i are those of a prefix of the source's firsts. The
- * lists come from two stable counting sorts, O(n). At most 36 bytes per event, plus 16 per source
- * and 12 per destination. Lifetime: run.
+ * lists come from two stable counting sorts, O(n). At most 36 bytes per event, plus 24 per source
+ * and 20 per destination. Times and features stay mapped; all that is used as an index is in memory
+ * and checked, so that columns which change on disk later do no harm. Lifetime: run.
  */
 #ifndef FR_DATA_WINDOW_H
 #define FR_DATA_WINDOW_H
@@ -31,7 +32,7 @@ struct fr_window {
     int32_t events, train;
     int32_t sources, destinations;
     const int32_t *source, *destination; /* [events] dense */
-    const double *time;                  /* [events] of the stream, not re-based */
+    const double *time;                  /* [events] as in the stream, not re-based */
     double start;                        /* its first time: time 0 of the window */
     const int64_t *source_id,
         *destination_id; /* [sources], [destinations] original ids, ascending */

@@ -16,18 +16,28 @@ typedef struct oracle {
     int32_t *known_as; /* [destinations of the window] its number in the world, -1 = not of it */
 } oracle;
 
-static void observe_row(oracle *o, int64_t row) {
+/* An event before the window, whose events are known to be good. */
+static fr_status observe_row(oracle *o, int64_t row, fr_error *err) {
     const fr_stream *s = o->w->stream;
-    synth_event e = {.source = (int32_t)s->source_id[s->source[row]],
-                     .destination = (int32_t)s->destination_id[s->destination[row]],
+    int32_t source = s->source[row], destination = s->destination[row];
+    if (source < 0 || source >= s->facts.sources || destination < 0 ||
+        destination >= s->facts.destinations)
+        return stream_bad_id(s, row, err);
+    synth_event e = {.source = (int32_t)s->source_id[source],
+                     .destination = (int32_t)s->destination_id[destination],
                      .time = s->time[row]};
     synth_observe(o->world, &e);
+    return FR_OK;
 }
 
 static fr_status observe(void *state, int32_t event, fr_error *err) {
     (void)err;
     oracle *o = state;
-    observe_row(o, o->w->first + event);
+    const fr_window *w = o->w;
+    synth_event e = {.source = (int32_t)w->source_id[w->source[event]],
+                     .destination = (int32_t)w->destination_id[w->destination[event]],
+                     .time = w->time[event]};
+    synth_observe(o->world, &e);
     return FR_OK;
 }
 
@@ -74,7 +84,7 @@ fr_status oracle_open(const fr_window *w, const fr_context *context, fr_scorer *
         s->destination_id[s->facts.destinations - 1] >= parameters.destinations)
         return fail(err, FR_EINPUT, "%s: ids that its generator cannot have drawn", s->name);
     for (int64_t row = 0; row < w->first; row++) {
-        observe_row(o, row);
+        TRY(observe_row(o, row, err));
         if ((row & 65535) == 0) TRY(context_check(context, err));
     }
     return FR_OK;

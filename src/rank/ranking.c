@@ -154,6 +154,11 @@ fr_status ranking_make(const fr_window *w, const fr_scorer *scorer, fr_record *r
         "version", 1, "data", json_text(w->stream->name), "scorer", json_text(scorer->name), "seed",
         (json_int_t)scorer->seed, "protocol", protocol_json(w, &notes), "timing", "seconds",
         notes.seconds, "scores_per_second", rate, "tool", "version", v.version, "commit", v.commit);
+    if (r->about &&
+        json_object_set_new(r->about, "data_checked", json_string(w->stream->facts.checked))) {
+        json_decref(r->about);
+        r->about = NULL;
+    }
     if (r->about)
         (void)json_object_set_new(r->about, "model",
                                   json_text(scorer->model[0] ? scorer->model : scorer->name));

@@ -183,6 +183,7 @@ static fr_status enter(fr_study *s, int data, fr_error *err) {
     work_leave(s);
     TRY(study_artefact(s, data_unit(s, data), "stream", &path, hash, err));
     fr_status status = fr_stream_open(path, NULL, s->context, &s->stream, err);
+    if (!status) status = fr_stream_verify(s->stream, s->context, err);
     if (!status && strcmp(fr_stream_get(s->stream).sha256, hash))
         status = fail(err, FR_EINPUT, "%s: changed while the study ran", path);
     if (!status)

@@ -74,13 +74,13 @@ static fr_status save_json(const run *r, const char *path, fr_error *err) {
     }
     fr_version v = fr_version_get();
     json_t *root = json_pack(
-        "{s:s, s:o, s:I, s:s, s:s, s:s, s:i, s:i, s:s, s:I, s:I, s:o, s:o, s:{s:s, s:s}}", "model",
-        r->m.kind->facts.name, "config", config, "seed", (json_int_t)r->t.settings.seed, "data",
-        w->stream->name, "data_sha256", w->stream->sha256, "catalog_sha256", w->catalog_sha256,
-        "window", (int)w->events, "train_events", (int)w->train, "order",
-        w->protocol.order == FR_ORDER_STRICT ? "strict" : "stream", "parameters",
-        (json_int_t)params_trained(&r->m.params), "epochs_done", (json_int_t)r->done, "loss",
-        json_incref(json_object_get(history, "loss")), "seconds",
+        "{s:s, s:o, s:I, s:s, s:s, s:s, s:s, s:i, s:i, s:s, s:I, s:I, s:o, s:o, s:{s:s, s:s}}",
+        "model", r->m.kind->facts.name, "config", config, "seed", (json_int_t)r->t.settings.seed,
+        "data", w->stream->name, "data_sha256", w->stream->sha256, "data_checked", "full",
+        "catalog_sha256", w->catalog_sha256, "window", (int)w->events, "train_events",
+        (int)w->train, "order", w->protocol.order == FR_ORDER_STRICT ? "strict" : "stream",
+        "parameters", (json_int_t)params_trained(&r->m.params), "epochs_done", (json_int_t)r->done,
+        "loss", json_incref(json_object_get(history, "loss")), "seconds",
         json_incref(json_object_get(history, "seconds")), "tool", "version", v.version, "commit",
         v.commit);
     json_decref(history);
@@ -216,6 +216,16 @@ static fr_status resume(run *r, fr_error *err) {
 
 /* ---- the run ---- */
 
+/* What a killed run was writing is no reason to refuse the directory. */
+static void clean_leftovers(const char *output) {
+    static const char *const names[] = {"model.safetensors", "state.safetensors", "train.json"};
+    for (int k = 0; k < 3; k++) {
+        char *path = path_join(output, names[k]);
+        if (path) temporary_clean(path);
+        free(path);
+    }
+}
+
 /* An output that exists is refused unless it is to be resumed or replaced, and then it must be a
  * run. */
 static fr_status check_output(const char *output, const fr_training *training, fr_error *err) {
@@ -226,6 +236,7 @@ static fr_status check_output(const char *output, const fr_training *training, f
     }
     if (!S_ISDIR(facts.st_mode))
         return fail(err, FR_EFILE, "%s: exists and is not a directory", output);
+    clean_leftovers(output);
     if (directory_empty(output)) return FR_OK;
     if (!training->resume && !training->force)
         return fail(err, FR_EFILE, "%s: exists; --resume goes on with it, --force replaces it",
@@ -273,6 +284,7 @@ fr_status fr_train_run(const fr_window *window, const char *name, const fr_model
     run r = {.folder = output, .context = context};
     TRY(check_output(output, training, err));
     TRY(check_options(name, settings, err));
+    TRY(stream_verify(window->stream, context, err)); /* what train.json and the checkpoint name */
     fr_status status = model_open(&r.m, name, settings, window, training->seed, err);
     if (!status) status = trainer_open(&r.t, &r.m, training, context, err);
     if (!status && training->resume) status = resume(&r, err);

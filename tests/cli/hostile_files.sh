@@ -115,4 +115,179 @@ done
 rm pipe
 is "nothing is left of them" "$(left out)$(ls -A "$TMPDIR")" ""
 
+# ---- columns that change ----
+
+# poke FILE OFFSET: changes one byte from there to the end, whatever it is.
+poke() {
+    chmod u+w "$1"
+    printf '\377' | dd of="$1" bs=1 seek="$2" conv=notrunc 2>/dev/null
+}
+runs "an imported set is in order" 0 "$fullrank" data verify good
+is "all six files" "$(echo "$stdout" | grep -c ' ok$')" "6"
+runs "as JSON" 0 "$fullrank" data verify good --json
+has "which says so" "$stdout" '"same": true'
+cp -r good copied
+runs "a copy is" 0 "$fullrank" data verify copied
+runs "and may be used" 0 "$fullrank" data info copied --json
+has "with the sense of its hash" "$stdout" '"data_checked": "full"'
+for column in source.npy destination.npy time.npy features.npy source_ids.npy destination_ids.npy; do
+    rm -rf changed && cp -pr good changed
+    poke "changed/$column" 1500 || exit 1
+    [ "$column" = destination_ids.npy ] || [ "$column" = source_ids.npy ] && { # are shorter
+        cp -p "good/$column" "changed/$column"
+        poke "changed/$column" 150
+    }
+    touch -r good/manifest.json "changed/$column" # as if nothing had been written
+    for what in "data info changed" "rank --data changed --scorer baseline:recency -o c.npy" \
+        "train --data changed --model craft -o c" "data export changed -o c.csv"; do
+        # shellcheck disable=SC2086
+        runs "${what%% changed*} with another $column" 1 "$fullrank" $what
+        has "names it" "$stderr" "changed/$column: "
+    done
+    runs "data verify with another $column" 1 "$fullrank" data verify changed
+    has "names it, too" "$stderr" "changed/$column: sha256"
+    is "and shows it among the others" "$(echo "$stdout" | grep -c ' ok$') $(echo "$stdout" | grep -c ' changed$')" "5 1"
+done
+rm -rf changed && cp -pr good changed
+chmod u+w changed/time.npy && printf x >>changed/time.npy
+runs "a longer column" 1 "$fullrank" data info changed
+has "is refused by size" "$stderr" "changed/time.npy: 24129 bytes, expected 24128: it was changed after the import"
+rm changed/time.npy
+runs "a column that is gone" 1 "$fullrank" data verify changed
+has "is named" "$stderr" "changed/time.npy: cannot be read"
+# A set of an earlier version: the manifest has no list of files.
+rm -rf changed && cp -r good changed
+if [ -n "$python" ]; then
+    "$python" -c 'import json
+m = json.load(open("changed/manifest.json")); del m["files"]; json.dump(m, open("changed/manifest.json", "w"))'
+    runs "a set of an earlier version" 0 "$fullrank" data info changed --json
+    has "is hashed in full" "$stdout" '"data_checked": "full"'
+    poke changed/time.npy 1500
+    runs "and refused when it was changed" 1 "$fullrank" data info changed
+    has "with both hashes" "$stderr" "changed: columns with sha256 "
+else
+    skip "a set of an earlier version" "python3 is not installed"
+fi
+has "RANKS.json tells the sense of its hash" "$(cat ranks.json)" '"data_checked": "full"'
+rm -rf changed copied
+
+# Ids of words: one in the middle that no word has.
+awk 'BEGIN { print "u,i,t"; while (n++ < 300) print "name" n % 37 ",thing" n % 11 "," n }' >words.csv
+"$fullrank" data import words.csv --ids words -o words >/dev/null || exit 1
+poke words/source_ids.npy 205
+runs "export of an id without a word" 1 "$fullrank" data export words -o w.csv
+has "is refused on opening" "$stderr" "words/source_ids.npy: id "
+rm -rf words words.csv w.csv
+
+# ---- columns that are shortened while they are in use ----
+
+is "columns may not be written" "$(find good -name '*.npy' -perm /222)" ""
+"$fullrank" data synth --preset tiny --events 300000 -o long >/dev/null || exit 1
+# during.py FILE SIZE WATCH COMMAND...: stops the command once a file named WATCH* is there, cuts FILE,
+# lets it go on; prints its exit code and what it said.
+cat >during.py <<'PYTHON'
+import glob, os, signal, subprocess, sys, time
+file, size, watch = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+process = subprocess.Popen(sys.argv[4:], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+end = time.monotonic() + 60
+while not glob.glob(watch) and process.poll() is None and time.monotonic() < end:
+    time.sleep(0.001)
+process.send_signal(signal.SIGSTOP)
+if process.poll() is not None:
+    sys.exit("ended too early: " + process.stderr.read())
+os.chmod(file, 0o644)
+os.truncate(file, size)
+process.send_signal(signal.SIGCONT)
+said = [line for line in process.stderr.read().splitlines() if ": note: " not in line]
+print(process.wait(), *said)
+PYTHON
+if [ -n "$python" ]; then
+    is "time.npy shortened during an export" \
+        "$("$python" during.py long/time.npy 128 'l.csv.gz.tmp-*' "$fullrank" data export long -o l.csv.gz)" \
+        "1 fullrank: long/time.npy: was shortened or could not be read while it was in use"
+    is "no half of it is in place" "$(ls l.csv.gz 2>/dev/null)" ""
+    is "features.npy shortened during training" \
+        "$("$python" during.py good/features.npy 128 run/train.json "$fullrank" train --data good --model graphmixer \
+            --epochs 10000 --window 200 --quiet -o run)" \
+        "1 fullrank: good/features.npy: was shortened or could not be read while it was in use"
+else
+    skip "columns shortened during export and training" "python3 is not installed"
+fi
+rm -rf long good run l.csv*
+"$fullrank" data import good.csv -o good >/dev/null || exit 1
+
+# ---- what killed runs leave ----
+
+cat >killed.py <<'PYTHON'
+import glob, signal, subprocess, sys, time
+how, watch = sys.argv[1:3]
+def start():
+    process = subprocess.Popen(sys.argv[3:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    before, end = set(glob.glob(watch)), time.monotonic() + 60
+    while set(glob.glob(watch)) <= before and process.poll() is None and time.monotonic() < end:
+        time.sleep(0.001)
+    process.send_signal(signal.SIGSTOP)
+    if process.poll() is not None:
+        sys.exit("ended too early")
+    return process
+first = start()
+if how == "kill":
+    first.kill()
+    print(first.wait())
+else:  # another one passes by while the first is alive
+    second = subprocess.run(sys.argv[3:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    first.send_signal(signal.SIGCONT)
+    print(second.returncode, first.wait())
+PYTHON
+dump() { "$fullrank" rank --data good --scorer baseline:recency -o k.npy --dump-scores d.npy --force; }
+if [ -n "$python" ]; then
+    is "rank killed" "$("$python" killed.py kill 'd.npy.tmp-*' "$fullrank" rank --data good \
+        --scorer baseline:recency -o k.npy --dump-scores d.npy)" "-9"
+    is "leaves a temporary" "$(left d.)" "d.npy.tmp "
+    runs "the next one works" 0 dump
+    is "and removes it" "$(left d.)" "d.json d.npy "
+    cp d.npy alone.npy
+    is "two at once" "$("$python" killed.py both 'd.npy.tmp-*' "$fullrank" rank --data good \
+        --scorer baseline:recency -o k.npy --dump-scores d.npy --force)" "0 0"
+    is "do not disturb each other" "$(cksum <d.npy) $(left d.)" "$(cksum <alone.npy) d.json d.npy "
+    is "data info killed" "$("$python" killed.py kill "$TMPDIR/*" "$fullrank" data info good.csv)" "-9"
+    runs "the next one" 0 "$fullrank" data info good.csv
+    is "removes what it left in TMPDIR" "$(ls -A "$TMPDIR")" ""
+else
+    skip "what killed runs leave" "python3 is not installed"
+fi
+rm -rf k.* d.* alone.npy
+
+# ---- read-only and full directories ----
+
+# As root nothing is read-only, so someone else tries.
+as_other() {
+    if [ "$(id -u)" = 0 ]; then setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; else "$@"; fi
+}
+chmod 755 "$scratch" "$scratch/work" "$scratch/tmp"
+mkdir closed && chmod 555 closed
+if TMPDIR=/tmp as_other "$fullrank" version >/dev/null 2>&1; then
+    for what in "data import good.csv -o closed/out" "data export good -o closed/out.csv" \
+        "rank --data good --scorer baseline:recency -o closed/r.npy" \
+        "train --data good --model craft -o closed/run" "metrics ranks.npy --per-event closed/e.tsv"; do
+        # shellcheck disable=SC2086
+        runs "${what%% closed*} a read-only directory" 1 as_other "$fullrank" $what
+        has "is refused" "$stderr" "Permission denied"
+    done
+    runs "a column cannot be saved over" 2 as_other sh -c 'exec 3>>good/time.npy || exit 2'
+    is "nothing is in it" "$(ls -A closed)" ""
+else
+    skip "a read-only directory" "the tool cannot be run as another user here"
+fi
+chmod 755 closed
+limited() { sh -c 'ulimit -f 1; exec "$@"' sh "$@"; }
+cp ranks.npy before.npy
+runs "rank beyond a file-size limit" 1 limited "$fullrank" rank --data good --scorer baseline:random -o ranks.npy --force
+has "says so" "$stderr" "ranks.npy: cannot be written: File too large"
+is "keeps what was there" "$(cksum <ranks.npy) $(left ranks)" "$(cksum <before.npy) ranks.json ranks.npy "
+runs "per-event beyond a file-size limit" 1 limited "$fullrank" metrics ranks.npy --per-event closed/e.tsv
+has "says so" "$stderr" "closed/e.tsv: cannot be written: File too large"
+runs "training beyond a file-size limit" 1 limited "$fullrank" train --data good --model craft --epochs 1 -o closed/run
+is "nothing is left" "$(ls -A closed)" ""
+
 finish

@@ -218,8 +218,9 @@ refused "the current directory as output" ".: " \
     sh -c "cd inner && '$fullrank' data import ../good.csv -o ."
 rm -rf empty slash theirs link inner
 (umask 027 && import good.csv -o private >/dev/null 2>&1)
-is "files follow the umask" \
-    "$(find private \( -type d ! -perm 750 \) -o \( -type f ! -perm 640 \))" ""
+is "files follow the umask, columns without permission to write" \
+    "$(find private \( -type d ! -perm 750 \) -o \( -name '*.npy' ! -perm 440 \) -o \
+        \( -name '*.json' ! -perm 640 \))" ""
 rm -rf private
 if [ "$(id -u)" = 0 ]; then
     skip "read-only directory" "root may write everywhere"

@@ -1,7 +1,8 @@
 /* fuzz_stream.c - changed directories of columns: refused with a one-line reason, or a stream that
  * can be exported, cut into windows, counted and ranked. Two good ones to begin with: a synthetic
  * one, and one of words with features (FLAGS & 1). FLAGS & 2: strict order, & 4: the
- * time-available catalog. Counts in the manifest follow the columns; edits come after that.
+ * time-available catalog. Counts and hashes in the manifest follow the columns; edits come after
+ * that.
  *
  *     @@m edits of manifest.json  @@M manifest.json itself
  *     @@s @@d @@t @@f source, destination, time, features: the data; large letters: the .npy itself
@@ -68,6 +69,16 @@ static const good_stream *good(bool words) {
     return &streams[words];
 }
 
+/* Gives the manifest the hashes of the columns as they are, or nothing would be looked at. */
+static void seal(const good_stream *g, json_t *manifest) {
+    column_record record[COLUMN_FILES] = {0};
+    char path[FUZZ_PATH], sha[65];
+    for (int i = 0; i < FILES; i++) record[i].there = g->file[i].at != NULL;
+    fuzz_must(verify_record(fuzz_path(path, "changed"), record, sha, NULL, NULL), NULL);
+    (void)json_object_set_new(manifest, "sha256", json_string(sha));
+    (void)json_object_set_new(manifest, "files", verify_to_json(record));
+}
+
 static void write_stream(const good_stream *g, fuzz_part rest) {
     json_t *manifest = json_deep_copy(g->manifest);
     fuzz_part given[FILES] = {0}, whole = {0};
@@ -94,6 +105,7 @@ static void write_stream(const good_stream *g, fuzz_part rest) {
         else if (g->file[i].at)
             fuzz_write(name, g->file[i].at, g->file[i].size);
     }
+    seal(g, manifest);
     for (fuzz_part p; fuzz_next(&rest, &p);)
         if (p.kind == 'm') fuzz_edit_json(manifest, p);
     if (whole.at)
