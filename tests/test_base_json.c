@@ -74,13 +74,14 @@ static int countdown; /* the allocation of jansson that fails, from 1; 0 = none 
 
 static void *take(size_t size) { return countdown && --countdown == 0 ? NULL : malloc(size); }
 
-/* jansson's reader ignores that it had no memory for a character. */
+/* jansson ignores that it had no memory for a character: its reader does, and its writer with keys.
+ */
 static void test_out_of_memory(void **state) {
     fr_error err;
     const char *path = in_directory(*state, "long.json");
-    put_text(
-        path,
-        "{\"a\": \"0123456789abcde\\n\\n\\n\\n\\n\\n\\n\\n\\n\", \"b\": 12345678901234567.125}");
+    put_text(path,
+             "{\"a\": \"0123456789abcde\\n\\n\\n\\n\\n\\n\\n\\n\\n\", \"b\": "
+             "12345678901234567.125, \"a key that is longer than what there is room for\": 1}");
     json_t *whole, *found;
     OK(json_read(path, &whole, &err));
     bool done = false;
@@ -94,6 +95,16 @@ static void test_out_of_memory(void **state) {
         json_decref(found);
         assert_true(n < 1000);
     }
+    char *text = json_print(whole, 0), *some = NULL;
+    for (int n = 1; !some; n++) {
+        countdown = n;
+        some = json_print(whole, 0);
+        countdown = 0;
+        if (some) assert_string_equal(some, text);
+        assert_true(n < 1000);
+    }
+    free(some);
+    free(text);
     json_decref(whole);
 }
 

@@ -294,6 +294,8 @@ fr_status staging_open(staging *s, const char *target, bool force, staging_guard
             TRY(guard(s->target, err));
             s->replace = true;
         }
+    } else if (errno != ENOENT) {
+        return fail_errno(err, "%s: directory cannot be made", target);
     }
     TRY(temporary_make(&s->built, s->target, TEMPORARY_DIRECTORY, 0777, err));
     s->place = s->built.path;

@@ -13,9 +13,9 @@
 /* ---- out of memory ----
  *
  * jansson's reader goes on without the characters it had no memory for: numbers lose digits, and a
- * text that ends in the middle is read beyond its end. So memory that could not be had once is not
- * had again until the text is read, which keeps the reader from building anything on the gap, and
- * the result is thrown away. */
+ * text that ends in the middle is read beyond its end. Its writer does so with keys. So memory that
+ * could not be had once is not had again until the text is done, which keeps jansson from building
+ * anything on the gap, and the result is thrown away. */
 
 static _Thread_local bool watched, ran_out;
 static json_malloc_t take; /* what the program has set */
@@ -37,26 +37,37 @@ __attribute__((destructor)) static void unwatch(void) {
     if (take) json_set_alloc_funcs(take, give);
 }
 
-json_t *json_parse(const char *text, size_t size, size_t flags, json_error_t *at) {
+/* What happens between these two is watched, and in the C locale. */
+static locale_t begin(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     (void)pthread_once(&once, watch);
-    locale_t before = number_locale_begin();
     watched = true;
     ran_out = false;
-    json_t *root = json_loadb(text, size, flags, at);
-    watched = false;
+    return number_locale_begin();
+}
+
+/* False with errno ENOMEM if memory was short. */
+static bool end(locale_t before) {
     number_locale_end(before);
-    if (!ran_out) return root;
+    watched = false;
+    if (ran_out) errno = ENOMEM;
+    return !ran_out;
+}
+
+json_t *json_parse(const char *text, size_t size, size_t flags, json_error_t *at) {
+    locale_t before = begin();
+    json_t *root = json_loadb(text, size, flags, at);
+    if (end(before)) return root;
     json_decref(root);
-    errno = ENOMEM;
     return NULL;
 }
 
 char *json_print(const json_t *root, size_t flags) {
-    locale_t before = number_locale_begin();
+    locale_t before = begin();
     char *text = json_dumps(root, flags);
-    number_locale_end(before);
-    return text;
+    if (end(before)) return text;
+    free(text);
+    return NULL;
 }
 
 fr_status json_read(const char *path, json_t **out, fr_error *err) {

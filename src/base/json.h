@@ -13,8 +13,8 @@ fr_status json_read(const char *path, json_t **out, fr_error *err);
 fr_status json_write(const char *path, json_t *root, fr_error *err);
 
 /* json_loadb and json_dumps whatever the locale: jansson asks it for the decimal point, and takes
- * one byte of it where there are two. Out of memory, json_parse gives NULL and sets errno to
- * ENOMEM; jansson's own reader may give something else than the text says. */
+ * one byte of it where there are two. Out of memory, both give NULL and set errno to ENOMEM, where
+ * jansson itself may lose characters and go on. */
 json_t *json_parse(const char *text, size_t size, size_t flags, json_error_t *at);
 char *json_print(const json_t *root, size_t flags);
 

@@ -275,7 +275,10 @@ static fr_status write_manifest(columns *c, columns_finish *finish, const fr_con
         "version", v.version, "commit", v.commit);
     finish->origin = NULL; /* json_pack took it */
     if (root && finish->synth) {
-        (void)json_object_set_new(root, "synth", finish->synth);
+        if (json_object_set_new(root, "synth", finish->synth)) {
+            json_decref(root);
+            root = NULL;
+        }
         finish->synth = NULL;
     }
     fr_status status = json_write(path, root, err);

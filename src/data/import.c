@@ -102,8 +102,10 @@ static json_t *origin_json(const import_origin *origin, csv *c, int64_t late) {
     json_t *json =
         json_pack("{s:o, s:I, s:s, s:I}", "name", json_text(origin->name), "bytes",
                   (json_int_t)c->in.taken, "sha256", sha, "out_of_order", (json_int_t)late);
-    if (json && origin->url) (void)json_object_set_new(json, "url", json_text(origin->url));
-    return json;
+    if (!json || !origin->url || !json_object_set_new(json, "url", json_text(origin->url)))
+        return json;
+    json_decref(json);
+    return NULL;
 }
 
 fr_status import_file(const char *input_path, const import_origin *origin, const char *output,

@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -333,6 +334,8 @@ fr_status fr_stream_export(const fr_stream *s, const char *output, bool force,
         if (!S_ISREG(facts.st_mode)) /* a directory, or a device that must not become a file */
             return fail(err, FR_EFILE, "%s: exists and is not a file", output);
         if (!force) return fail(err, FR_EFILE, "%s: exists; --force replaces it", output);
+    } else if (errno != ENOENT) {
+        return fail_errno(err, "%s: cannot be written", output);
     }
     text_out t = {0};
     size_t n = strlen(output);

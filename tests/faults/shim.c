@@ -436,6 +436,11 @@ EXPORT DIR *fdopendir(int fd) {
     return file_hit("fdopendir", NULL, fd, SIMPLE) ? NULL : next(fd);
 }
 
+EXPORT ssize_t getdents64(int fd, void *bytes, size_t size) {
+    NEXT(getdents64);
+    return file_hit("getdents64", NULL, fd, SIMPLE) ? -1 : next(fd, bytes, size);
+}
+
 EXPORT struct dirent *readdir(DIR *folder) {
     NEXT(readdir);
     return file_hit("readdir", "", -1, SIMPLE) ? NULL : next(folder);
