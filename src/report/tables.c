@@ -77,6 +77,23 @@ static void mark(table *t, int first, const int *columns, int count) {
         table_mark_best(t, columns[i], first, t->row_count - first, true);
 }
 
+/* A model that saw less than it was meant to is not the model its name says. */
+static void early_note(const summary *s, table *t) {
+    const results *r = s->results;
+    text_buffer note = {0};
+    for (size_t i = 0; i < r->list.count; i++) {
+        const result *u = &r->list.at[i];
+        int64_t done, asked;
+        if (u->kind != UNIT_RANK || !results_stopped_early(u, &done, &asked)) continue;
+        text_print(&note, "%s %s (%lld of %lld epochs)",
+                   note.count ? "," : "Training was stopped early:", u->key, (long long)done,
+                   (long long)asked);
+    }
+    if (note.count) text_put(&note, ".");
+    table_note_text(t, &note);
+    text_free(&note);
+}
+
 /* ---- ranking ---- */
 
 static void main_table(const summary *s, table *t) {
@@ -114,6 +131,7 @@ static void main_table(const summary *s, table *t) {
     }
     table_note(t, "all-seen: repeated positives among the destinations the source has met; "
                   "all-unseen: new positives among the others.");
+    early_note(s, t);
 }
 
 static void expected_table(const summary *s, table *t) {
@@ -618,6 +636,7 @@ static void settings_notes(const summary *s, table *t) {
     if (settings && !options) (void)fail_memory(&t->failure, 0);
     text_print(&note, "Training options other than the defaults: %s.", options ? options : "none");
     table_note_text(t, &note);
+    early_note(s, t);
     if (r->versions.count > 1) {
         text_put(&tools, "Units of work were done by different versions of the tool:");
         for (size_t i = 0; i < r->versions.count; i++)

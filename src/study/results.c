@@ -271,6 +271,19 @@ double results_seconds(const result *unit, const char *stage) {
     return t ? t->seconds : NAN;
 }
 
+bool results_stopped_early(const result *unit, int64_t *done, int64_t *asked) {
+    const json_t *about = unit->training  ? unit->training
+                          : unit->ranking ? unit->ranking->about
+                                          : NULL;
+    const json_t *did = json_object_get(about, "epochs_done"),
+                 *wish = json_object_get(about, "epochs_asked");
+    if (!wish) wish = json_object_get(json_object_get(about, "config"), "epochs");
+    if (!json_is_integer(did) || !json_is_integer(wish)) return false;
+    *done = json_integer_value(did);
+    *asked = json_integer_value(wish);
+    return *done < *asked;
+}
+
 const char *results_text(const result *unit, const char *name) {
     const unit_artefact *a = record_artefact(&unit->record, name);
     return a && a->bytes ? a->bytes : "";

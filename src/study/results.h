@@ -59,6 +59,8 @@ int results_next(const results *r, int from, unit_kind kind, const char *data, c
 /* A number of a unit; NaN if it has none. */
 double results_metric(const result *unit, const char *name);
 double results_seconds(const result *unit, const char *stage);
+/* Was the model of a rank or train unit trained for fewer epochs than were asked for? */
+bool results_stopped_early(const result *unit, int64_t *done, int64_t *asked);
 /* SHA-256 of a file or text kept with a unit, such as ranks or model; "" if there is none. */
 const char *results_hash(const result *unit, const char *name);
 /* A text kept with a unit, such as catalog_sha256; "" if there is none. */

@@ -26,7 +26,7 @@ runs "a study" 0 study run one.json -o one -q
 
 # change SQL...: statements on a copy of the ledger; seal() is there as the tool has it.
 cat >change.py <<'END'
-import hashlib, sqlite3, struct, sys
+import hashlib, json, sqlite3, struct, sys, zlib
 def seal(*values):
     h = hashlib.sha256()
     for v in values:
@@ -36,21 +36,57 @@ def seal(*values):
 db = sqlite3.connect("changed/study.db")
 db.create_function("seal", -1, seal)
 db.execute("PRAGMA ignore_check_constraints = ON")
-for sql in sys.argv[1:]:
-    db.execute(sql)
+def text(value):
+    return b"n" if value is None else value.encode() + b"\0t"
+def contents(run):
+    h = hashlib.sha256()
+    for name, value, events in db.execute("SELECT name, value, events FROM metric WHERE run = ? ORDER BY name", (run,)):
+        h.update(b"m" + text(name) + (b"" if value is None else struct.pack("<d", value)) + struct.pack("<q", events))
+    for stage, seconds in db.execute("SELECT stage, seconds FROM timing WHERE run = ? ORDER BY stage", (run,)):
+        h.update(b"s" + text(stage) + struct.pack("<d", seconds))
+    for name, path, sha, size in db.execute("SELECT name, path, sha256, bytes FROM artefact WHERE run = ? ORDER BY name", (run,)):
+        h.update(b"a" + text(name) + text(path) + text(sha) + struct.pack("<q", -1 if path else size))
+    return h.hexdigest()
+def set_json(key, name, field, value): # of an artefact, with all hashes and seals as they should be
+    run, packed = db.execute("SELECT id, content FROM run JOIN artefact ON run = id WHERE key = ? AND name = ?", (key, name)).fetchone()
+    about = json.loads(zlib.decompress(packed))
+    about[field] = json.loads(value)
+    new = json.dumps(about).encode()
+    db.execute("UPDATE artefact SET content = ?, bytes = ?, sha256 = ? WHERE run = ? AND name = ?",
+               (zlib.compress(new), len(new), hashlib.sha256(new).hexdigest(), run, name))
+    reseal(run)
+def reseal(run):
+    db.execute("UPDATE run SET contents = ? WHERE id = ?", (contents(run), run))
+    db.execute("UPDATE run SET seal = seal(key, status, inputs, finished, message, tool, contents)")
+def set_metrics(key, *pairs):
+    run, = db.execute("SELECT id FROM run WHERE key = ?", (key,)).fetchone()
+    for name, value in zip(pairs[::2], pairs[1::2]):
+        db.execute("UPDATE metric SET value = ? WHERE run = ? AND name = ?", (float(value), run, name))
+    reseal(run)
+if sys.argv[1] == "--metrics":
+    set_metrics(*sys.argv[2:])
+elif sys.argv[1] == "--json":
+    set_json(*sys.argv[2:])
+else:
+    for sql in sys.argv[1:]:
+        db.execute(sql)
 db.commit()
 END
+base=one
 change() {
     rm -rf changed
-    cp -r one changed
+    cp -r $base changed
     rm -rf changed/tables
     python3 change.py "$@"
 }
 
 refused() { # NAME SQL MESSAGE
     change "$2"
+    refuses "$1" "$3"
+}
+refuses() { # NAME MESSAGE
     runs "$1" 1 study report changed
-    has "$1: the reason" "$stderr" "$3"
+    has "$1: the reason" "$stderr" "$2"
     is "$1: one line" "$(printf '%s\n' "$stderr" | wc -l)" 1
     is "$1: no table" "$(ls changed/tables 2>/dev/null)" ""
 }
@@ -73,6 +109,22 @@ refused "another document" "UPDATE study SET plan = replace(plan, '[7,17]', '[7]
 refused "no document" "UPDATE study SET plan = NULL" "plan is nothing, expected text"
 runs "status of it" 1 study status changed
 refused "a later format" "PRAGMA user_version = 3" "format 3, expected 2"
+
+# Seals that fit do not help records that contradict their row.
+change --json drawn/craft/bce/7/rank about seed 8
+refuses "records of another seed" "the records of drawn/craft/bce/7/rank tell of another seed"
+change --json drawn/craft/bce/7/rank about model '"tgn"'
+refuses "records of another model" "the records of drawn/craft/bce/7/rank tell of another model"
+change --json drawn/craft/bce/7/rank about protocol '{}'
+refuses "records of no protocol" "the records of drawn/craft/bce/7/rank tell of another number of events"
+change --json drawn/craft/bce/7/train train.json epochs_done 0
+runs "what was changed and sealed otherwise" 0 study report changed
+
+# A model that was stopped early is named.
+change --json drawn/craft/bce/7/rank about epochs_done 1
+python3 change.py --json drawn/craft/bce/7/rank about epochs_asked 3
+runs "a model that was stopped early" 0 study report changed
+has "is named below the main table" "$(cat changed/tables/main.md)" "Training was stopped early: drawn/craft/bce/7/rank (1 of 3 epochs)."
 
 # What is damaged is done again.
 cp -r one/tables before
@@ -106,6 +158,29 @@ lacks "and only them" "$stderr" "craft/bce/7/train: "
 is "which gives the same tables" "$(diff -r before changed/tables 2>&1)" ""
 runs "and one version" 0 study status changed
 lacks "is not told" "$stdout" "versions"
+
+# The paper's numbers stand beside data with the paper's facts and settings, whatever its name.
+echo '{"data": {"m": {"synth": "tiny", "events": 1500}, "mooc": {"synth": "tiny", "events": 1500}}, "models": ["craft"], "seeds": [7],
+ "scaling": ["craft"], "settings": {"dim": 8, "batch-size": 500}}' >paper.json
+runs "a set called as one of the paper's" 0 study run paper.json -o paper -q
+lacks "gets none of its numbers" "$(cat paper/tables/*.md)" "paper |"
+has "and says why" "$(cat paper/tables/main.md)" "mooc: 1500 events in the file, in the paper 411749."
+lacks "nor its times" "$(cat paper/costs/scaling.md)" "GPU"
+base=paper
+change --metrics m/facts events 411749 catalog 97 covered 4916
+runs "a set with the facts of one" 0 study report changed
+has "gets its numbers" "$(grep CRAFT changed/tables/main.csv | head -n 1)" "0.7627,0.0046"
+has "and times" "$(cat changed/costs/scaling.md)" "GPU"
+change --metrics m/facts events 411749 catalog 97 covered 4915
+runs "with one other fact" 0 study report changed
+lacks "it does not" "$(cat changed/tables/main.csv)" "0.7627"
+has "and says why" "$(cat changed/tables/main.md)" "m: 4915 covered test events, in the paper 4916."
+change --metrics m/facts events 411749 catalog 97 covered 4916
+python3 change.py --json m/craft/bce/7/train train.json epochs_done 2
+runs "after other epochs" 0 study report changed
+lacks "it does not" "$(cat changed/tables/main.csv)" "0.7627"
+has "and says why" "$(cat changed/tables/main.md)" "m: epochs is 2, in the paper 3."
+lacks "nor does its cost" "$(cat changed/costs/scaling.md)" "GPU"
 
 # Nothing to wait for.
 mkdir pipes && mkfifo pipes/study.db
