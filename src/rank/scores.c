@@ -101,13 +101,14 @@ static fr_status match_rows(score_file *s, fr_error *err) {
                     (long long)s->rows, s->events.count);
     for (int32_t k = 0; k < test; k++) s->row[k] = -1;
     for (int64_t row = 0; row < s->rows; row++) {
-        int64_t place = s->events.at[row] - w->first - w->train;
-        if (place < 0 || place >= test)
+        int64_t event = s->events.at[row], first = w->first + w->train;
+        if (event < first || event - first >= test)
             return fail(err, FR_EINPUT,
                         "%s: row %lld is of event %lld, which is not a test event (%lld to "
                         "%lld)",
                         s->path, (long long)row, (long long)s->events.at[row],
                         (long long)(w->first + w->train), (long long)(w->first + w->events - 1));
+        int64_t place = event - first;
         if (s->row[place] >= 0)
             return fail(err, FR_EINPUT, "%s: rows %lld and %lld are both of event %lld", s->path,
                         (long long)s->row[place], (long long)row, (long long)s->events.at[row]);

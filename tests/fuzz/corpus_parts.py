@@ -129,6 +129,7 @@ def scores():
     yield "columns", parts(("w", b"\3\0"), flags="1")
     yield "events", parts(("e", i8(*range(68, 80))), flags="1")
     yield "events_outside", parts(("e", i8(68, -1, 2**62)), flags="1")
+    yield "events_least", parts(("e", i8(-2**63, 2**63 - 1)), flags="1")
     yield "events_twice", parts(("e", i8(*[70] * 12)), flags="1")
     yield "destinations", parts(("d", i8(*range(30))), flags="1")
     yield "destinations_unknown", parts(("d", i8(-1, 2**62)), flags="1")

@@ -111,10 +111,10 @@ static void make_tables(const char *directory, table_format format) {
     fuzz_reason(status, &err);
     for (const study_table *one = study_tables; !status && one->name; one++) {
         table t = {0};
-        one->make(&s, &t);
-        table_drop_missing(&t);
         text_buffer out = {0};
-        if (t.row_count) fuzz_reason(table_render(&t, format, &out, &err), &err);
+        status = study_table_make(&s, one, &t, &err);
+        if (!status && t.row_count) status = table_render(&t, format, &out, &err);
+        fuzz_reason(status, &err);
         text_free(&out);
         table_free(&t);
     }
