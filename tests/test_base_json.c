@@ -108,6 +108,35 @@ static void test_out_of_memory(void **state) {
     json_decref(whole);
 }
 
+/* What could not be added leaves nothing behind that looks whole. */
+static void test_put(void **state) {
+    fr_error err;
+    char *path = in_directory(*state, "put.json");
+    json_t *object = json_object(), *list = json_array();
+    json_push(&list, json_integer(1));
+    json_put(&object, "list", list);
+    assert_int_equal(json_array_size(json_object_get(object, "list")), 1);
+    json_put(&object, "lost", NULL); /* as out of memory */
+    assert_null(object);
+    json_put(&object, "later", json_integer(2));
+    assert_null(object);
+    FAILS(json_write(path, object, &err), FR_ENOMEM, "out of memory");
+    list = json_array();
+    json_push(&list, NULL);
+    json_push(&list, json_integer(3));
+    assert_null(list);
+    bool done = false;
+    for (int n = 1; !done; n++) { /* no memory is no reason to lose bytes */
+        countdown = n;
+        json_t *text = json_text("caf\xc3\xa9");
+        done = countdown > 0;
+        assert_true(done == (text != NULL));
+        if (text) assert_string_equal(json_string_value(text), "caf\xc3\xa9");
+        json_decref(text);
+    }
+    countdown = 0;
+}
+
 int main(void) {
     json_set_alloc_funcs(take, free); /* before anything is read */
     const struct CMUnitTest tests[] = {
@@ -115,6 +144,7 @@ int main(void) {
         WITH_DIRECTORY(test_errors_name_the_place),
         WITH_DIRECTORY(test_doubles_round_trip),
         WITH_DIRECTORY(test_write),
+        WITH_DIRECTORY(test_put),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,8 +30,16 @@ fr_status context_check(const fr_context *context, fr_error *err) {
 }
 
 int context_threads(const fr_context *context) {
-    if (context && context->threads > 0) return context->threads;
+    enum { MOST_THREADS = 4096 }; /* memory is made for each */
     cpu_set_t set;
-    int cores = sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
-    return cores > 0 ? cores : 1;
+    int threads = context ? context->threads : 0;
+    if (threads <= 0) threads = sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
+    return threads < 1 ? 1 : threads < MOST_THREADS ? threads : MOST_THREADS;
+}
+
+fr_context context_team(const fr_context *context, int64_t most) {
+    fr_context out = context ? *context : (fr_context){0};
+    out.threads = context_threads(context);
+    if (most > 0 && out.threads > most) out.threads = (int)most;
+    return out;
 }

@@ -13,5 +13,8 @@ void context_progress(const fr_context *context, const char *stage, uint64_t don
 fr_status context_check(const fr_context *context, fr_error *err);
 /* Threads to use: the context's number, or all cores this process may run on. */
 int context_threads(const fr_context *context);
+/* The same context with a number of threads that stays what it is, and at most `most` (0 = no
+ * limit): for work that has memory of its own for every thread. */
+fr_context context_team(const fr_context *context, int64_t most);
 
 #endif

@@ -98,9 +98,23 @@ fr_status json_write(const char *path, json_t *root, fr_error *err) {
     return status;
 }
 
+static void drop(json_t **root) {
+    json_decref(*root);
+    *root = NULL;
+}
+
+void json_put(json_t **object, const char *key, json_t *value) {
+    if (json_object_set_new(*object, key, value)) drop(object);
+}
+
+void json_push(json_t **list, json_t *value) {
+    if (json_array_append_new(*list, value)) drop(list);
+}
+
 json_t *json_text(const char *text) {
-    json_t *string = json_string(text);
-    if (string) return string;
+    json_error_t error;
+    json_t *string = json_pack_ex(&error, 0, "s", text);
+    if (string || json_error_code(&error) != json_error_invalid_utf8) return string;
     text_buffer shown = {0};
     text_put_printable(&shown, text);
     string = shown.failed ? NULL : json_string(shown.at ? shown.at : "");

@@ -18,6 +18,12 @@ fr_status json_write(const char *path, json_t *root, fr_error *err);
 json_t *json_parse(const char *text, size_t size, size_t flags, json_error_t *at);
 char *json_print(const json_t *root, size_t flags);
 
+/* Builds on: a value that cannot be added, or is NULL itself, turns *object or *list into NULL, and
+ * so do all that come after. So whatever was built is whole, or json_write reports out of memory.
+ * Both steal `value`. */
+void json_put(json_t **object, const char *key, json_t *value);
+void json_push(json_t **list, json_t *value);
+
 /* A JSON string of any bytes: exact if they are UTF-8, else as fr_text_printable has them. */
 json_t *json_text(const char *text);
 

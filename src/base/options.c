@@ -23,6 +23,7 @@ static bool same_key(const char *a, const char *b) {
 }
 
 const fr_option *fr_options_find(const fr_option *table, const char *key) {
+    if (!table || !key) return NULL;
     for (; table->key; table++)
         if (same_key(table->key, key)) return table;
     return NULL;
@@ -47,6 +48,7 @@ static int distance(const char *a, const char *b) {
 }
 
 const char *fr_options_nearest(const fr_option *table, const char *key) {
+    if (!table || !key) return NULL;
     const char *best = NULL;
     int least = 3 < (int)strlen(key) / 2 + 1 ? 3 : (int)strlen(key) / 2 + 1; /* closer than this */
     for (; table->key; table++) {
@@ -74,24 +76,39 @@ static fr_status bad_value(const fr_option *o, const char *value, const char *ex
     return fail(err, FR_EUSAGE, "option %s: found \"%s\", expected %s", o->key, value, expected);
 }
 
+/* What an option may be, in words. */
+static void say_expected(const fr_option *o, char *out, size_t size) {
+    if (o->type == FR_OPTION_INT)
+        (void)number_print(out, size, "a whole number from %.0f to %.0f", o->low, o->high);
+    else if (o->type == FR_OPTION_REAL)
+        (void)number_print(out, size, "a number from %g to %g", o->low, o->high);
+    else if (o->type == FR_OPTION_CHOICE)
+        (void)snprintf(out, size, "one of %s", o->values);
+    else
+        (void)snprintf(out, size, "yes or no");
+}
+
+/* Compared as whole numbers: a double does not tell 2^53 and 2^53 + 1 apart. */
+static bool whole_in_range(const fr_option *o, int64_t number) {
+    return number >= (int64_t)o->low && number <= (int64_t)o->high;
+}
+
 static fr_status set_value(const fr_option *o, void *settings, const char *value, fr_error *err) {
     void *field = (char *)settings + o->offset;
     char expected[256];
     char *end = NULL;
     errno = 0;
+    say_expected(o, expected, sizeof expected);
     switch (o->type) {
     case FR_OPTION_INT: {
         long long number = strtoll(value, &end, 10);
-        (void)number_print(expected, sizeof expected, "a whole number from %.0f to %.0f", o->low,
-                           o->high);
-        if (!*value || *end || errno || (double)number < o->low || (double)number > o->high)
+        if (!*value || *end || errno || !whole_in_range(o, number))
             return bad_value(o, value, expected, err);
         *(int64_t *)field = number;
         return FR_OK;
     }
     case FR_OPTION_REAL: {
         double number = number_read(value, &end);
-        (void)number_print(expected, sizeof expected, "a number from %g to %g", o->low, o->high);
         if (!*value || *end || !(number >= o->low && number <= o->high))
             return bad_value(o, value, expected, err);
         *(double *)field = number;
@@ -106,7 +123,6 @@ static fr_status set_value(const fr_option *o, void *settings, const char *value
     }
     case FR_OPTION_CHOICE: {
         int index = choice_index(o->values, value);
-        (void)snprintf(expected, sizeof expected, "one of %s", o->values);
         if (index < 0) return bad_value(o, value, expected, err);
         *(int *)field = index;
         return FR_OK;
@@ -114,7 +130,7 @@ static fr_status set_value(const fr_option *o, void *settings, const char *value
     case FR_OPTION_FLAG: {
         static const char words[] = "no|false|0|yes|true|1";
         int index = choice_index(words, value);
-        if (index < 0) return bad_value(o, value, "yes or no", err);
+        if (index < 0) return bad_value(o, value, expected, err);
         *(bool *)field = index >= 3;
         return FR_OK;
     }
@@ -124,6 +140,10 @@ static fr_status set_value(const fr_option *o, void *settings, const char *value
 
 fr_status fr_options_set(const fr_option *table, void *settings, const char *key, const char *value,
                          fr_error *err) {
+    NEED(table, err);
+    NEED(settings, err);
+    NEED(key, err);
+    NEED(value, err);
     const fr_option *o = fr_options_find(table, key);
     if (o) return set_value(o, settings, value, err);
     const char *near = fr_options_nearest(table, key);
@@ -132,6 +152,8 @@ fr_status fr_options_set(const fr_option *table, void *settings, const char *key
 }
 
 fr_status fr_options_defaults(const fr_option *table, void *settings, fr_error *err) {
+    NEED(table, err);
+    NEED(settings, err);
     for (const fr_option *o = table; o->key; o++) {
         if (o->type == FR_OPTION_TEXT) *(char **)((char *)settings + o->offset) = NULL;
         TRY(set_value(o, settings, o->standard, err));
@@ -139,7 +161,55 @@ fr_status fr_options_defaults(const fr_option *table, void *settings, fr_error *
     return FR_OK;
 }
 
+/* Is a value that a program has written one that a user could have typed? */
+static bool in_range(const fr_option *o, const void *field) {
+    if (o->type == FR_OPTION_INT) return whole_in_range(o, *(const int64_t *)field);
+    if (o->type == FR_OPTION_REAL) {
+        double number = *(const double *)field;
+        return number >= o->low && number <= o->high;
+    }
+    if (o->type == FR_OPTION_CHOICE) {
+        int choices = 1, index = *(const int *)field;
+        for (const char *c = o->values; *c; c++) choices += *c == '|';
+        return index >= 0 && index < choices;
+    }
+    /* any other byte would be no bool to the compiler */
+    return o->type != FR_OPTION_FLAG || *(const unsigned char *)field <= 1;
+}
+
+static fr_status check_value(const fr_option *o, const void *settings, fr_error *err) {
+    const void *field = (const char *)settings + o->offset;
+    if (in_range(o, field)) return FR_OK;
+    char found[64], expected[256];
+    say_expected(o, expected, sizeof expected);
+    if (o->type == FR_OPTION_CHOICE)
+        (void)snprintf(found, sizeof found, "%d", *(const int *)field);
+    else if (o->type == FR_OPTION_FLAG)
+        (void)snprintf(found, sizeof found, "%d", *(const unsigned char *)field);
+    else
+        fr_options_text(o, settings, found, sizeof found);
+    return bad_value(o, found, expected, err);
+}
+
+fr_status options_settle(const fr_option *table, const void *settings, void *out, size_t size,
+                         fr_error *err) {
+    if (settings)
+        memcpy(out, settings, size);
+    else
+        memset(out, 0, size);
+    for (const fr_option *o = table; o->key; o++) {
+        if (settings)
+            TRY(check_value(o, settings, err));
+        else if (o->type != FR_OPTION_TEXT)
+            TRY(set_value(o, out, o->standard, err));
+    }
+    return FR_OK;
+}
+
 void fr_options_text(const fr_option *o, const void *settings, char *out, size_t size) {
+    if (!out || !size) return;
+    *out = 0;
+    if (!o || !settings) return;
     const void *field = (const char *)settings + o->offset;
     switch (o->type) {
     case FR_OPTION_INT:
@@ -153,6 +223,7 @@ void fr_options_text(const fr_option *o, const void *settings, char *out, size_t
     }
     case FR_OPTION_CHOICE: {
         const char *word = o->values;
+        if (!in_range(o, field)) break; /* no choice, no word */
         for (int i = *(const int *)field; i > 0; i--) word += strcspn(word, "|") + 1;
         (void)snprintf(out, size, "%.*s", (int)strcspn(word, "|"), word);
         break;
@@ -164,7 +235,7 @@ void fr_options_text(const fr_option *o, const void *settings, char *out, size_t
 }
 
 void fr_options_free(const fr_option *table, void *settings) {
-    for (; table->key; table++) {
+    for (; table && settings && table->key; table++) {
         if (table->type != FR_OPTION_TEXT) continue;
         char **text = (char **)((char *)settings + table->offset);
         free(*text);
@@ -180,18 +251,21 @@ void options_spell(const char *key, char *out, size_t size) {
 fr_status options_to_json(const fr_option *table, const void *settings, json_t *object,
                           fr_error *err) {
     for (const fr_option *o = table; o->key; o++) {
-        char text[4096];
-        fr_options_text(o, settings, text, sizeof text);
+        const void *field = (const char *)settings + o->offset;
+        char text[64];
         json_t *value = NULL;
         switch (o->type) {
-        case FR_OPTION_INT: value = json_integer(strtoll(text, NULL, 10)); break;
-        case FR_OPTION_REAL: value = json_real(number_read(text, NULL)); break;
-        case FR_OPTION_FLAG: value = json_boolean(!strcmp(text, "yes")); break;
-        default: value = json_string(text);
+        case FR_OPTION_INT: value = json_integer(*(const int64_t *)field); break;
+        case FR_OPTION_REAL: value = json_real(*(const double *)field); break;
+        case FR_OPTION_FLAG: value = json_boolean(*(const bool *)field); break;
+        case FR_OPTION_TEXT:
+            value = json_text(*(char *const *)field ? *(char *const *)field : "");
+            break;
+        default: fr_options_text(o, settings, text, sizeof text); value = json_string(text);
         }
         char key[64];
         options_spell(o->key, key, sizeof key);
-        if (json_object_set_new(object, key, value)) return fail_memory(err, strlen(text));
+        if (json_object_set_new(object, key, value)) return fail_memory(err, sizeof *value);
     }
     return FR_OK;
 }
@@ -210,6 +284,8 @@ static bool scalar_text(const json_t *value, char *out, size_t size) {
 
 fr_status fr_config_read(const char *path, fr_config_set *set, void *user, fr_error *err) {
     json_t *root = NULL;
+    NEED(path, err);
+    NEED(set, err);
     TRY(json_read(path, &root, err));
     fr_status status = FR_OK;
     const char *key;

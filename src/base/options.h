@@ -10,6 +10,13 @@
 fr_status options_to_json(const fr_option *table, const void *settings, json_t *object,
                           fr_error *err);
 
+/* Copies the caller's settings, a struct of `size` bytes, to `out` and checks every option of the
+ * table; NULL gives the defaults, texts NULL, which consumers take for the default text. Texts stay
+ * the caller's: `out` is not to be freed. A value out of range is FR_EUSAGE with the words of
+ * fr_options_set. */
+fr_status options_settle(const fr_option *table, const void *settings, void *out, size_t size,
+                         fr_error *err);
+
 /* A key with '_' for '-', as files spell it. */
 void options_spell(const char *key, char *out, size_t size);
 

@@ -127,6 +127,13 @@ static fr_status run(team *t, fr_error *err) {
     return status;
 }
 
+fr_status shards_check(const fr_context *context, int worker, _Atomic bool *stop, fr_error *err) {
+    if (worker) return atomic_load(stop) ? fail(err, FR_ECANCEL, "interrupted") : FR_OK;
+    fr_status status = context_check(context, err);
+    if (status) atomic_store(stop, true);
+    return status;
+}
+
 fr_status shards_run(const fr_context *context, const char *stage, int64_t count,
                      shard_function *function, void *job, fr_error *err) {
     shard_phase only = {count, function};

@@ -18,6 +18,11 @@ typedef fr_status shard_function(void *job, int64_t shard, int worker, fr_error 
 fr_status shards_run(const fr_context *context, const char *stage, int64_t count,
                      shard_function *function, void *job, fr_error *err);
 
+/* For shards that take long: asked now and then from inside one, with a `stop` that the job's
+ * shards share. Worker 0 runs in the calling thread and asks the context; the others see what it
+ * heard. */
+fr_status shards_check(const fr_context *context, int worker, _Atomic bool *stop, fr_error *err);
+
 /* Work in phases of which each needs all of the one before. */
 typedef struct shard_phase {
     int64_t count; /* below 2^32, as everywhere here */

@@ -18,6 +18,12 @@ fr_status fail_errno(fr_error *err, const char *format, ...) __attribute__((form
 /* `bytes` is how many were asked for; 0 = not known. */
 fr_status fail_memory(fr_error *err, size_t bytes);
 
+/* Refuses a NULL of the caller: NEED(window, err). */
+#define NEED(pointer, err)                                                                         \
+    do {                                                                                           \
+        if (!(pointer)) return fail((err), FR_EUSAGE, "%s: %s is NULL", __func__, #pointer);       \
+    } while (0)
+
 #define TRY(call)                                                                                  \
     do {                                                                                           \
         fr_status try_status_ = (call);                                                            \
