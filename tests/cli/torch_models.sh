@@ -13,12 +13,39 @@ fullrank=${1:?usage: torch_models.sh path/to/fullrank}
 case $fullrank in /*) ;; *) fullrank=$PWD/$fullrank ;; esac
 cd "$scratch" || exit 1
 
+# An old PyTorch is told by what it cannot do, not by its number.
+probe() { "$1" "$FULLRANK_SOURCE/tests/torch_probe.py" 2>&1; }
+if python3 -c '' 2>/dev/null; then
+    mkdir -p old/torch/nn
+    cat >old/torch/__init__.py <<'END'
+__version__ = "1.13.1"
+zeros = float
+class optim:
+    def Adam(parameters, fused=False):
+        if fused: raise RuntimeError("FusedAdam requires all the params to be CUDA, floating point")
+END
+    echo "Parameter = list_of = lambda x: x" >old/torch/nn/__init__.py
+    echo "scaled_dot_product_attention = None" >old/torch/nn/functional.py
+    is "a fused Adam that is not there is noticed" "$(PYTHONPATH=old probe python3)" \
+        "torch 1.13.1 has no fused Adam for the CPU"
+    : >old/torch/nn/functional.py
+    is "and so is missing attention" "$(PYTHONPATH=old probe python3)" \
+        "torch 1.13.1 has no scaled_dot_product_attention"
+else
+    skip "old versions of torch" "python3 is not installed"
+fi
+
 torch=""
 for python in "${FULLRANK_TORCH:-}" python3 /usr/bin/python3; do
     [ -n "$python" ] && "$python" -c 'import torch, numpy' 2>/dev/null && torch=$python && break
 done
 if [ -z "$torch" ]; then
     skip "models against PyTorch" "torch is not installed"
+    finish
+fi
+missing=$(probe "$torch")
+if [ -n "$missing" ]; then
+    skip "models against PyTorch" "$missing"
     finish
 fi
 
