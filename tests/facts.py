@@ -34,7 +34,8 @@ PUBLISHED = {
         "diagnostic_window.events": 131072, "diagnostic_window.catalog_size": 982,
         "minimal.eligible": 971, "minimal.repeated": 698, "minimal.p1": 0.719,
         "minimal.q1": 0.0931, "minimal.beta_star": 3.2155,
-        "membership.repeated": 698, "membership.new": 273},
+        "membership.repeated": 698, "membership.new": 273,
+        "membership.unavailable": 0},
     "mooc": {
         "events": 411749, "catalog.size": 97, "coverage.events": 4916, "coverage.share": 1.0,
         "repeated": 2877, "new": 2039, "time_available.ranked": 4916,
@@ -42,7 +43,8 @@ PUBLISHED = {
         "diagnostic_window.events": 131072, "diagnostic_window.catalog_size": 97,
         "minimal.eligible": 10195, "minimal.repeated": 6184, "minimal.p1": 0.607,
         "minimal.q1": 0.3449, "minimal.beta_star": 1.0743,
-        "membership.repeated": 6106, "membership.new": 3981},
+        "membership.repeated": 6106, "membership.new": 3981,
+        "membership.unavailable": 0},
 }
 ROUNDED = {"coverage.share": 3, "minimal.p1": 3, "minimal.q1": 4, "minimal.beta_star": 4}
 
@@ -161,7 +163,7 @@ def ranking_facts(window, kind, listed, shared):
 
 def diagnostic_facts(window, kind, listed, shared):
     catalog = catalog_of(window, listed)
-    eligible = repeated = table_repeated = table_new = 0
+    eligible = repeated = table_repeated = table_new = table_unavailable = 0
     shares = []
     for u, v, _, own, available in window.tests():
         excluded = {v, u} if shared else {v}
@@ -173,8 +175,11 @@ def diagnostic_facts(window, kind, listed, shared):
         negatives = (available if kind == "time" else catalog) - excluded
         shares.append(len(seen & negatives) / len(negatives) if negatives else 0.0)
         if len(available - own - excluded) >= ENOUGH:
-            table_repeated += v in own
-            table_new += v not in own
+            if v not in available or (shared and u == v):
+                table_unavailable += 1  # the positive is no candidate of its own event
+            else:
+                table_repeated += v in own
+                table_new += v not in own
     p1, q1 = (repeated / eligible, mean(shares)) if eligible else (None, None)
     defined = eligible and 0 < p1 < 1 and 0 < q1 < 1
     return {
@@ -183,7 +188,8 @@ def diagnostic_facts(window, kind, listed, shared):
         "minimal.eligible": eligible, "minimal.repeated": repeated,
         "minimal.p1": p1, "minimal.q1": q1,
         "minimal.beta_star": logit(p1) - logit(q1) if defined else None,
-        "membership.repeated": table_repeated, "membership.new": table_new}
+        "membership.repeated": table_repeated, "membership.new": table_new,
+        "membership.unavailable": table_unavailable}
 
 
 def all_facts(path, options):

@@ -250,17 +250,18 @@ static int print_json(const info *i) {
                   cli_json_real(f->q1), "beta_star", cli_json_real(f->beta_star));
     json_t *catalog = json_pack("{s:s, s:I, s:s}", "kind", kind, "size",
                                 (json_int_t)w->catalog_size, "sha256", w->catalog_sha256);
-    if (catalog && file) (void)json_object_set_new(catalog, "file", cli_json_text(file));
+    if (catalog && file) cli_json_put(catalog, "file", cli_json_text(file));
     json_t *rest = json_pack(
         "{s:o, s:o, s:{s:I, s:o}, s:I, s:I, s:I, s:{s:I, s:o}, s:o, s:{s:I, s:I}, "
-        "s:o, s:{s:I, s:I}}",
+        "s:o, s:{s:I, s:I, s:I}}",
         "window", window, "catalog", catalog, "coverage", "events", (json_int_t)f->covered, "share",
         cli_json_real((double)f->covered / (double)w->test), "repeated", (json_int_t)f->repeated,
         "new", (json_int_t)f->new_, "tied_times", (json_int_t)f->tied_times, "time_available",
         "ranked", (json_int_t)f->available_ranked, "mean_size", cli_json_real(f->available_size),
         "shape", shape, "diagnostic_window", "events", (json_int_t)f->diagnostic_events,
         "catalog_size", (json_int_t)f->diagnostic_catalog, "minimal", minimal, "membership",
-        "repeated", (json_int_t)f->membership_repeated, "new", (json_int_t)f->membership_new);
+        "repeated", (json_int_t)f->membership_repeated, "new", (json_int_t)f->membership_new,
+        "unavailable", (json_int_t)f->membership_unavailable);
     if (!root || !rest || json_object_update(root, rest)) {
         json_decref(root);
         root = NULL;
@@ -320,6 +321,9 @@ static void print_text(const info *i) {
     }
     cli_pair("2x2 eligible", "%s repeated, %s new", cli_count(f->membership_repeated).s,
              cli_count(f->membership_new).s);
+    if (f->membership_unavailable)
+        cli_pair("not ranked", "%s more, whose destination has not occurred before",
+                 cli_count(f->membership_unavailable).s);
 }
 
 static int run_info(cli_call *call) {

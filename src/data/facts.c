@@ -117,6 +117,10 @@ static void diagnostic_facts(const fr_window *w, fr_facts *f) {
         f->eligible_repeated += e.repeated;
         q1 += e.catalog ? (double)e.catalog_seen / e.catalog : 0;
         if (e.available - e.seen < FACTS_ENOUGH) continue; /* unseen but available */
+        if (!window_candidate(w, e.event, w->destination[e.event])) {
+            f->membership_unavailable++; /* no scorer can rank it */
+            continue;
+        }
         f->membership_repeated += e.repeated;
         f->membership_new += !e.repeated;
     }
@@ -127,6 +131,9 @@ static void diagnostic_facts(const fr_window *w, fr_facts *f) {
 
 fr_status fr_facts_compute(const fr_window *window, const fr_window *diagnostic,
                            const fr_context *context, fr_facts *out, fr_error *err) {
+    NEED(window, err);
+    NEED(diagnostic, err);
+    NEED(out, err);
     *out = (fr_facts){.diagnostic_events = diagnostic->events,
                       .diagnostic_catalog = diagnostic->catalog_size};
     TRY(context_check(context, err));

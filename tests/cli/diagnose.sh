@@ -76,6 +76,14 @@ is "make an array" "$(printf %.1s "$stdout")" "["
 runs "any K" 0 membership recency.npy --k 3
 has "is used" "$stdout" "Expected MRR against 3 negatives"
 has "what cannot be ranked is counted" "$stdout" "whose destination has not occurred before"
+# `data info` counts the same events, and those apart that cannot be ranked.
+awk 'BEGIN { srand(3); print "u,v,t"; for (i = 0; i < 4000; i++)
+    print int(rand() * 12) "," int(rand() * (60 + i / 10)) "," i }' >growing.csv
+counts() { awk -v key="\"$1\":" '$1 == key { on = 1 } on && /repeated|new/ { printf "%d ", $2 } on && /}/ { exit }'; }
+"$fullrank" data info growing.csv --json --quiet >info.json
+is "data info agrees" "$(counts membership <info.json)" \
+    "$(membership --data growing.csv --scorer baseline:recency --json --quiet | counts eligible)"
+is "there are some that cannot be ranked" "$(grep -c '"unavailable": [1-9]' info.json)" 1
 for row in all repeated new; do # MRR and both losses are 1 together
     awk -v key="$row" '$1 == "\"split\":" { split_ = 1 } split_ && $1 == "\"" key "\":" { on = 1 }
         on && /"(mrr|within|between)"/ { sum += $2; if (++n == 3) { printf "%.9f\n", sum; exit } }' \
