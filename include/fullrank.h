@@ -11,6 +11,13 @@
  *   - The library never prints, exits or aborts on bad input: log, progress and cancel are calls
  *     back to the caller.
  *   - Handles are opaque; whoever opens one closes it. Every close and free accepts NULL.
+ *   - Settings may be NULL: every option has its default. A text of NULL in them is its default,
+ *     too. Any other value must lie in the range of the option's table, whether typed by a user or
+ *     written by a program: 0 is refused like any other number that is out of range. So fill a
+ *     struct by fr_options_defaults and change what should be different.
+ *   - A handle, a result or a list that must be there and is NULL, a number of things below 0 and a
+ *     setting out of range are FR_EUSAGE, naming it. Of a NULL handle fr_x_get says nothing: all is
+ *     0.
  *   - Handles may be read from many threads at once; opening and closing is not shared.
  *   - Results never depend on the number of threads.
  *   - Numbers in files and messages have a decimal point, whatever the locale of the program.
@@ -66,7 +73,7 @@ typedef struct fr_context {
                      const char *unit);
     bool (*cancel)(
         void *user); /* true = stop soon, with FR_ECANCEL, leaving nothing half-written */
-    int threads;     /* 0 = all cores */
+    int threads;     /* 0 = all cores; at most 4,096 are used */
 } fr_context;
 
 typedef struct fr_version {
@@ -231,9 +238,11 @@ extern FR_API const fr_option fr_protocol_options[];
 extern FR_API const fr_option fr_diagnostic_options[];
 
 typedef struct fr_window_facts {
-    int64_t events, train, test; /* of the window */
-    int64_t first;               /* row of the stream where the window begins */
-    int64_t sources, destinations;
+    int64_t events, train, test;   /* of the window */
+    int64_t first;                 /* row of the stream where the window begins */
+    int64_t sources, destinations; /* that have events in it */
+    int64_t candidates;      /* scores a scorer gives per event: destinations, and those without
+                                events that a catalog file names */
     int64_t catalog_size;    /* of the catalog known before the first test event */
     char catalog_sha256[65]; /* over its ids: ascending, little-endian int64 */
     size_t index_bytes;      /* memory of window, catalog, history and membership index */
@@ -246,6 +255,9 @@ FR_API FR_MUST_USE fr_status fr_window_open(const fr_stream *stream, const fr_pr
                                             fr_error *err);
 FR_API void fr_window_close(fr_window *window);
 FR_API fr_window_facts fr_window_get(const fr_window *window);
+/* The original ids behind the entries of a score vector, ascending; as many as *count says (and
+ * fr_window_facts.candidates). They live as long as the window. */
+FR_API const int64_t *fr_window_candidates(const fr_window *window, int64_t *count);
 
 /* ---- 6. Facts of PROTOCOL 13 ---- */
 
@@ -259,7 +271,9 @@ typedef struct fr_facts {
     int64_t diagnostic_events, diagnostic_catalog;
     int64_t eligible, eligible_repeated;
     double p1, q1, beta_star;                    /* NaN when there is no eligible event */
-    int64_t membership_repeated, membership_new; /* eligible for the 2x2 table */
+    int64_t membership_repeated, membership_new; /* eligible for the 2x2 table, as it counts them */
+    /* Eligible as well, but the positive has not occurred before and cannot be ranked. */
+    int64_t membership_unavailable;
     /* Shape of the ranking window. */
     double test_repeat_share;       /* repeated share of all test events, covered or not */
     double destinations_per_source; /* distinct, mean over sources */
@@ -325,7 +339,7 @@ typedef struct __attribute__((packed)) fr_record {
     double gap; /* since the pair's last event; NaN if new */
 } fr_record;
 
-/* ---- 9. Scorers: anything that gives every destination a score (PROTOCOL 4) ---- */
+/* ---- 9. Scorers: anything that gives every candidate a score (PROTOCOL 4) ---- */
 
 /* What a scorer is asked: everything about an event but its destination. */
 typedef struct fr_query {
@@ -338,20 +352,27 @@ typedef struct fr_query {
 enum { FR_NAME_MAX = 4224 };
 
 /* A scorer of one window. Scoring must not change what later scores are, and the score of a
- * destination must not depend on anything but the query and the state. */
+ * candidate must not depend on anything but the query and the state. Zero the struct before filling
+ * in what is needed: `state` and `score` at least. */
 typedef struct fr_scorer {
     char name[FR_NAME_MAX]; /* as typed: "baseline:recency" */
     int64_t seed;           /* it was opened with; of a checkpoint, the one of its training */
     char model[64];         /* trained models: "craft"; "" = not trained, the name says it all */
     char objective[16];     /* trained models: "bce", "bpr" */
     char sha256[65];        /* of the file behind it, scores or checkpoint; "" = none */
+    int64_t epochs_done, epochs_asked; /* of its training; 0 = not trained, or not known */
+    const fr_window *window; /* ranking any other one is refused; NULL = it does not say */
     void *state;
-    /* Fills scores[destinations of the window], finite, ascending by original id. `worker` tells
-     * calls that may run at the same time apart: 0 .. threads - 1. */
+    /* How many calls of `score` at the same time it can serve; 0 = any number. The engine never
+     * uses more threads than that, whatever the context says. */
+    int workers;
+    /* Fills scores[candidates of the window], finite, in the order of fr_window_candidates. An
+     * entry that is left alone is an error that names it. `worker` tells calls that may run at the
+     * same time apart: 0 .. workers - 1. */
     fr_status (*score)(void *state, const fr_query *query, int worker, float *scores,
                        fr_error *err);
     /* May be NULL. The same for `count` events at once, ascending, from 1 to `many` of them:
-     * scores[count, destinations], each row with the bits that `score` gives alone. For scorers
+     * scores[count, candidates], each row with the bits that `score` gives alone. For scorers
      * without `observe` that share work between events near each other. */
     fr_status (*score_many)(void *state, const fr_query *queries, int count, int worker,
                             float *scores, fr_error *err);
@@ -370,8 +391,9 @@ typedef struct fr_scorer {
 } fr_scorer;
 
 /* Opens "FILE.safetensors", "baseline:NAME[,option=value...]", "scores:FILE.npy" or "oracle" for a
- * window, which must outlive the scorer. `threads` as in fr_context, which says how many workers
- * there may be. */
+ * window, which must outlive the scorer. The context's threads become the `workers` of a scorer
+ * that needs memory for each of them. A checkpoint whose training stopped early is opened with a
+ * warning to the context's log. */
 FR_API FR_MUST_USE fr_status fr_scorer_open(const char *spec, const fr_window *window, int64_t seed,
                                             const fr_context *context, fr_scorer *out,
                                             fr_error *err);
@@ -425,10 +447,11 @@ typedef struct fr_ranking_facts {
     const char *model;     /* of a checkpoint "craft", else the scorer; runs are grouped by it */
     const char *objective; /* of training: "bce", "bpr"; "" = not trained */
     int64_t seed;          /* of training, or what the scorer was opened with */
-    const char *data;      /* name of the stream's file */
-    const char *protocol;  /* results may be compared only if these are equal */
-    int oov;               /* FR_OOV_* of the protocol */
-    double seconds;        /* scoring and ranking */
+    int64_t epochs_done, epochs_asked; /* of training; 0 = not trained, or not known */
+    const char *data;                  /* name of the stream's file */
+    const char *protocol;              /* results may be compared only if these are equal */
+    int oov;                           /* FR_OOV_* of the protocol */
+    double seconds;                    /* scoring and ranking */
     double scores_per_second;
     int64_t verified;       /* events scored again by plain forward (--verify) */
     double verified_error;  /* largest difference of a score, relative to the largest score of its

@@ -223,7 +223,7 @@ static void test_checkpoints(void **state) {
     char *path = in_directory(*state, "m.safetensors"),
          *bad = in_directory(*state, "bad.safetensors");
     fr_training training = {.epochs = 1, .batch_size = 60, .seed = 7, .rate = 0.001};
-    OK(checkpoint_save(&f.m, &training, path, &err));
+    OK(checkpoint_save(&f.m, &training, training.epochs, path, &err));
     model back;
     OK(checkpoint_load(&back, path, f.w, &err));
     assert_memory_equal(back.params.value, f.m.params.value, f.m.params.count * sizeof(real));

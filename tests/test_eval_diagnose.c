@@ -147,7 +147,8 @@ static void test_minimal_penalty(void **state) {
     }
     fr_minimal m;
     fr_minimal_settings none = {0};
-    FAILS(fr_minimal_compute(w, &none, 1, NULL, &m, &err), FR_EUSAGE, "penalty 0, expected more");
+    FAILS(fr_minimal_compute(w, &none, 1, NULL, &m, &err), FR_EUSAGE,
+          "option penalty: found \"0\"");
     fr_window_close(w);
     fr_stream_close(stream);
 }

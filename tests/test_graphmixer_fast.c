@@ -143,7 +143,7 @@ static void test_saved(void **state) {
     fr_training run = {.epochs = 1, .batch_size = 60, .seed = 7, .rate = 0.001};
     make(&f, *state, FR_ORDER_STREAM, FEATURES, false, usual);
     float *expected = all_scores(&f, 0, false);
-    OK(checkpoint_save(&f.m, &run, path, &err));
+    OK(checkpoint_save(&f.m, &run, run.epochs, path, &err));
     model_close(&f.m);
     OK(checkpoint_load(&f.m, path, f.w, &err));
     assert_same(&f, expected, all_scores(&f, 0, false));

@@ -377,7 +377,7 @@ static void test_records(void **state) {
     open_fixture(&f, *state, FR_ORDER_STREAM, 31);
     for (int k = 0; k < f.count; k++) {
         char *path = in_directory(*state, "model.safetensors");
-        OK(checkpoint_save(&f.models[k].m, &run, path, &err));
+        OK(checkpoint_save(&f.models[k].m, &run, run.epochs, path, &err));
         fr_ranking *first = NULL;
         for (int turn = 0; turn < 9; turn++) {
             fr_context context = {.threads = threads[turn % 3]};
@@ -420,7 +420,7 @@ static void test_verify_stops(void **state) {
     fr_ranking *ranking;
     open_fixture(&f, *state, FR_ORDER_STREAM, 31);
     char *path = in_directory(*state, "model.safetensors");
-    OK(checkpoint_save(&f.models[0].m, &run, path, &err));
+    OK(checkpoint_save(&f.models[0].m, &run, run.epochs, path, &err));
     OK(fr_scorer_open(path, f.w, 0, &context, &scorer, &err));
     FAILS(fr_rank_run(f.w, &scorer, &settings, &context, &ranking, &err), FR_ECANCEL,
           "interrupted");

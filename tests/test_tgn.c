@@ -375,7 +375,7 @@ static void test_save_and_load(void **state) {
         fr_training run = training(1);
         open_model(&m, &f, with(k));
         train(&m, run, 1);
-        OK(checkpoint_save(&m, &run, path, &err));
+        OK(checkpoint_save(&m, &run, run.epochs, path, &err));
         OK(checkpoint_load(&back, path, f.w, &err));
         replay(&m, f.w->train);
         replay(&back, f.w->train);
@@ -426,7 +426,7 @@ static void test_refused(void **state) {
 
     open_model(&m, &f, usual);
     train(&m, run, 1);
-    OK(checkpoint_save(&m, &run, path, &err));
+    OK(checkpoint_save(&m, &run, run.epochs, path, &err));
     const tgn *c = m.own;
     mapping file;
     OK(mapping_open(path, &file, &err));

@@ -367,7 +367,7 @@ static void test_checkpoints(void **state) {
     fr_training run = training(1);
     model m, back;
     OK(model_open(&m, "craft-r", &small, f.w, 7, &err));
-    OK(checkpoint_save(&m, &run, path, &err));
+    OK(checkpoint_save(&m, &run, run.epochs, path, &err));
     OK(checkpoint_load(&back, path, f.w, &err));
     assert_int_equal(back.params.count, m.params.count);
     assert_memory_equal(back.params.value, m.params.value, m.params.count * sizeof(real));

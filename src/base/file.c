@@ -115,7 +115,9 @@ struct fr_file {
 };
 
 fr_status fr_file_open(const char *path, fr_file **out, fr_error *err) {
+    NEED(out, err);
     *out = NULL;
+    NEED(path, err);
     fr_file *file;
     TRY(ALLOCATE(file, 1, err));
     fr_status status = writer_open(&file->w, path, err);
@@ -127,10 +129,15 @@ fr_status fr_file_open(const char *path, fr_file **out, fr_error *err) {
 }
 
 fr_status fr_file_put(fr_file *file, const void *bytes, size_t size, fr_error *err) {
+    NEED(file, err);
+    if (size) NEED(bytes, err);
     return writer_put(&file->w, bytes, size, err);
 }
 
-fr_status fr_file_commit(fr_file *file, fr_error *err) { return writer_commit(&file->w, err); }
+fr_status fr_file_commit(fr_file *file, fr_error *err) {
+    NEED(file, err);
+    return writer_commit(&file->w, err);
+}
 
 void fr_file_close(fr_file *file) {
     if (!file) return;

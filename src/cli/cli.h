@@ -172,6 +172,15 @@ const char *cli_visible(const char *text);
 /* One line "key    value" with values in one column. */
 void cli_pair(const char *key, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Add a value, which they steal, to what is to be printed. If one of them could not, cli_print_json
+ * prints nothing and says so: no output lacks a key or an entry. */
+void cli_json_put(json_t *object, const char *key, json_t *value);
+void cli_json_push(json_t *list, json_t *value);
+/* The same with all keys of another object that this one does not have. */
+void cli_json_join(json_t *object, json_t *more);
+/* Has everything been added so far? Else says that memory was short. */
+bool cli_json_whole(void);
+
 /* A JSON number, null if it is not finite. */
 json_t *cli_json_real(double x);
 /* A JSON string of any bytes, such as a path: exact if it is UTF-8, else as cli_visible has it. */

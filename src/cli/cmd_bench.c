@@ -19,7 +19,7 @@ static int print_json(const char *scorer, const fr_scaling_point *point, int cou
     json_t *list = json_array();
     for (int i = 0; i < count; i++) {
         const fr_scaling_point *p = &point[i];
-        (void)json_array_append_new(
+        cli_json_push(
             list, json_pack("{s:I, s:s, s:I, s:I, s:o, s:o, s:I}", "size", (json_int_t)p->size,
                             "path", p->path, "scored", (json_int_t)p->scored, "events",
                             (json_int_t)p->events, "ms_per_event", cli_json_real(1e3 * p->seconds),

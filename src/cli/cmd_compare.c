@@ -59,8 +59,8 @@ static json_t *interval_json(fr_interval i) {
 
 static json_t *seed_t_json(const fr_compared_pair *pair, const fr_difference *d) {
     json_t *out = interval_json(d->seed_t);
-    (void)json_object_set_new(out, "seeds", json_integer(pair->seeds));
-    if (pair->seeds < 2) (void)json_object_set_new(out, "note", json_string(needs_seeds));
+    cli_json_put(out, "seeds", json_integer(pair->seeds));
+    if (pair->seeds < 2) cli_json_put(out, "note", json_string(needs_seeds));
     return out;
 }
 
@@ -72,12 +72,12 @@ static cli_text column_name(const fr_compared_column *column) {
 
 /* Fills `out` with the keys of a difference. */
 static void add_difference(json_t *out, const fr_compared_pair *pair, const fr_difference *d) {
-    (void)json_object_set_new(out, "difference", cli_json_real(d->value));
-    (void)json_object_set_new(out, "seed_t", seed_t_json(pair, d));
-    (void)json_object_set_new(out, "block_bootstrap", interval_json(d->bootstrap));
-    (void)json_object_set_new(out, "permutation_p", cli_json_real(d->permutation));
-    (void)json_object_set_new(out, "flipped", cli_json_real(d->flipped));
-    (void)json_object_set_new(out, "reversed", cli_json_real(d->reversed));
+    cli_json_put(out, "difference", cli_json_real(d->value));
+    cli_json_put(out, "seed_t", seed_t_json(pair, d));
+    cli_json_put(out, "block_bootstrap", interval_json(d->bootstrap));
+    cli_json_put(out, "permutation_p", cli_json_real(d->permutation));
+    cli_json_put(out, "flipped", cli_json_real(d->flipped));
+    cli_json_put(out, "reversed", cli_json_real(d->reversed));
 }
 
 static const char *const pairings[] = {"seeds", "one_run", "none"};
@@ -85,29 +85,28 @@ static const char *const pairings[] = {"seeds", "one_run", "none"};
 /* The full-catalog difference, then the gain of every column. */
 static void add_pair(json_t *out, const fr_comparison_facts *f, const fr_compared_pair *pair) {
     json_t *gain = json_object();
-    (void)json_object_set_new(out, "first", cli_json_text(f->model[pair->first].name));
-    (void)json_object_set_new(out, "second", cli_json_text(f->model[pair->second].name));
-    (void)json_object_set_new(out, "pairing", json_string(pairings[pair->pairing]));
+    cli_json_put(out, "first", cli_json_text(f->model[pair->first].name));
+    cli_json_put(out, "second", cli_json_text(f->model[pair->second].name));
+    cli_json_put(out, "pairing", json_string(pairings[pair->pairing]));
     add_difference(out, pair, &pair->difference[f->columns - 1]);
     for (int j = 0; j < f->columns; j++) {
         if (!f->column[j].events) continue;
         json_t *one = json_object();
         add_difference(one, pair, &pair->difference[j]);
-        (void)json_object_set_new(gain, column_name(&f->column[j]).s, one);
+        cli_json_put(gain, column_name(&f->column[j]).s, one);
     }
-    (void)json_object_set_new(out, "gain", gain);
+    cli_json_put(out, "gain", gain);
 }
 
 static json_t *model_json(const fr_comparison_facts *f, const fr_compared_model *model) {
     json_t *seeds = json_array(), *expected = json_object();
     int full = f->columns - 1;
-    for (int i = 0; i < model->runs; i++)
-        (void)json_array_append_new(seeds, json_integer(model->seeds[i]));
+    for (int i = 0; i < model->runs; i++) cli_json_push(seeds, json_integer(model->seeds[i]));
     for (int j = 0; j < full; j++)
         if (f->column[j].events)
-            (void)json_object_set_new(expected, column_name(&f->column[j]).s,
-                                      json_pack("{s:o, s:o}", "mean", cli_json_real(model->mean[j]),
-                                                "sd", cli_json_real(model->sd[j])));
+            cli_json_put(expected, column_name(&f->column[j]).s,
+                         json_pack("{s:o, s:o}", "mean", cli_json_real(model->mean[j]), "sd",
+                                   cli_json_real(model->sd[j])));
     return json_pack("{s:o, s:o, s:{s:o, s:o}, s:o}", "model", cli_json_text(model->name), "seeds",
                      seeds, "mrr", "mean", cli_json_real(model->mean[full]), "sd",
                      cli_json_real(model->sd[full]), "expected", expected);
@@ -120,26 +119,23 @@ static json_t *comparison_json(const fr_comparison_facts *f, const fr_compare_se
     add_pair(root, f, &f->pair[0]);
     for (int j = 0; j < f->columns - 1; j++)
         if (f->column[j].events)
-            (void)json_object_set_new(tau, column_name(&f->column[j]).s,
-                                      cli_json_real(f->column[j].tau));
-    for (int m = 0; m < f->models; m++)
-        (void)json_array_append_new(models, model_json(f, &f->model[m]));
+            cli_json_put(tau, column_name(&f->column[j]).s, cli_json_real(f->column[j].tau));
+    for (int m = 0; m < f->models; m++) cli_json_push(models, model_json(f, &f->model[m]));
     for (int p = 0; p < f->pairs; p++) {
         json_t *one = json_object();
         add_pair(one, f, &f->pair[p]);
-        (void)json_array_append_new(pairs, one);
+        cli_json_push(pairs, one);
     }
-    (void)json_object_set_new(root, "kendall_tau", tau);
-    (void)json_object_set_new(root, "models", models);
-    (void)json_object_set_new(root, "pairs", pairs);
+    cli_json_put(root, "kendall_tau", tau);
+    cli_json_put(root, "models", models);
+    cli_json_put(root, "pairs", pairs);
     json_t *about = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:I}", "protocol",
                               f->protocol, "sampler", s->sampler, "small",
                               s->small == FR_SMALL_WHOLE ? "whole" : "ineligible", "events",
                               (json_int_t)f->events, "block", (json_int_t)s->block, "blocks",
                               (json_int_t)f->blocks, "resamples", (json_int_t)s->resamples, "level",
                               cli_json_real(s->level), "seed", (json_int_t)seed);
-    (void)json_object_update(root, about);
-    json_decref(about);
+    cli_json_join(root, about);
     return root;
 }
 

@@ -62,9 +62,9 @@ static char *make_document(int64_t events) {
     const char *name;
     json_t *set;
     json_object_foreach(json_object_get(root, "data"), name, set) {
-        if (events) (void)json_object_set_new(set, "events", json_integer((json_int_t)events));
+        if (events) cli_json_put(set, "events", json_integer((json_int_t)events));
     }
-    char *text = root ? json_dumps(root, 0) : NULL;
+    char *text = root && cli_json_whole() ? json_dumps(root, 0) : NULL;
     json_decref(root);
     return text;
 }

@@ -48,8 +48,7 @@ static json_t *fit_json(const fr_minimal_fit *f) {
                   (json_int_t)f->seen, "intercept", cli_json_real(f->intercept), "beta",
                   cli_json_real(f->beta), "standard_error", cli_json_real(f->error));
     if (isinf(f->beta_star)) /* JSON has no such number: null, and this */
-        (void)json_object_set_new(out, "beta_star_infinite",
-                                  json_string(f->beta_star < 0 ? "minus" : "plus"));
+        cli_json_put(out, "beta_star_infinite", json_string(f->beta_star < 0 ? "minus" : "plus"));
     return out;
 }
 
@@ -286,11 +285,10 @@ json_t *diagnose_cells(const fr_membership *table) {
     json_t *cells = json_object();
     for (int c = 0; c < FR_CELLS; c++) {
         const fr_cell *cell = &table->cell[c];
-        (void)json_object_set_new(cells, keys[c],
-                                  json_pack("{s:I, s:o, s:o, s:o}", "events",
-                                            (json_int_t)cell->events, "mrr",
-                                            cli_json_real(cell->mrr), "sd", cli_json_real(cell->sd),
-                                            "drawn", cli_json_real(cell->drawn)));
+        cli_json_put(cells, keys[c],
+                     json_pack("{s:I, s:o, s:o, s:o}", "events", (json_int_t)cell->events, "mrr",
+                               cli_json_real(cell->mrr), "sd", cli_json_real(cell->sd), "drawn",
+                               cli_json_real(cell->drawn)));
     }
     return cells;
 }
@@ -299,11 +297,10 @@ static json_t *split_json(const part *p) {
     json_t *out = json_object();
     for (int s = 0; s < SPLITS; s++) {
         const fr_metric_value *v = &p->split[s * SPLIT_PARTS];
-        (void)json_object_set_new(
-            out, split_names[s],
-            json_pack("{s:I, s:o, s:o, s:o}", "events", (json_int_t)v[0].events, "mrr",
-                      cli_json_real(v[0].value), "within", cli_json_real(v[1].value), "between",
-                      cli_json_real(v[2].value)));
+        cli_json_put(out, split_names[s],
+                     json_pack("{s:I, s:o, s:o, s:o}", "events", (json_int_t)v[0].events, "mrr",
+                               cli_json_real(v[0].value), "within", cli_json_real(v[1].value),
+                               "between", cli_json_real(v[2].value)));
     }
     return out;
 }
@@ -320,12 +317,12 @@ static json_t *diagnosis_json(const diagnosis *d) {
         split_json(&d->cells));
     if (!d->exhaustive.ranking) return out;
     fr_ranking_facts e = fr_ranking_get(d->exhaustive.ranking);
-    (void)json_object_set_new(
-        out, "exhaustive",
-        json_pack("{s:o, s:s, s:o, s:o, s:o}", "scorer", cli_json_text(e.scorer), "protocol",
-                  e.protocol, "all_seen", cli_json_real(d->exhaustive.diagonal[0].value),
-                  "all_unseen", cli_json_real(d->exhaustive.diagonal[1].value), "split",
-                  split_json(&d->exhaustive)));
+    cli_json_put(out, "exhaustive",
+                 json_pack("{s:o, s:s, s:o, s:o, s:o}", "scorer", cli_json_text(e.scorer),
+                           "protocol", e.protocol, "all_seen",
+                           cli_json_real(d->exhaustive.diagonal[0].value), "all_unseen",
+                           cli_json_real(d->exhaustive.diagonal[1].value), "split",
+                           split_json(&d->exhaustive)));
     return out;
 }
 
@@ -405,7 +402,7 @@ static int show(const cli_call *call, const diagnosis *all, int count) {
     cli_terminal_clear();
     if (call->common.json) { /* one: its object; several: an array of them */
         json_t *list = json_array();
-        for (int i = 0; i < count; i++) (void)json_array_append_new(list, diagnosis_json(&all[i]));
+        for (int i = 0; i < count; i++) cli_json_push(list, diagnosis_json(&all[i]));
         int code = cli_print_json(json_incref(count == 1 ? json_array_get(list, 0) : list));
         json_decref(list);
         return code;

@@ -81,7 +81,11 @@ static int parse_samplers(const char *text, const cli_numbers *k, sampler_choice
     char *copy = strdup(text ? text : ""), *rest = copy;
     int code = CLI_OK;
     *count = 0;
-    for (char *word; copy && *copy && !code && (word = strsep(&rest, ","));)
+    if (!copy) {
+        cli_error("out of memory");
+        return CLI_FAILED;
+    }
+    for (char *word; *copy && !code && (word = strsep(&rest, ","));)
         code = add_sampler(word, k, out, count);
     free(copy);
     return code;
@@ -188,11 +192,11 @@ static void add_expected(json_t *out, const result *from, const request *r, int 
                       cli_json_real(e->hits[0]), "sd", cli_json_real(e->sd), "events",
                       (json_int_t)e->events, "ineligible", (json_int_t)e->ineligible);
         if (entry && sampler == 0 && r->draws)
-            (void)json_object_set_new(entry, "drawn",
-                                      json_pack("{s:I, s:o, s:o}", "seeds", (json_int_t)r->draws,
-                                                "mrr", cli_json_real(from->drawn[i].mrr), "sd",
-                                                cli_json_real(from->drawn[i].sd)));
-        (void)json_object_set_new(out, key, entry);
+            cli_json_put(entry, "drawn",
+                         json_pack("{s:I, s:o, s:o}", "seeds", (json_int_t)r->draws, "mrr",
+                                   cli_json_real(from->drawn[i].mrr), "sd",
+                                   cli_json_real(from->drawn[i].sd)));
+        cli_json_put(out, key, entry);
     }
 }
 
@@ -205,28 +209,27 @@ static json_t *result_json(const result *from, const request *r) {
            *sampled = json_object();
     for (int i = 0; i < PLAIN; i++) {
         bool whole = !strcmp(plain[i].metric, "ranked") || !strcmp(plain[i].metric, "ties");
-        (void)json_object_set_new(root, plain[i].key,
-                                  whole ? json_integer((json_int_t)from->plain[i].value)
-                                        : cli_json_real(from->plain[i].value));
+        cli_json_put(root, plain[i].key,
+                     whole ? json_integer((json_int_t)from->plain[i].value)
+                           : cli_json_real(from->plain[i].value));
     }
     for (int i = 0; i < RULES; i++)
-        (void)json_object_set_new(by_rule, rules[i].key, cli_json_real(from->rules[i].value));
+        cli_json_put(by_rule, rules[i].key, cli_json_real(from->rules[i].value));
     for (int i = 0; i < r->hits.count; i++) {
         char key[24];
         (void)snprintf(key, sizeof key, "%lld", (long long)r->hits.at[i]);
-        (void)json_object_set_new(by_hits, key, cli_json_real(from->hits[i].value));
+        cli_json_put(by_hits, key, cli_json_real(from->hits[i].value));
     }
     add_expected(expected, from, r, 0);
     for (int s = 1; s < r->sampler_count; s++) {
         const char *name = r->samplers[s].sampler->name;
-        if (!json_object_get(sampled, name))
-            (void)json_object_set_new(sampled, name, json_object());
+        if (!json_object_get(sampled, name)) cli_json_put(sampled, name, json_object());
         add_expected(json_object_get(sampled, name), from, r, s);
     }
-    (void)json_object_set_new(root, "hits", by_hits);
-    (void)json_object_set_new(root, "mrr_by_tie_rule", by_rule);
-    (void)json_object_set_new(root, "expected", expected);
-    (void)json_object_set_new(root, "sampled", sampled);
+    cli_json_put(root, "hits", by_hits);
+    cli_json_put(root, "mrr_by_tie_rule", by_rule);
+    cli_json_put(root, "expected", expected);
+    cli_json_put(root, "sampled", sampled);
     return root;
 }
 
@@ -486,15 +489,16 @@ static int print_all(cli_call *call, const request *r, result *all, board_shape 
         return CLI_OK;
     }
     json_t *list = json_array();
-    for (int i = 0; i < count; i++) {
-        json_t *one = result_json(&all[i], r);
-        const char *scorer = cli_visible(fr_ranking_get(all[i].ranking).scorer);
-        if (!call->common.json) print_lines("", scorer, one);
-        (void)json_array_append_new(list, one);
-    }
+    for (int i = 0; i < count; i++) cli_json_push(list, result_json(&all[i], r));
     int code = CLI_OK;
     if (call->common.json) /* one file: its object; several: an array of them */
         code = cli_print_json(json_incref(count == 1 ? json_array_get(list, 0) : list));
+    else if (!cli_json_whole())
+        code = CLI_FAILED;
+    else
+        for (int i = 0; i < count; i++)
+            print_lines("", cli_visible(fr_ranking_get(all[i].ranking).scorer),
+                        json_array_get(list, (size_t)i));
     json_decref(list);
     return code;
 }
@@ -511,16 +515,17 @@ static int run_metrics(cli_call *call) {
     request r = {.small = settings->small, .draws = settings->draws, .context = &call->context};
     event_file events;
     if (!cli_parse_numbers("k", settings->k, &r.k) ||
-        !cli_parse_numbers("hits", settings->hits, &r.hits) ||
-        parse_samplers(settings->sampler, &r.k, r.samplers + 1, &r.sampler_count))
+        !cli_parse_numbers("hits", settings->hits, &r.hits))
         return CLI_USAGE;
+    int code = parse_samplers(settings->sampler, &r.k, r.samplers + 1, &r.sampler_count);
+    if (code) return code;
     r.samplers[0] = (sampler_choice){fr_sampler_find("uniform", NULL), r.k};
     r.sampler_count++;
     if (settings->per_event && find_event_file(&events, settings->per_event, settings->force))
         return CLI_FAILED;
     board_shape shape = {column(&r.hits, board_standard.hits), column(&r.k, board_standard.k)};
 
-    int count = call->arguments, code = CLI_OK;
+    int count = call->arguments;
     result *all = calloc((size_t)count, sizeof *all);
     fr_error err = {0};
     if (!all) {

@@ -123,15 +123,14 @@ static json_t *intervention_json(const intervention *t, bool cells) {
         json_pack("{s:o, s:s, s:I}", "scorer", cli_json_text(f.scorer), "protocol", f.protocol,
                   "ranked", (json_int_t)(cells ? t->cells[0].ranked : t->value[0][0].events));
     if (cells) {
-        (void)json_object_set_new(out, "k", json_integer(t->cells[0].k));
-        (void)json_object_set_new(out, "eligible", json_integer(t->cells[0].eligible));
+        cli_json_put(out, "k", json_integer(t->cells[0].k));
+        cli_json_put(out, "eligible", json_integer(t->cells[0].eligible));
     }
     for (int removal = 0; removal < FR_REMOVALS; removal++) {
         json_t *row = cells ? diagnose_cells(&t->cells[removal]) : json_object();
         for (int k = 0; !cells && k < METRICS; k++)
-            (void)json_object_set_new(row, metric_keys[k],
-                                      cli_json_real(t->value[removal][k].value));
-        (void)json_object_set_new(out, fr_removal_names[removal], row);
+            cli_json_put(row, metric_keys[k], cli_json_real(t->value[removal][k].value));
+        cli_json_put(out, fr_removal_names[removal], row);
     }
     return out;
 }
@@ -185,8 +184,7 @@ static int show_models(const cli_call *call, const intervention *ranking,
         json_t *out = json_pack("{s:o, s:I}", "data", cli_json_text(data), "seed",
                                 (json_int_t)training->seed);
         for (int i = 0; i < 2; i++)
-            if (shown[i]->base)
-                (void)json_object_set_new(out, keys[i], intervention_json(shown[i], i == 1));
+            if (shown[i]->base) cli_json_put(out, keys[i], intervention_json(shown[i], i == 1));
         return cli_print_json(out);
     }
     for (int i = 0; i < 2; i++) {
@@ -210,10 +208,10 @@ static json_t *projection_json(const project_io *io, const fr_projection *p, int
         const fr_direction *d = &p->direction[what];
         json_t *row = json_pack("{s:o}", "membership_auc", cli_json_real(d->membership_auc));
         if (what != FR_REMOVE_NOTHING)
-            (void)json_object_update_missing_new(
-                row, json_pack("{s:o, s:o, s:o}", "length", cli_json_real(d->length), "cosine",
-                               cli_json_real(d->cosine), "auc", cli_json_real(d->auc)));
-        (void)json_object_set_new(out, fr_removal_names[what], row);
+            cli_json_join(row,
+                          json_pack("{s:o, s:o, s:o}", "length", cli_json_real(d->length), "cosine",
+                                    cli_json_real(d->cosine), "auc", cli_json_real(d->auc)));
+        cli_json_put(out, fr_removal_names[what], row);
     }
     return out;
 }

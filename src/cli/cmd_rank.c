@@ -28,8 +28,8 @@ static int report(cli_call *call, const char *path, const fr_ranking *ranking) {
     fr_status status = board_fill(&row, f.scorer, ranking, board_standard, &call->context, &err);
     if (status) return cli_report(status, &err);
     cli_terminal_clear();
-    if (call->common.json)
-        return cli_print_json(json_pack(
+    if (call->common.json) {
+        json_t *out = json_pack(
             "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:o}", "output",
             cli_json_text(path), "scorer", cli_json_text(f.scorer), "protocol",
             cli_json_text(f.protocol), "mrr", cli_json_real(row.mrr), "hits10",
@@ -37,8 +37,17 @@ static int report(cli_call *call, const char *path, const fr_ranking *ranking) {
             cli_json_real(row.all_seen), "all_unseen", cli_json_real(row.all_unseen), "coverage",
             cli_json_real(row.coverage), "ranked", (json_int_t)row.ranked, "ties",
             (json_int_t)row.ties, "seconds", cli_json_real(f.seconds), "scores_per_second",
-            cli_json_real(f.scores_per_second)));
+            cli_json_real(f.scores_per_second));
+        if (f.epochs_asked) {
+            cli_json_put(out, "epochs_done", json_integer((json_int_t)f.epochs_done));
+            cli_json_put(out, "epochs_asked", json_integer((json_int_t)f.epochs_asked));
+        }
+        return cli_print_json(out);
+    }
     board_print(&row, 1, board_standard);
+    if (f.epochs_done < f.epochs_asked)
+        (void)printf("\nTrained for %s of %s epochs\n", cli_count(f.epochs_done).s,
+                     cli_count(f.epochs_asked).s);
     if (f.verified)
         (void)printf(
             "\nVerified %s events through plain forward: scores within %.1e, %s ranks differ\n",
@@ -122,10 +131,9 @@ static int print_baselines(bool json) {
         if (json) {
             json_t *options = json_object();
             for (const fr_option *o = b->options; o->key; o++)
-                (void)json_object_set_new(options, o->key, json_string(o->standard));
-            (void)json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:o}", "name", b->name,
-                                                        "summary", b->summary, "definition",
-                                                        b->text, "options", options));
+                cli_json_put(options, o->key, json_string(o->standard));
+            cli_json_push(list, json_pack("{s:s, s:s, s:s, s:o}", "name", b->name, "summary",
+                                          b->summary, "definition", b->text, "options", options));
             continue;
         }
         (void)printf("%s%s%s%s: %s\n", i ? "\n" : "", cli_style(stdout, CLI_BOLD), b->name,

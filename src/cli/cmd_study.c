@@ -94,8 +94,8 @@ static json_t *state_json(const fr_study_state *s) {
         const fr_study_unit *u = &s->unit[i];
         json_t *one = json_pack("{s:o, s:s, s:s, s:o}", "key", cli_json_text(u->key), "kind",
                                 u->kind, "status", u->status, "seconds", cli_json_real(u->seconds));
-        if (one && u->message) (void)json_object_set_new(one, "message", cli_json_text(u->message));
-        (void)json_array_append_new(units, one);
+        if (one && u->message) cli_json_put(one, "message", cli_json_text(u->message));
+        cli_json_push(units, one);
     }
     return json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:o, s:o}", "name",
                      cli_json_text(s->name), "done", (json_int_t)s->done, "running",

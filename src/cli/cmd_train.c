@@ -27,7 +27,7 @@ static int report(cli_call *call, const char *output) {
     (void)snprintf(path, sizeof path, "%s/train.json", output);
     json_t *record = json_load_file(path, 0, NULL);
     (void)snprintf(path, sizeof path, "%s/model.safetensors", output);
-    if (record) (void)json_object_set_new(record, "checkpoint", cli_json_text(path));
+    if (record) cli_json_put(record, "checkpoint", cli_json_text(path));
     return cli_print_json(record);
 }
 
@@ -76,9 +76,8 @@ static int run_models(cli_call *call) {
     const fr_model *m;
     for (int i = 0; (m = fr_model_at(i)); i++) {
         if (list) {
-            (void)json_array_append_new(list,
-                                        json_pack("{s:s, s:s, s:s}", "name", m->name, "summary",
-                                                  m->summary, "definition", m->text));
+            cli_json_push(list, json_pack("{s:s, s:s, s:s}", "name", m->name, "summary", m->summary,
+                                          "definition", m->text));
             continue;
         }
         (void)printf("%s%s%s%s: %s\n", i ? "\n" : "", cli_style(stdout, CLI_BOLD), m->name,

@@ -74,9 +74,32 @@ void cli_pair(const char *key, const char *format, ...) {
 
 json_t *cli_json_real(double x) { return isfinite(x) ? json_real(x) : json_null(); }
 
+/* Something could not be added to what is to be printed. */
+static bool json_lost;
+
+void cli_json_put(json_t *object, const char *key, json_t *value) {
+    if (json_object_set_new(object, key, value)) json_lost = true;
+}
+
+void cli_json_push(json_t *list, json_t *value) {
+    if (json_array_append_new(list, value)) json_lost = true;
+}
+
+void cli_json_join(json_t *object, json_t *more) {
+    if (json_object_update_missing(object, more)) json_lost = true;
+    json_decref(more);
+}
+
+bool cli_json_whole(void) {
+    if (json_lost) cli_error("out of memory");
+    return !json_lost;
+}
+
 json_t *cli_json_text(const char *text) {
-    json_t *string = json_string(text);
-    return string ? string : json_string(cli_visible(text));
+    json_error_t error;
+    json_t *string = json_pack_ex(&error, 0, "s", text);
+    if (string || json_error_code(&error) != json_error_invalid_utf8) return string;
+    return json_string(cli_visible(text));
 }
 
 static bool print_scalar(const json_t *value) {
@@ -125,6 +148,10 @@ static bool print_value(json_t *value, int depth) {
 }
 
 int cli_print_json(json_t *root) {
+    if (!cli_json_whole()) {
+        json_decref(root);
+        return CLI_FAILED;
+    }
     bool ok = root && print_value(root, 0);
     json_decref(root);
     (void)putchar('\n');

@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "base/file.h"
+#include "base/options.h"
 #include "data/columns.h"
 #include "data/download.h"
 #include "data/import.h"
@@ -44,8 +45,12 @@ static fr_status check_count(const char *name, const char *output, const fr_cont
 
 fr_status fr_stream_download(const char *name, const char *url, const char *output,
                              const fr_import *settings, const fr_context *context, fr_error *err) {
+    fr_import own;
+    if (!url) NEED(name, err);
+    NEED(output, err);
+    TRY(options_settle(fr_import_options, settings, &own, sizeof own, err));
     if (!url) TRY(find_url(name, &url, err));
-    TRY(columns_check(output, settings && settings->force, err));
+    TRY(columns_check(output, own.force, err));
     char *file = NULL;
     size_t n = strlen(output);
     while (n > 1 && output[n - 1] == '/') n--;
@@ -55,7 +60,7 @@ fr_status fr_stream_download(const char *name, const char *url, const char *outp
     if (!status) {
         fr_error inner = {0};
         import_origin origin = {.name = path_name(url), .url = url};
-        status = import_file(file, &origin, output, settings, context, &inner);
+        status = import_file(file, &origin, output, &own, context, &inner);
         if (status ==
             FR_EINPUT) /* the file's name means nothing to the user: say where it is from */
             (void)fail(err, status, "%s: %s", url, inner.message);
@@ -63,7 +68,7 @@ fr_status fr_stream_download(const char *name, const char *url, const char *outp
             *err = inner;
         if (status != FR_ECANCEL) unlink(file);
     }
-    if (!status) status = check_count(name, output, context, err);
+    if (!status && name) status = check_count(name, output, context, err);
     free(file);
     return status;
 }

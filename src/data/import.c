@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "data/import.h"
 #include "base/npy.h"
+#include "base/options.h"
 #include "data/columns.h"
 #include "data/csv.h"
 
@@ -110,8 +111,6 @@ static json_t *origin_json(const import_origin *origin, csv *c, int64_t late) {
 
 fr_status import_file(const char *input_path, const import_origin *origin, const char *output,
                       const fr_import *settings, const fr_context *context, fr_error *err) {
-    static const fr_import standard = {0};
-    if (!settings) settings = &standard;
     word_table words[2] = {0};
     bool by_word = settings->ids == FR_IDS_WORDS;
     word_table *source_words = by_word ? &words[0] : NULL;
@@ -157,6 +156,10 @@ fr_status import_file(const char *input_path, const import_origin *origin, const
 
 fr_status fr_import_file(const char *input_path, const char *output, const fr_import *settings,
                          const fr_context *context, fr_error *err) {
+    fr_import own;
+    NEED(input_path, err);
+    NEED(output, err);
+    TRY(options_settle(fr_import_options, settings, &own, sizeof own, err));
     import_origin origin = {.name = path_name(input_path)};
-    return import_file(input_path, &origin, output, settings, context, err);
+    return import_file(input_path, &origin, output, &own, context, err);
 }

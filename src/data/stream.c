@@ -10,6 +10,7 @@
 #include "base/context.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/options.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -164,7 +165,9 @@ fr_status stream_verify(const fr_stream *s, const fr_context *context, fr_error 
     return verify_mapped(s->folder, file, s->record, s->sha256, context, err);
 }
 
-fr_status fr_stream_verify(fr_stream *s, const fr_context *context, fr_error *err) {
+fr_status fr_stream_verify(fr_stream *stream, const fr_context *context, fr_error *err) {
+    fr_stream *s = stream;
+    NEED(stream, err);
     TRY(stream_verify(s, context, err));
     s->facts.checked = "full";
     return FR_OK;
@@ -202,7 +205,11 @@ static fr_status open_directory(fr_stream *s, const char *folder, bool fresh,
 
 fr_status fr_stream_open(const char *path, const fr_import *settings, const fr_context *context,
                          fr_stream **out, fr_error *err) {
+    fr_import own;
+    NEED(out, err);
     *out = NULL;
+    NEED(path, err);
+    TRY(options_settle(fr_import_options, settings, &own, sizeof own, err));
     if (directory_is(path) && settings &&
         (settings->columns || settings->ids != FR_IDS_NUMBERS || settings->shared_ids))
         return fail(err, FR_EUSAGE,
@@ -242,7 +249,7 @@ void fr_stream_close(fr_stream *s) {
     free(s);
 }
 
-fr_stream_facts fr_stream_get(const fr_stream *s) { return s->facts; }
+fr_stream_facts fr_stream_get(const fr_stream *s) { return s ? s->facts : (fr_stream_facts){0}; }
 
 fr_status stream_bad_id(const fr_stream *s, int64_t row, fr_error *err) {
     return fail(err, FR_EINPUT, "%s: event %lld refers to an id that is not there", s->name,
@@ -327,8 +334,11 @@ static fr_status put_events(const fr_stream *s, text_out *t, const fr_context *c
     return put_text(t, "\n", 1, Z_FINISH, err);
 }
 
-fr_status fr_stream_export(const fr_stream *s, const char *output, bool force,
+fr_status fr_stream_export(const fr_stream *stream, const char *output, bool force,
                            const fr_context *context, fr_error *err) {
+    const fr_stream *s = stream;
+    NEED(stream, err);
+    NEED(output, err);
     struct stat facts;
     if (!stat(output, &facts)) {
         if (!S_ISREG(facts.st_mode)) /* a directory, or a device that must not become a file */

@@ -1,5 +1,6 @@
 /* synthesize.c - synthetic streams on disk (fullrank.h, chapter 7): synth draws, columns writes. */
 #define _GNU_SOURCE
+#include "base/options.h"
 #include "data/columns.h"
 #include "data/synth.h"
 
@@ -72,9 +73,13 @@ static fr_status draw_events(synth *s, int64_t count, columns *out, const fr_con
 
 fr_status fr_synth_make(const fr_synth *settings, const char *output, const fr_context *context,
                         fr_error *err) {
+    fr_synth own;
     synth_parameters p;
     synth *s = NULL;
     columns out = {0};
+    NEED(output, err);
+    TRY(options_settle(fr_synth_options, settings, &own, sizeof own, err));
+    settings = &own;
     json_t *parameters = json_object();
     fr_status status = parameters ? find_parameters(settings, &p, err) : fail_memory(err, 0);
     if (!status) status = synth_to_json(&p, parameters, err);

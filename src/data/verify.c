@@ -157,6 +157,9 @@ static fr_status look_at(const char *folder, int k, const column_record *expecte
 fr_status fr_data_verify(const char *folder, const fr_context *context,
                          fr_data_file out[FR_DATA_FILES], int *count, fr_error *err) {
     fr_stream *s;
+    NEED(folder, err);
+    NEED(out, err);
+    NEED(count, err);
     *count = 0;
     TRY(ALLOCATE(s, 1, err));
     fr_status status = stream_read_manifest(s, folder, err);

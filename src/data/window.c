@@ -2,6 +2,7 @@
 #include "data/window.h"
 
 #include "base/context.h"
+#include "base/options.h"
 #include "base/sha256.h"
 #include "data/catalog.h"
 
@@ -248,12 +249,16 @@ static fr_status build(fr_window *w, const fr_context *context, fr_error *err) {
 
 fr_status fr_window_open(const fr_stream *stream, const fr_protocol *protocol,
                          const fr_context *context, fr_window **out, fr_error *err) {
+    fr_protocol own;
+    NEED(out, err);
     *out = NULL;
+    NEED(stream, err);
+    TRY(options_settle(fr_protocol_options, protocol, &own, sizeof own, err));
     fr_window *w;
     TRY(ALLOCATE(w, 1, err));
-    const char *catalog = protocol->catalog ? protocol->catalog : "fixed";
+    const char *catalog = own.catalog ? own.catalog : "fixed";
     w->stream = stream;
-    w->protocol = *protocol;
+    w->protocol = own;
     w->catalog_kind = !strcmp(catalog, "fixed")  ? CATALOG_FIXED
                       : !strcmp(catalog, "time") ? CATALOG_TIME
                                                  : CATALOG_FILE;
@@ -275,6 +280,7 @@ void fr_window_close(fr_window *w) {
 }
 
 fr_window_facts fr_window_get(const fr_window *w) {
+    if (!w) return (fr_window_facts){0};
     int32_t met = 0; /* a catalog file may name destinations without events */
     for (int32_t v = 0; v < w->destinations; v++)
         met += w->destination_at[v + 1] > w->destination_at[v];
@@ -284,10 +290,16 @@ fr_window_facts fr_window_get(const fr_window *w) {
                          .first = w->first,
                          .sources = w->sources,
                          .destinations = met,
+                         .candidates = w->destinations,
                          .catalog_size = w->catalog_size,
                          .index_bytes = sizeof *w + w->memory.used};
     memcpy(f.catalog_sha256, w->catalog_sha256, sizeof f.catalog_sha256);
     return f;
+}
+
+const int64_t *fr_window_candidates(const fr_window *w, int64_t *count) {
+    if (count) *count = w ? w->destinations : 0;
+    return w ? w->destination_id : NULL;
 }
 
 /* ---- queries ---- */

@@ -113,6 +113,8 @@ typedef struct moments_job {
     const groups *g;
     const sampler *s;
     const fr_sampling *sampling;
+    const fr_context *context;
+    _Atomic bool stop;
     int64_t k;
     expected_moments *moments; /* [groups] */
     bool *counted;             /* [groups] */
@@ -128,6 +130,7 @@ static fr_status compute_shard(void *job, int64_t shard, int worker, fr_error *e
         expected_pool pool[SAMPLER_POOLS] = {here->pool[0], here->pool[1]};
         j->counted[i] = j->s->deal(j->k, j->sampling->small, pool);
         if (!j->counted[i]) continue;
+        TRY(shards_check(j->context, worker, &j->stop, err)); /* one may take a second */
         TRY(expected_compute(pool, pool[1].draws ? 2 : 1, j->sampling->hits,
                              j->sampling->hits_count, &j->scratch[worker], &j->moments[i], err));
     }
@@ -170,8 +173,8 @@ static void spread_groups(const moments_job *j, int64_t count, double *out) {
 static fr_status compute(const fr_record *records, int64_t count, const fr_sampling *sampling,
                          const fr_context *context, fr_expected *out, double *each, fr_error *err) {
     groups g = {0};
-    moments_job job = {.g = &g, .sampling = sampling};
-    int threads = context_threads(context);
+    fr_context team = context_team(context, 0);
+    moments_job job = {.g = &g, .sampling = sampling, .context = context};
     TRY(sampling_check(sampling, &job.s, err));
     TRY(check_records(records, count, sampling->oov, err));
     fr_status status = FR_OK;
@@ -179,13 +182,14 @@ static fr_status compute(const fr_record *records, int64_t count, const fr_sampl
     if (!status) status = collect(&g, job.s, records, count, sampling->oov, err);
     if (!status) status = ALLOCATE(job.moments, g.list.count, err);
     if (!status) status = ALLOCATE(job.counted, g.list.count, err);
-    if (!status) status = ALLOCATE(job.scratch, threads, err);
+    if (!status) status = ALLOCATE(job.scratch, team.threads, err);
     for (int i = 0; i < sampling->k_count && !status; i++) {
         job.k = sampling->k[i];
+        status = context_check(context, err);
         memset(job.counted, 0, g.list.count * sizeof *job.counted);
         bool skipped = !job.s->replaced && (double)job.k > g.most;
-        if (!skipped)
-            status = shards_run(context, NULL, ((int64_t)g.list.count + SHARD - 1) / SHARD,
+        if (!status && !skipped)
+            status = shards_run(&team, NULL, ((int64_t)g.list.count + SHARD - 1) / SHARD,
                                 compute_shard, &job, err);
         if (!status && each) spread_groups(&job, count, each + i * count);
         if (!status && out) {
@@ -193,7 +197,7 @@ static fr_status compute(const fr_record *records, int64_t count, const fr_sampl
             sum_groups(&job, &out[i]);
         }
     }
-    for (int i = 0; job.scratch && i < threads; i++) expected_scratch_free(&job.scratch[i]);
+    for (int i = 0; job.scratch && i < team.threads; i++) expected_scratch_free(&job.scratch[i]);
     free(job.scratch);
     free(job.counted);
     free(job.moments);
@@ -205,6 +209,7 @@ static fr_status compute(const fr_record *records, int64_t count, const fr_sampl
 
 fr_status fr_expected_compute(const fr_record *records, int64_t count, const fr_sampling *sampling,
                               const fr_context *context, fr_expected *out, fr_error *err) {
+    NEED(out, err);
     return compute(records, count, sampling, context, out, NULL, err);
 }
 

@@ -68,8 +68,9 @@ static fr_status resample_shard(void *job, int64_t shard, int worker, fr_error *
 static fr_status run(resample_job *job, const fr_context *context, const char *stage,
                      fr_error *err) {
     int64_t each = job->blocks->blocks + job->blocks->series;
-    TRY(ALLOCATE(job->scratch, context_threads(context) * each, err));
-    fr_status status = shards_run(context, stage, (job->how.resamples + SHARD - 1) / SHARD,
+    fr_context team = context_team(context, 0);
+    TRY(ALLOCATE(job->scratch, team.threads * each, err));
+    fr_status status = shards_run(&team, stage, (job->how.resamples + SHARD - 1) / SHARD,
                                   resample_shard, job, err);
     free(job->scratch);
     return status;

@@ -7,8 +7,12 @@ static bool counts_fit(int32_t size, int32_t above, int32_t tied) {
 
 static fr_status check_record(const fr_record *r, int64_t number, fr_error *err) {
     long long row = (long long)number, event = (long long)r->event;
+    if (r->covered > 1 || r->repeated > 1)
+        return fail(err, FR_EINPUT,
+                    "record %lld (event %lld): covered %d and repeated %d, expected 0 or 1", row,
+                    event, r->covered, r->repeated);
     if (r->covered) {
-        int32_t negatives = r->n - 1;
+        int32_t negatives = r->n > 0 ? r->n - 1 : 0;
         if (r->n < 1 || !counts_fit(negatives, r->above, r->tied))
             return fail(err, FR_EINPUT,
                         "record %lld (event %lld): %d above and %d tied, expected counts among the "
@@ -42,6 +46,9 @@ fr_status check_records(const fr_record *records, int64_t count, int oov, fr_err
     if (oov != FR_OOV_EXCLUDE && oov != FR_OOV_ZERO)
         return fail(err, FR_EUSAGE, "oov %d is not known, expected FR_OOV_EXCLUDE or FR_OOV_ZERO",
                     oov);
+    if (count < 0)
+        return fail(err, FR_EUSAGE, "%lld records, expected 0 or more", (long long)count);
+    if (count) NEED(records, err);
     for (int64_t i = 0; i < count; i++) TRY(check_record(&records[i], i, err));
     return FR_OK;
 }

@@ -10,6 +10,7 @@
  * resample. So it does not matter further down how runs were paired.
  */
 #include "base/memory.h"
+#include "base/options.h"
 #include "base/shards.h"
 #include "eval/aggregate.h"
 #include "eval/agreement.h"
@@ -36,6 +37,9 @@ const fr_option fr_compare_options[] = {
     {"force", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(fr_compare_settings, force),
      "compare runs of different protocols, with a warning"},
     {0}};
+
+static char standard_sampler[] = "uniform";
+enum { MOST_K = 1 << 20 }; /* so that columns can be counted by int */
 
 /* One run in its model. Run memory, as everything here. */
 typedef struct compared_run {
@@ -474,14 +478,15 @@ static fr_status judge_pairs(fr_comparison *c, const fr_context *context, fr_err
     resampling how = {c->seed, c->settings.resamples};
     int64_t shards = (int64_t)c->facts.pairs * c->facts.columns;
     double *mean = NULL, *scratch = NULL;
+    fr_context team = context_team(context, 0);
     fr_status status = ALLOCATE(mean, how.resamples * c->blocks.series, err);
-    if (!status) status = ALLOCATE(scratch, context_threads(context) * how.resamples, err);
+    if (!status) status = ALLOCATE(scratch, team.threads * how.resamples, err);
     pair_job job = {.c = c, .mean = mean, .scratch = scratch};
-    if (!status) status = bootstrap_means(&c->blocks, how, context, mean, err);
-    if (!status) status = shards_run(context, "intervals", shards, judge_shard, &job, err);
+    if (!status) status = bootstrap_means(&c->blocks, how, &team, mean, err);
+    if (!status) status = shards_run(&team, "intervals", shards, judge_shard, &job, err);
     job.flips = true;
-    if (!status) status = bootstrap_flips(&c->blocks, how, context, mean, err);
-    if (!status) status = shards_run(context, "tests", shards, judge_shard, &job, err);
+    if (!status) status = bootstrap_flips(&c->blocks, how, &team, mean, err);
+    if (!status) status = shards_run(&team, "tests", shards, judge_shard, &job, err);
     free(scratch);
     free(mean);
     return status;
@@ -492,11 +497,20 @@ static fr_status judge_pairs(fr_comparison *c, const fr_context *context, fr_err
 fr_status fr_compare(const fr_compare_run *runs, int count, const int64_t *k, int k_count,
                      const fr_compare_settings *settings, uint64_t seed, const fr_context *context,
                      fr_comparison **out, fr_error *err) {
+    fr_compare_settings own;
+    NEED(out, err);
     *out = NULL;
     if (count < 2) return fail(err, FR_EUSAGE, "%d runs, expected at least two", count);
+    if (k_count < 1 || k_count > MOST_K)
+        return fail(err, FR_EUSAGE, "%d values of K, expected 1 to %d", k_count, MOST_K);
+    NEED(runs, err);
+    NEED(k, err);
+    for (int i = 0; i < count; i++) NEED(runs[i].ranking, err);
+    TRY(options_settle(fr_compare_options, settings, &own, sizeof own, err));
+    if (!own.sampler) own.sampler = standard_sampler;
     fr_comparison *c;
     TRY(ALLOCATE(c, 1, err));
-    c->settings = *settings;
+    c->settings = own;
     c->seed = seed;
     c->facts.columns = k_count + 1;
     fr_status status = group_runs(c, runs, count, context, err);
@@ -521,4 +535,6 @@ void fr_comparison_close(fr_comparison *c) {
     free(c);
 }
 
-fr_comparison_facts fr_comparison_get(const fr_comparison *c) { return c->facts; }
+fr_comparison_facts fr_comparison_get(const fr_comparison *c) {
+    return c ? c->facts : (fr_comparison_facts){0};
+}

@@ -46,6 +46,8 @@ static int64_t largest_k(const fr_ranking *r) {
 fr_status fr_membership_compute(const fr_ranking *ranking, int64_t k, uint64_t seed,
                                 const fr_context *context, fr_membership *out, fr_error *err) {
     const fr_ranking *r = ranking;
+    NEED(ranking, err);
+    NEED(out, err);
     const char *catalog =
         json_string_value(json_object_get(json_object_get(r->about, "protocol"), "catalog"));
     if (!catalog || strcmp(catalog, "time") != 0)

@@ -396,11 +396,12 @@ static const metric *lookup(const char *text, int64_t *k) {
 
 const fr_definition *fr_metric_find(const char *text, int64_t *k) {
     int64_t number;
-    const metric *found = lookup(text, k ? k : &number);
+    const metric *found = text ? lookup(text, k ? k : &number) : NULL;
     return found ? &found->definition : NULL;
 }
 
 static fr_status find(const char *text, request *q, fr_error *err) {
+    NEED(text, err);
     q->metric = lookup(text, &q->k);
     if (!q->metric) return definition_unknown("metric", text, fr_metric_get, err);
     if (q->metric->value == hits_value && q->k == 0)
@@ -412,6 +413,9 @@ fr_status fr_metrics_compute(const fr_record *records, int64_t count, int oov,
                              const char *const *name, int names, fr_metric_value *out,
                              fr_error *err) {
     request q = {.records = records, .count = count, .oov = oov};
+    if (names < 0) return fail(err, FR_EUSAGE, "%d metrics, expected 0 or more", names);
+    if (names) NEED(name, err);
+    if (names) NEED(out, err);
     TRY(check_records(records, count, oov, err));
     for (int i = 0; i < names; i++) {
         TRY(find(name[i], &q, err));

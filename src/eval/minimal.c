@@ -6,6 +6,7 @@
  * that nothing cancels when the data separate and only the penalty holds beta back.
  */
 #include "base/context.h"
+#include "base/options.h"
 #include "data/facts.h"
 #include "eval/draws.h"
 
@@ -109,11 +110,13 @@ fr_status fr_minimal_compute(const fr_window *diagnostic, const fr_minimal_setti
                              uint64_t seed, const fr_context *context, fr_minimal *out,
                              fr_error *err) {
     const fr_window *w = diagnostic;
+    fr_minimal_settings own;
+    NEED(diagnostic, err);
+    NEED(out, err);
+    TRY(options_settle(fr_minimal_options, settings, &own, sizeof own, err));
+    settings = &own;
     samples random = {0}, history = {0};
     fr_facts facts;
-    if (!(settings->penalty > 0))
-        return fail(err, FR_EUSAGE, "penalty %g, expected more than 0: beta may be unbounded",
-                    settings->penalty);
     TRY(fr_facts_compute(w, w, context, &facts, err));
     *out = (fr_minimal){.test = w->events - w->train,
                         .eligible = facts.eligible,

@@ -200,12 +200,13 @@ static const sampler *lookup(const char *text, int64_t *k) {
 
 const fr_definition *fr_sampler_find(const char *text, int64_t *k) {
     int64_t number;
-    const sampler *found = lookup(text, k ? k : &number);
+    const sampler *found = text ? lookup(text, k ? k : &number) : NULL;
     return found ? &found->definition : NULL;
 }
 
 fr_status sampling_check(const fr_sampling *sampling, const sampler **out, fr_error *err) {
     int64_t k;
+    NEED(sampling, err);
     *out = sampling->sampler ? lookup(sampling->sampler, &k) : NULL;
     if (!*out)
         return definition_unknown("sampler", sampling->sampler ? sampling->sampler : "(none)",
@@ -217,6 +218,8 @@ fr_status sampling_check(const fr_sampling *sampling, const sampler **out, fr_er
     if (sampling->hits_count < 0 || sampling->hits_count > FR_HITS_MAX)
         return fail(err, FR_EUSAGE, "%d values of k for Hits@k, expected at most %d",
                     sampling->hits_count, FR_HITS_MAX);
+    NEED(sampling->k, err);
+    if (sampling->hits_count) NEED(sampling->hits, err);
     for (int i = 0; i < sampling->k_count; i++)
         if (sampling->k[i] < 1 || sampling->k[i] > INT32_MAX)
             return fail(err, FR_EUSAGE, "K = %lld, expected 1 to %d", (long long)sampling->k[i],

@@ -54,20 +54,26 @@ int checkpoint_entries(const model *m, const fr_training *t, checkpoint_entry *o
     return count;
 }
 
-static fr_status add_metadata(const model *m, const fr_training *t, safetensors_writer *w,
-                              fr_error *err) {
+static fr_status add_metadata(const model *m, const fr_training *t, int64_t done,
+                              safetensors_writer *w, fr_error *err) {
     checkpoint_entry entry[CHECKPOINT_ENTRIES];
     int count = checkpoint_entries(m, t, entry);
     for (int i = 0; i < count; i++)
         TRY(safetensors_writer_metadata(w, entry[i].key, entry[i].value, err));
-    char epochs[32];
-    (void)snprintf(epochs, sizeof epochs, "%lld", (long long)t->epochs);
-    TRY(safetensors_writer_metadata(w, "epochs", epochs, err));
+    const struct {
+        const char *key;
+        int64_t value;
+    } numbers[] = {{"epochs", done}, {"epochs_done", done}, {"epochs_asked", t->epochs}};
+    for (int i = 0; i < 3; i++) {
+        char text[32];
+        (void)snprintf(text, sizeof text, "%lld", (long long)numbers[i].value);
+        TRY(safetensors_writer_metadata(w, numbers[i].key, text, err));
+    }
     return safetensors_writer_metadata(w, "fullrank", fr_version_get().version, err);
 }
 
-fr_status checkpoint_add(const model *m, const fr_training *training, safetensors_writer *w,
-                         fr_error *err) {
+fr_status checkpoint_add(const model *m, const fr_training *training, int64_t done,
+                         safetensors_writer *w, fr_error *err) {
     for (size_t i = 0; i < m->params.list.count; i++) {
         const param *p = &m->params.list.at[i];
         int64_t shape[] = {p->rows, p->cols};
@@ -79,14 +85,14 @@ fr_status checkpoint_add(const model *m, const fr_training *training, safetensor
     TRY(safetensors_writer_add(w, "vocab.src", ST_I64, 1, &sources, m->w->source_id, err));
     TRY(safetensors_writer_add(w, "vocab.dst", ST_I64, 1, &destinations, m->w->destination_id,
                                err));
-    return add_metadata(m, training, w, err);
+    return add_metadata(m, training, done, w, err);
 }
 
-fr_status checkpoint_save(const model *m, const fr_training *training, const char *path,
-                          fr_error *err) {
+fr_status checkpoint_save(const model *m, const fr_training *training, int64_t done,
+                          const char *path, fr_error *err) {
     safetensors_writer w = {0};
     fr_status status = safetensors_writer_open(&w, path, err);
-    if (!status) status = checkpoint_add(m, training, &w, err);
+    if (!status) status = checkpoint_add(m, training, done, &w, err);
     if (!status) status = safetensors_writer_commit(&w, err);
     safetensors_writer_discard(&w);
     return status;

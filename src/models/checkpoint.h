@@ -16,17 +16,17 @@ enum { CHECKPOINT_ENTRIES = 40 };
 int checkpoint_entries(const model *m, const fr_training *t, checkpoint_entry *out);
 
 /* Writes parameters by name, the ids behind the dense numbers (vocab.src, vocab.dst) and the
- * metadata. */
-fr_status checkpoint_save(const model *m, const fr_training *training, const char *path,
-                          fr_error *err);
+ * metadata: how it is trained, and how many of its epochs are done. */
+fr_status checkpoint_save(const model *m, const fr_training *training, int64_t done,
+                          const char *path, fr_error *err);
 /* Opens a model for a window. The window must be the one it was trained on: same ids, same length,
  * same training prefix; else events it has seen in training might be ranked. */
 fr_status checkpoint_load(model *m, const char *path, const fr_window *w, fr_error *err);
 
 /* For files that hold a model among other things: adds it to a writer, takes it from an open file.
  */
-fr_status checkpoint_add(const model *m, const fr_training *training, safetensors_writer *w,
-                         fr_error *err);
+fr_status checkpoint_add(const model *m, const fr_training *training, int64_t done,
+                         safetensors_writer *w, fr_error *err);
 fr_status checkpoint_take(model *m, const safetensors *file, const fr_window *w, fr_error *err);
 
 #endif

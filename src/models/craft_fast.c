@@ -427,7 +427,7 @@ static void close_fast(void *state) {
 fr_status craft_fast(const model *m, int threads, fr_scorer *out, fr_error *err) {
     fast *f;
     TRY(ALLOCATE(f, 1, err));
-    *out = (fr_scorer){.state = f, .score = score, .close = close_fast};
+    *out = (fr_scorer){.state = f, .workers = threads, .score = score, .close = close_fast};
     f->run = run_within(craft_fast_limit);
     TRY(craft_tables_open(&f->t, m, err));
     int n = m->w->destinations;

@@ -659,6 +659,7 @@ fr_status dygformer_fast(const model *m, int threads, fr_scorer *out, fr_error *
     fast *f;
     TRY(ALLOCATE(f, 1, err));
     *out = (fr_scorer){.state = f,
+                       .workers = threads,
                        .score = score,
                        .score_many = score_many,
                        .many = model_many(m, EVENTS),

@@ -304,7 +304,7 @@ fr_status graphmixer_fast(const model *m, int threads, fr_scorer *out, fr_error 
     fast *f;
     TRY(ALLOCATE(f, 1, err));
     *f = (fast){.m = m, .g = m->own, .block = graphmixer_fast_block};
-    *out = (fr_scorer){.state = f, .score = score, .close = close_fast};
+    *out = (fr_scorer){.state = f, .workers = threads, .score = score, .close = close_fast};
     TRY(make_edges(f, err));
     TRY(make_halves(f, err));
     TRY(TAKE(&f->memory, f->workers, threads, err));

@@ -160,12 +160,12 @@ static fr_status replay_shard(void *state, int64_t shard, int worker, fr_error *
 /* hcur of all events in `states`. */
 static fr_status find_states(replay_job *job, const fr_context *context, fr_error *err) {
     const fr_window *w = job->m->w;
-    int threads = context_threads(context);
-    TRY(ALLOCATE(job->tapes, threads, err));
-    for (int i = 0; i < threads; i++) job->tapes[i].params = &job->m->params;
-    fr_status status = shards_run(context, "replay", (w->events - job->from + SHARD - 1) / SHARD,
+    fr_context team = context_team(context, 0);
+    TRY(ALLOCATE(job->tapes, team.threads, err));
+    for (int i = 0; i < team.threads; i++) job->tapes[i].params = &job->m->params;
+    fr_status status = shards_run(&team, "replay", (w->events - job->from + SHARD - 1) / SHARD,
                                   replay_shard, job, err);
-    for (int i = 0; i < threads; i++) tape_free(&job->tapes[i]);
+    for (int i = 0; i < team.threads; i++) tape_free(&job->tapes[i]);
     free(job->tapes);
     return status;
 }

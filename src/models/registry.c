@@ -153,7 +153,7 @@ fr_status model_plain(const model *m, int threads, fr_scorer *out, fr_error *err
     plain_scorer *s;
     TRY(ALLOCATE(s, 1, err));
     *s = (plain_scorer){.m = m, .threads = threads};
-    *out = (fr_scorer){.state = s, .score = score, .close = close_plain};
+    *out = (fr_scorer){.state = s, .workers = threads, .score = score, .close = close_plain};
     TRY(ALLOCATE(s->tapes, threads, err));
     TRY(ALLOCATE(s->candidate, m->w->destinations, err));
     for (int i = 0; i < threads; i++) s->tapes[i].params = &m->params;

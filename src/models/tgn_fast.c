@@ -405,6 +405,7 @@ fr_status tgn_fast(const model *m, int threads, fr_scorer *out, fr_error *err) {
     fast *f;
     TRY(ALLOCATE(f, 1, err));
     *out = (fr_scorer){.state = f,
+                       .workers = threads,
                        .score = score,
                        .score_many = score_many,
                        .many = model_many(m, EVENTS),

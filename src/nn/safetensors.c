@@ -310,14 +310,10 @@ fr_status safetensors_writer_add(safetensors_writer *w, const char *name, st_dty
     TRY(ARRAY_RESERVE(&w->parts, 1, err));
 
     json_t *extents = json_array();
-    for (int d = 0; d < dims; d++) (void)json_array_append_new(extents, json_integer(shape[d]));
-    bool whole = json_array_size(extents) == (size_t)dims;
+    for (int d = 0; d < dims; d++) json_push(&extents, json_integer(shape[d]));
     json_t *item = json_pack("{s:s, s:o, s:[I,I]}", "dtype", dtypes[dtype].name, "shape", extents,
                              "data_offsets", (json_int_t)w->bytes, (json_int_t)end);
-    if (!whole || !item) {
-        json_decref(item);
-        return fail_memory(err, 0);
-    }
+    if (!item) return fail_memory(err, sizeof *item);
     if (json_object_set_new(w->header, name, item))
         return fail(err, FR_EUSAGE, "%s: tensor name %s is not UTF-8", path, shown(name, quoted));
     w->parts.at[w->parts.count].data = data;

@@ -57,6 +57,7 @@ fr_status dump_open(dump *d, const fr_window *w, const fr_rank_settings *setting
     const char *path = settings->dump_scores, *events = settings->events;
     bool all = w->catalog_kind == CATALOG_TIME;
     *d = (dump){.w = w,
+                .force = settings->force,
                 .columns = all ? w->destinations : w->catalog_size,
                 .column = all ? NULL : w->catalog};
     TRY(fr_ranking_check(path, settings->force, err));
@@ -83,21 +84,24 @@ probe dump_probe(dump *d) { return (probe){d, read_scores}; }
 fr_status dump_commit(dump *d, fr_error *err) {
     json_t *events = json_array(), *destinations = json_array();
     for (int32_t k = 0; k < d->w->events - d->w->train; k++)
-        if (d->row[k] >= 0)
-            (void)json_array_append_new(events, json_integer(d->w->first + d->w->train + k));
+        if (d->row[k] >= 0) json_push(&events, json_integer(d->w->first + d->w->train + k));
     for (int32_t k = 0; k < d->columns; k++) {
         int64_t id = d->w->destination_id[d->column ? d->column[k] : k];
-        (void)json_array_append_new(destinations, json_integer(id));
+        json_push(&destinations, json_integer(id));
     }
     json_t *root = json_pack("{s:o, s:o}", "events", events, "destinations", destinations);
     char *side = NULL;
     fr_status status = ranking_side_path(d->path, ".json", &side, err);
+    lock pair = {0};
+    if (!status) status = ranking_lock(&pair, d->path, d->force, err);
     if (status)
         json_decref(root);
     else
         status = json_write(side, root, err);
+    if (!status) status = npy_writer_commit(&d->file, err);
+    lock_release(&pair);
     free(side);
-    return status ? status : npy_writer_commit(&d->file, err);
+    return status;
 }
 
 void dump_close(dump *d) {

@@ -11,6 +11,7 @@
 typedef struct dump {
     const fr_window *w;
     char *path;
+    bool force; /* replace files that exist */
     npy_writer file;
     int64_t *row; /* [test events] where its scores go, -1 = not kept */
     int64_t rows;

@@ -11,7 +11,7 @@ typedef struct batch {
     int count;
     scored_event *facts; /* [many] */
     fr_query *queries;   /* [many] */
-    float *scores;       /* [many, destinations] */
+    float *scores;       /* [many, candidates] */
 } batch;
 
 typedef struct engine {
@@ -21,7 +21,7 @@ typedef struct engine {
     int probe_count;
     int64_t shard, met; /* of the settings */
     int many;           /* events of a batch */
-    batch *batches;     /* [threads] */
+    batch *batches;     /* [workers] */
 } engine;
 
 static scored_event describe(const fr_window *w, int32_t event) {
@@ -65,8 +65,10 @@ static uint64_t fingerprint(const fr_scorer *scorer) {
 }
 #endif
 
+/* Every entry is NaN before: one that the scorer leaves alone does not pass for a score. */
 static fr_status score_batch(engine *e, const batch *b, int worker, fr_error *err) {
     fr_scorer *s = e->scorer;
+    memset(b->scores, 0xff, (size_t)b->count * (size_t)e->w->destinations * sizeof *b->scores);
     if (e->many > 1) return s->score_many(s->state, b->queries, b->count, worker, b->scores, err);
     return s->score(s->state, b->queries, worker, b->scores, err);
 }
@@ -139,21 +141,26 @@ static fr_status make_batch(const engine *e, batch *b, fr_error *err) {
     return ALLOCATE(b->scores, many * (size_t)e->w->destinations, err);
 }
 
+fr_context engine_team(const fr_scorer *scorer, const fr_context *context) {
+    return context_team(context, scorer->observe ? 1 : scorer->workers);
+}
+
 fr_status engine_run(const fr_window *w, fr_scorer *scorer, const probe *probes, int probe_count,
                      const fr_rank_settings *settings, const fr_context *context, fr_error *err) {
     int64_t shard = settings->shard;
     int many = scorer->score_many && !scorer->observe && scorer->many > 1 ? scorer->many : 1;
     if (many > shard) many = (int)shard;
     engine e = {w, scorer, probes, probe_count, shard, settings->met, many, NULL};
-    int threads = scorer->observe ? 1 : context_threads(context);
-    fr_status status = ALLOCATE(e.batches, threads, err);
-    for (int k = 0; !status && k < threads; k++) status = make_batch(&e, &e.batches[k], err);
+    int64_t shards = (w->events - w->train + shard - 1) / shard;
+    fr_context team = engine_team(scorer, context);
+    if (team.threads > shards) team.threads = (int)shards;
+    fr_status status = ALLOCATE(e.batches, team.threads, err);
+    for (int k = 0; !status && k < team.threads; k++) status = make_batch(&e, &e.batches[k], err);
     if (!status && scorer->observe)
         status = rank_in_order(&e, context, err);
     else if (!status)
-        status = shards_run(context, "rank", (w->events - w->train + shard - 1) / shard, rank_shard,
-                            &e, err);
-    for (int k = 0; e.batches && k < threads; k++) {
+        status = shards_run(&team, "rank", shards, rank_shard, &e, err);
+    for (int k = 0; e.batches && k < team.threads; k++) {
         free(e.batches[k].facts);
         free(e.batches[k].queries);
         free(e.batches[k].scores);

@@ -4,9 +4,10 @@
  *         if it is a ranked event:  scorer->score(event, scores);  each probe reads scores
  *         scorer->observe(event)                    exactly once
  *
- * A scorer without memory is run over fixed shards of events by all threads, several ranked events
- * of a shard at a time if it has score_many; one with memory event by event. With strict order an
- * event is observed only when time has moved on, so that no scoring sees events of its own time.
+ * A scorer without memory is run over fixed shards of events by as many threads as it can serve,
+ * several ranked events of a shard at a time if it has score_many; one with memory event by event.
+ * With strict order an event is observed only when time has moved on, so that no scoring sees
+ * events of its own time.
  */
 #ifndef FR_RANK_ENGINE_H
 #define FR_RANK_ENGINE_H
@@ -19,17 +20,20 @@ typedef struct scored_event {
     int32_t event, cut; /* number in the window; what is history of it */
     int32_t source, destination;
     int32_t place;  /* among the test events, from 0 */
-    int worker;     /* tells events that are read at the same time apart: 0 .. threads - 1 */
+    int worker;     /* tells events that are read at the same time apart: 0 .. workers - 1 */
     bool covered;   /* the destination is in the catalog */
     bool available; /* it has occurred before */
 } scored_event;
 
-/* Reads the scores[destinations] of one event. Called for different events at the same time: a
+/* Reads the scores[candidates] of one event. Called for different events at the same time: a
  * probe writes only what belongs to its event. */
 typedef struct probe {
     void *state;
     fr_status (*read)(void *state, const scored_event *event, const float *scores, fr_error *err);
 } probe;
+
+/* The context with as many threads as the engine will use for this scorer. */
+fr_context engine_team(const fr_scorer *scorer, const fr_context *context);
 
 /* Runs over the test suffix. Events whose destination is in neither catalog are not scored, nor are
  * uncovered ones by a scorer that knows the catalog only, nor those whose source has met fewer than

@@ -8,22 +8,32 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* The model, and the scorer of its fast path that refers to it. */
 typedef struct learned {
     model m;
     fr_scorer fast;
+    int workers; /* it has memory for */
 } learned;
+
+static fr_status check_worker(const learned *l, int worker, fr_error *err) {
+    if (!l->fast.score) return fail(err, FR_EUSAGE, "a scorer that could not be changed is no use");
+    if (worker >= 0 && worker < l->workers) return FR_OK;
+    return fail(err, FR_EUSAGE, "worker %d of a scorer that was opened for %d", worker, l->workers);
+}
 
 static fr_status score(void *state, const fr_query *query, int worker, float *scores,
                        fr_error *err) {
     learned *l = state;
+    TRY(check_worker(l, worker, err));
     return l->fast.score(l->fast.state, query, worker, scores, err);
 }
 
 static fr_status score_many(void *state, const fr_query *queries, int count, int worker,
                             float *scores, fr_error *err) {
     learned *l = state;
+    TRY(check_worker(l, worker, err));
     return l->fast.score_many(l->fast.state, queries, count, worker, scores, err);
 }
 
@@ -38,30 +48,60 @@ static void close_learned(void *state) {
     free(l);
 }
 
-/* Which model, objective and seed: what comparisons group runs by (PROTOCOL 11). */
+/* A whole number of the metadata; 0 if the file does not have it. */
+static fr_status read_number(const safetensors *file, const char *key, int64_t *out,
+                             fr_error *err) {
+    const char *text = safetensors_metadata(file, key);
+    char *end = NULL;
+    *out = 0;
+    if (!text) return FR_OK;
+    double number = number_read(text, &end); /* as checkpoints write it */
+    *out = number >= 0 && number <= 0x1p53 ? (int64_t)number : -1;
+    if (end != text && !*end && (double)*out == number) return FR_OK;
+    return fail(err, FR_EINPUT, "%s: %s is \"%.40s\", expected a whole number", file->path, key,
+                text);
+}
+
+static fr_status read_text(const safetensors *file, const char *key, char *out, size_t size,
+                           fr_error *err) {
+    const char *text = safetensors_metadata(file, key);
+    if (snprintf(out, size, "%s", text ? text : "") < (int)size) return FR_OK;
+    return fail(err, FR_EINPUT, "%s: %s has %zu bytes, expected at most %zu", file->path, key,
+                strlen(text), size - 1);
+}
+
+/* Which model, objective and seed: what comparisons group runs by (PROTOCOL 11); and how far the
+ * training went. */
 static fr_status read_training(const char *path, fr_scorer *out, fr_error *err) {
     safetensors file = {0};
     TRY(safetensors_open(path, &file, err));
-    const char *name = safetensors_metadata(&file, "model");
-    const char *objective = safetensors_metadata(&file, "loss");
-    const char *seed = safetensors_metadata(&file, "seed");
-    (void)snprintf(out->model, sizeof out->model, "%s", name ? name : "");
-    (void)snprintf(out->objective, sizeof out->objective, "%s", objective ? objective : "");
-    out->seed = seed ? (int64_t)number_read(seed, NULL) : 0;
+    fr_status status = read_text(&file, "model", out->model, sizeof out->model, err);
+    if (!status) status = read_text(&file, "loss", out->objective, sizeof out->objective, err);
+    if (!status) status = read_number(&file, "seed", &out->seed, err);
+    if (!status) status = read_number(&file, "epochs_done", &out->epochs_done, err);
+    if (!status) status = read_number(&file, "epochs_asked", &out->epochs_asked, err);
     safetensors_close(&file);
-    return FR_OK;
+    return status;
 }
 
 fr_status learned_open(const char *path, const fr_window *w, const fr_context *context,
                        fr_scorer *out, fr_error *err) {
     learned *l;
     TRY(ALLOCATE(l, 1, err));
-    *out =
-        (fr_scorer){.state = l, .score = score, .fingerprint = fingerprint, .close = close_learned};
+    l->workers = context_threads(context);
+    *out = (fr_scorer){.state = l,
+                       .workers = l->workers,
+                       .score = score,
+                       .fingerprint = fingerprint,
+                       .close = close_learned};
     TRY(checkpoint_load(&l->m, path, w, err));
     TRY(read_training(path, out, err));
+    if (out->epochs_done < out->epochs_asked)
+        context_log(context, FR_WARNING,
+                    "%s: its training stopped after %lld of %lld epochs; --resume goes on with it",
+                    path, (long long)out->epochs_done, (long long)out->epochs_asked);
     if (l->m.kind->memory) TRY(l->m.kind->memory->replay(&l->m, w->train, context, err));
-    TRY(l->m.kind->fast(&l->m, context_threads(context), &l->fast, err));
+    TRY(l->m.kind->fast(&l->m, l->workers, &l->fast, err));
     if (l->fast.score_many) out->score_many = score_many, out->many = l->fast.many;
     return FR_OK;
 }
@@ -70,10 +110,13 @@ fr_status learned_open(const char *path, const fr_window *w, const fr_context *c
  * events from an empty memory on, while the scorer goes on from the end of training. */
 fr_status fr_scorer_remove(fr_scorer *scorer, int what, int64_t seed, const fr_context *context,
                            fr_error *err) {
+    NEED(scorer, err);
     learned *l = scorer->close == close_learned ? scorer->state : NULL;
     if (!l)
         return fail(err, FR_EUSAGE, "%s is no trained model: it has no representation",
                     scorer->name);
+    if (what < 0 || what >= FR_REMOVALS)
+        return fail(err, FR_EUSAGE, "removal %d is not known, expected FR_REMOVE_*", what);
     if (what == FR_REMOVE_NOTHING) return FR_OK;
     model copy = {0};
     double *direction = NULL;
@@ -92,7 +135,7 @@ fr_status fr_scorer_remove(fr_scorer *scorer, int what, int64_t seed, const fr_c
     if (memory) TRY(memory->replay(&l->m, w->train, context, err));
     l->fast.close(l->fast.state); /* its tables are of the old head */
     l->fast = (fr_scorer){0};
-    return l->m.kind->fast(&l->m, context_threads(context), &l->fast, err);
+    return l->m.kind->fast(&l->m, l->workers, &l->fast, err);
 }
 
 const model *learned_model(const fr_scorer *scorer) {

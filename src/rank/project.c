@@ -65,13 +65,14 @@ static fr_status mean_difference(const project_pairs *p, bool shuffled, int64_t 
     int64_t shards = (p->count + p->shard - 1) / p->shard, met = 0;
     uint8_t *mixed = NULL;
     mean_job job = {.pairs = p, .label = p->label};
+    fr_context team = context_team(context, 0);
     for (int64_t k = 0; k < p->count; k++) met += p->label[k];
     if (!met || met == p->count)
         return fail(err, FR_EINPUT,
                     "%s: %lld of %lld pairs have met before, expected some and not all", p->name,
                     (long long)met, (long long)p->count);
-    fr_status status = ALLOCATE(
-        job.z, (size_t)context_threads(context) * (size_t)p->shard * (size_t)p->width, err);
+    fr_status status =
+        ALLOCATE(job.z, (size_t)team.threads * (size_t)p->shard * (size_t)p->width, err);
     if (!status) status = ALLOCATE(job.sums, (size_t)shards * 2 * (size_t)p->width, err);
     if (!status && shuffled) status = ALLOCATE(mixed, p->count, err);
     if (!status && shuffled) {
@@ -79,7 +80,7 @@ static fr_status mean_difference(const project_pairs *p, bool shuffled, int64_t 
         shuffle(mixed, p->count, seed);
         job.label = mixed;
     }
-    if (!status) status = shards_run(context, "direction", shards, sum_shard, &job, err);
+    if (!status) status = shards_run(&team, "direction", shards, sum_shard, &job, err);
     for (int c = 0; !status && c < p->width; c++) {
         double sum[2] = {0};
         for (int64_t s = 0; s < shards; s++)
@@ -196,10 +197,10 @@ int project_width(const model *m) {
 
 fr_status project_direction(const model *m, int what, int64_t seed, const fr_context *context,
                             double **out, fr_error *err) {
-    int threads = context_threads(context);
+    fr_context team = context_team(context, 0);
     model_pairs p = {.m = m, .width = project_width(m)};
     fr_status status = ALLOCATE(*out, p.width, err);
-    if (!status) status = fill_pairs(&p, seed, threads, err);
+    if (!status) status = fill_pairs(&p, seed, team.threads, err);
     if (!status) {
         project_pairs pairs = {.name = "training pairs",
                                .count = 2 * (int64_t)m->w->train,
@@ -208,9 +209,9 @@ fr_status project_direction(const model *m, int what, int64_t seed, const fr_con
                                .label = p.label,
                                .read = read_model,
                                .from = &p};
-        status = project_find(&pairs, what, seed, context, *out, err);
+        status = project_find(&pairs, what, seed, &team, *out, err);
     }
-    for (int i = 0; p.tapes && i < threads; i++) tape_free(&p.tapes[i]);
+    for (int i = 0; p.tapes && i < team.threads; i++) tape_free(&p.tapes[i]);
     free(p.tapes);
     free(p.label);
     free(p.negative);

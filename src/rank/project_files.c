@@ -181,10 +181,11 @@ static double auc(const project_job *j, const double *value, double factor, cons
 static fr_status measure(project_job *j, const fr_context *context, fr_projection *out,
                          fr_error *err) {
     int width = j->pairs.width;
-    size_t scratch = (size_t)context_threads(context) * SHARD * (size_t)width;
+    fr_context team = context_team(context, 0);
+    size_t scratch = (size_t)team.threads * SHARD * (size_t)width;
     labelled *order;
     TRY(ALLOCATE(j->scratch, scratch, err));
-    TRY(shards_run(context, "separation", (j->pairs.count + SHARD - 1) / SHARD, measure_shard, j,
+    TRY(shards_run(&team, "separation", (j->pairs.count + SHARD - 1) / SHARD, measure_shard, j,
                    err));
     TRY(ALLOCATE(order, j->pairs.count, err));
     const double *m = j->a[FR_REMOVE_MEMBERSHIP], *along = j->along[FR_REMOVE_MEMBERSHIP];
@@ -273,6 +274,11 @@ fr_status fr_project_files(const char *representations, const char *labels, cons
                            fr_projection *out, fr_error *err) {
     project_job j = {0};
     staging place = {0};
+    NEED(representations, err);
+    NEED(labels, err);
+    NEED(head, err);
+    NEED(output, err);
+    NEED(out, err);
     *out = (fr_projection){0};
     fr_status status = open_inputs(&j, representations, labels, head, err);
     if (!status) status = staging_open(&place, output, force, guard, err);

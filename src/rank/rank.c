@@ -1,6 +1,7 @@
 /* rank.c - opening scorers by name, and a whole ranking run (fullrank.h, chapters 9 and 10). */
 #include "base/clock.h"
 #include "base/context.h"
+#include "base/options.h"
 #include "baselines/baseline.h"
 #include "rank/dump.h"
 #include "rank/learned.h"
@@ -39,7 +40,10 @@ static const char *behind(const char *spec, const char *prefix) {
 
 fr_status fr_scorer_open(const char *spec, const fr_window *window, int64_t seed,
                          const fr_context *context, fr_scorer *out, fr_error *err) {
+    NEED(out, err);
     *out = (fr_scorer){0};
+    NEED(spec, err);
+    NEED(window, err);
     if (strlen(spec) >= sizeof out->name)
         return fail(err, FR_EUSAGE, "a scorer of %zu bytes, expected at most %zu", strlen(spec),
                     sizeof out->name - 1);
@@ -59,6 +63,7 @@ fr_status fr_scorer_open(const char *spec, const fr_window *window, int64_t seed
                       "scores:FILE.npy or oracle",
                       spec);
     (void)snprintf(out->name, sizeof out->name, "%s", spec);
+    out->window = window;
     if (!out->model[0]) out->seed = seed; /* a checkpoint has the seed of its training */
     if (!status && file) status = ranking_hash_file(file, out->sha256, err);
     if (status) fr_scorer_close(out);
@@ -112,22 +117,48 @@ static fr_status verify(const fr_window *w, const fr_scorer *scorer, const recor
     return status;
 }
 
+/* Is the scorer one that can rank this window? */
+static fr_status check_scorer(const fr_window *window, const fr_scorer *scorer, fr_error *err) {
+    NEED(window, err);
+    NEED(scorer, err);
+    NEED(scorer->score, err);
+    if (!memchr(scorer->name, 0, sizeof scorer->name) ||
+        !memchr(scorer->model, 0, sizeof scorer->model) ||
+        !memchr(scorer->objective, 0, sizeof scorer->objective) ||
+        !memchr(scorer->sha256, 0, sizeof scorer->sha256))
+        return fail(err, FR_EUSAGE, "a text of the scorer has no end: zero the struct first");
+    if (scorer->window && scorer->window != window)
+        return fail(err, FR_EUSAGE, "%s was opened for another window", scorer->name);
+    if (scorer->workers < 0)
+        return fail(err, FR_EUSAGE, "%s: %d workers, expected 0 (any number) or more", scorer->name,
+                    scorer->workers);
+    if (scorer->observe && (scorer->start < 0 || scorer->start > window->train))
+        return fail(err, FR_EUSAGE, "%s: start is %d, expected 0 to %d, the first test event",
+                    scorer->name, scorer->start, window->train);
+    if (scorer->catalog_only && window->catalog_kind == CATALOG_TIME)
+        return fail(err, FR_EINPUT, "%s scores a fixed catalog only, not the time-available one",
+                    scorer->name);
+    return FR_OK;
+}
+
 fr_status fr_rank_run(const fr_window *window, fr_scorer *scorer, const fr_rank_settings *settings,
                       const fr_context *context, fr_ranking **out, fr_error *err) {
+    fr_rank_settings own;
+    NEED(out, err);
     *out = NULL;
+    TRY(check_scorer(window, scorer, err));
+    TRY(options_settle(fr_rank_options, settings, &own, sizeof own, err));
+    settings = &own;
     recorder records = {0};
     dump scores = {0};
     probe probes[2];
     int count = 0;
     double start = clock_now();
-    if (scorer->catalog_only && window->catalog_kind == CATALOG_TIME)
-        return fail(err, FR_EINPUT, "%s scores a fixed catalog only, not the time-available one",
-                    scorer->name);
     fr_status status =
         recorder_open(&records, window, scorer->catalog_only, settings->popularity_power, err);
     if (!status) probes[count++] = recorder_probe(&records);
     if (!status && settings->dump_scores) {
-        status = dump_open(&scores, window, settings, context_threads(context), err);
+        status = dump_open(&scores, window, settings, engine_team(scorer, context).threads, err);
         probes[count++] = dump_probe(&scores);
     }
     if (!status) status = engine_run(window, scorer, probes, count, settings, context, err);

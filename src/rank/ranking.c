@@ -85,7 +85,7 @@ static json_t *protocol_json(const fr_window *w, const ranking_notes *notes) {
         w->protocol.oov == FR_OOV_ZERO ? "zero" : "exclude", "ties", "average", "popularity_power",
         notes->popularity_power);
     if (protocol && notes->met) /* a part of the events: another protocol */
-        (void)json_object_set_new(protocol, "met", json_integer(notes->met));
+        json_put(&protocol, "met", json_integer(notes->met));
     return protocol;
 }
 
@@ -128,6 +128,9 @@ static fr_status read_about(fr_ranking *r, const char *path, fr_error *err) {
     const char *model = json_string_value(json_object_get(r->about, "model"));
     const char *objective = json_string_value(json_object_get(r->about, "objective"));
     r->seed = json_integer_value(json_object_get(r->about, "seed"));
+    const json_t *training = json_object_get(r->about, "training");
+    r->epochs_done = json_integer_value(json_object_get(training, "epochs_done"));
+    r->epochs_asked = json_integer_value(json_object_get(training, "epochs_asked"));
     r->protocol = protocol_text(protocol);
     r->scorer = strdup(scorer);
     r->model = strdup(model ? model : scorer);
@@ -154,23 +157,19 @@ fr_status ranking_make(const fr_window *w, const fr_scorer *scorer, fr_record *r
         "version", 1, "data", json_text(w->stream->name), "scorer", json_text(scorer->name), "seed",
         (json_int_t)scorer->seed, "protocol", protocol_json(w, &notes), "timing", "seconds",
         notes.seconds, "scores_per_second", rate, "tool", "version", v.version, "commit", v.commit);
-    if (r->about &&
-        json_object_set_new(r->about, "data_checked", json_string(w->stream->facts.checked))) {
-        json_decref(r->about);
-        r->about = NULL;
-    }
-    if (r->about)
-        (void)json_object_set_new(r->about, "model",
-                                  json_text(scorer->model[0] ? scorer->model : scorer->name));
-    if (r->about && scorer->objective[0])
-        (void)json_object_set_new(r->about, "objective", json_text(scorer->objective));
-    if (r->about && scorer->sha256[0])
-        (void)json_object_set_new(r->about, "scorer_sha256", json_string(scorer->sha256));
-    if (r->about && notes.verified)
-        (void)json_object_set_new(r->about, "verify",
-                                  json_pack("{s:I, s:f, s:I}", "events", (json_int_t)notes.verified,
-                                            "largest_difference", notes.verified_error,
-                                            "ranks_differ", (json_int_t)notes.verified_ranks));
+    json_put(&r->about, "data_checked", json_string(w->stream->facts.checked));
+    json_put(&r->about, "model", json_text(scorer->model[0] ? scorer->model : scorer->name));
+    if (scorer->objective[0]) json_put(&r->about, "objective", json_text(scorer->objective));
+    if (scorer->epochs_asked)
+        json_put(&r->about, "training",
+                 json_pack("{s:I, s:I}", "epochs_done", (json_int_t)scorer->epochs_done,
+                           "epochs_asked", (json_int_t)scorer->epochs_asked));
+    if (scorer->sha256[0]) json_put(&r->about, "scorer_sha256", json_string(scorer->sha256));
+    if (notes.verified)
+        json_put(&r->about, "verify",
+                 json_pack("{s:I, s:f, s:I}", "events", (json_int_t)notes.verified,
+                           "largest_difference", notes.verified_error, "ranks_differ",
+                           (json_int_t)notes.verified_ranks));
     status = r->about ? read_about(r, scorer->name, err) : fail_memory(err, 0);
     if (status)
         fr_ranking_close(r);
@@ -211,12 +210,15 @@ void fr_ranking_close(fr_ranking *r) {
 }
 
 fr_ranking_facts fr_ranking_get(const fr_ranking *r) {
+    if (!r) return (fr_ranking_facts){0};
     return (fr_ranking_facts){.records = r->records,
                               .count = r->count,
                               .scorer = r->scorer,
                               .model = r->model,
                               .objective = r->objective,
                               .seed = r->seed,
+                              .epochs_done = r->epochs_done,
+                              .epochs_asked = r->epochs_asked,
                               .data = r->data,
                               .protocol = r->protocol,
                               .oov = r->oov,
@@ -229,44 +231,60 @@ fr_ranking_facts fr_ranking_get(const fr_ranking *r) {
 
 /* ---- files ---- */
 
-/* Both files may be written: tried, since only the system knows. */
-fr_status fr_ranking_check(const char *path, bool force, fr_error *err) {
+/* With `trial` the system is asked whether both files may be written: only it knows. */
+static fr_status check_files(const char *path, bool force, bool trial, fr_error *err) {
     char *side = NULL;
     TRY(ranking_side_path(path, ".json", &side, err));
     const char *const files[] = {path, side};
     fr_status status = FR_OK;
     for (int k = 0; !status && k < 2; k++) {
         struct stat facts;
-        writer trial = {0};
+        writer w = {0};
         if (!force && !lstat(files[k], &facts))
             status = fail(err, FR_EFILE, "%s: exists; --force replaces it", files[k]);
-        if (!status) status = writer_open(&trial, files[k], err);
-        writer_discard(&trial);
+        if (!status && trial) status = writer_open(&w, files[k], err);
+        writer_discard(&w);
     }
     free(side);
     return status;
 }
 
+fr_status fr_ranking_check(const char *path, bool force, fr_error *err) {
+    NEED(path, err);
+    return check_files(path, force, true, err);
+}
+
+fr_status ranking_lock(lock *l, const char *path, bool force, fr_error *err) {
+    char *beside = NULL;
+    *l = (lock){0};
+    TRY(ranking_side_path(path, ".npy.lock", &beside, err));
+    fr_status status = lock_take(l, beside, true, path, err);
+    free(beside);
+    return status ? status : check_files(path, force, false, err);
+}
+
 /* The records first: if the second file cannot be written, the old description does not fit them
  * any more and loading says so. */
-fr_status fr_ranking_save(const fr_ranking *r, const char *path, bool force, fr_error *err) {
-    TRY(fr_ranking_check(path, force, err));
+fr_status fr_ranking_save(const fr_ranking *ranking, const char *path, bool force, fr_error *err) {
+    const fr_ranking *r = ranking;
     char *side = NULL, sha[65];
     npy_writer w = {0};
-    fr_status status = ranking_side_path(path, ".json", &side, err);
+    lock pair = {0};
+    NEED(ranking, err);
+    NEED(path, err);
+    fr_status status = ranking_lock(&pair, path, force, err);
+    if (!status) status = ranking_side_path(path, ".json", &side, err);
     if (!status) status = npy_writer_open_struct(&w, path, fields, FIELDS, err);
     if (!status) status = npy_writer_put(&w, r->records, r->count, err);
     if (!status) status = npy_writer_commit(&w, err);
     if (!status) status = ranking_hash_file(path, sha, err);
     if (!status) {
         json_t *about = json_copy(r->about);
-        if (about && json_object_set_new(about, "sha256", json_string(sha))) {
-            json_decref(about);
-            about = NULL;
-        }
+        json_put(&about, "sha256", json_string(sha));
         status = json_write(side, about, err);
     }
     npy_writer_discard(&w);
+    lock_release(&pair);
     free(side);
     return status;
 }
@@ -294,7 +312,9 @@ static bool is_record(const npy *file) {
 }
 
 fr_status fr_ranking_load(const char *path, fr_ranking **out, fr_error *err) {
+    NEED(out, err);
     *out = NULL;
+    NEED(path, err);
     npy file = {0};
     char *side = NULL;
     fr_ranking *r = NULL;

@@ -3,6 +3,7 @@
 #ifndef FR_RANK_RANKING_H
 #define FR_RANK_RANKING_H
 
+#include "base/lock.h"
 #include "data/window.h"
 
 #include <jansson.h>
@@ -11,7 +12,7 @@ struct fr_ranking {
     fr_record *records;
     int64_t count;
     char *protocol, *scorer, *model, *objective, *data;
-    int64_t seed;
+    int64_t seed, epochs_done, epochs_asked;
     int oov;
     double seconds, scores_per_second;
     int64_t verified, verified_ranks;
@@ -40,6 +41,9 @@ fr_status ranking_adopt(fr_record *records, int64_t count, json_t *about, const 
 
 /* FILE.npy -> FILE + end, the caller's; a name that does not end in .npy is FR_EUSAGE. */
 fr_status ranking_side_path(const char *path, const char *end, char **out, fr_error *err);
+/* Keeps other processes from writing FILE.npy and FILE.json, until lock_release, so that the two
+ * belong together; files that are there by now are FR_EFILE without `force`. */
+fr_status ranking_lock(lock *l, const char *path, bool force, fr_error *err);
 /* SHA-256 of a whole file. */
 fr_status ranking_hash_file(const char *path, char out[65], fr_error *err);
 

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/context.h"
+#include "base/options.h"
 #include "base/rng.h"
 #include "rank/learned.h"
 
@@ -188,9 +189,8 @@ static fr_status run(scaling *s, const char *spec, int64_t seed, fr_scaling_poin
     const fr_window *w = s->w;
     int32_t sizes[FR_SCALING_MAX];
     int size_count = catalog_sizes(w->catalog_size, sizes);
-    fr_context alone = s->context ? *s->context : (fr_context){0};
+    fr_context alone = context_team(s->context, 1);
     fr_scorer scorer = {0};
-    alone.threads = 1;
     fr_status status = fr_scorer_open(spec, w, seed, &alone, &scorer, err);
     const model *forward = status ? NULL : learned_model(&scorer);
     for (int k = 0; !status && k < size_count; k++) {
@@ -218,9 +218,15 @@ fr_status fr_scaling_run(const fr_window *window, const char *spec,
                          const fr_context *context, fr_scaling_point *out, int *count,
                          fr_error *err) {
     const fr_window *w = window;
-    scaling s = {.w = w, .settings = settings, .context = context};
-    int32_t most = w->destinations > w->catalog_size ? w->destinations : w->catalog_size + 1;
+    fr_scaling_settings own;
+    NEED(window, err);
+    NEED(spec, err);
+    NEED(out, err);
+    NEED(count, err);
     *count = 0;
+    TRY(options_settle(fr_scaling_options, settings, &own, sizeof own, err));
+    scaling s = {.w = w, .settings = &own, .context = context};
+    int32_t most = w->destinations > w->catalog_size ? w->destinations : w->catalog_size + 1;
     if (w->catalog_kind == CATALOG_TIME)
         return fail(err, FR_EUSAGE, "catalog time has no size of its own, expected a fixed one");
     fr_status status = choose_events(&s, err);

@@ -69,6 +69,7 @@ fr_status fr_study_report(const char *directory, const fr_context *context, fr_e
     summary s = {0};
     enum { MOST_FIGURES = 16 };
     bool drawn[MOST_FIGURES] = {0};
+    NEED(directory, err);
     TRY(results_open(&r, directory, err));
     fr_status status = summary_make(&s, &r, context, err);
     if (!status) status = make_folder(directory, "tables", err);

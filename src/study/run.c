@@ -160,7 +160,10 @@ static fr_status open_ledger(fr_study *s, fr_error *err) {
 fr_status fr_study_open(const char *document, const char *data, const char *directory,
                         fr_study **out, fr_error *err) {
     fr_study *s;
+    NEED(out, err);
     *out = NULL;
+    NEED(document, err);
+    NEED(directory, err);
     TRY(ALLOCATE(s, 1, err));
     size_t size = strlen(directory);
     while (size > 1 && directory[size - 1] == '/') size--;
@@ -485,8 +488,11 @@ static fr_status look_back(fr_study *s, fr_error *err) {
     return status;
 }
 
-fr_status fr_study_redo(fr_study *s, int64_t *count, fr_error *err) {
+fr_status fr_study_redo(fr_study *study, int64_t *count, fr_error *err) {
+    fr_study *s = study;
     char tool[96];
+    NEED(study, err);
+    NEED(count, err);
     record_tool(tool);
     *count = 0;
     fr_status status = ledger_begin(&s->book, err);
@@ -509,7 +515,9 @@ fr_status fr_study_redo(fr_study *s, int64_t *count, fr_error *err) {
 
 /* ---- the run ---- */
 
-fr_status fr_study_run(fr_study *s, const fr_context *context, fr_error *err) {
+fr_status fr_study_run(fr_study *study, const fr_context *context, fr_error *err) {
+    fr_study *s = study;
+    NEED(study, err);
     pass p = {0};
     size_t n = s->plan.units.count;
     fr_context hearing = {.user = s,

@@ -79,7 +79,9 @@ fr_status fr_study_status(const char *directory, fr_study_state *out, fr_error *
     ledger book = {.locks = -1};
     plan p = {0};
     state_memory *m;
+    NEED(out, err);
     *out = (fr_study_state){0};
+    NEED(directory, err);
     TRY(ALLOCATE(m, 1, err));
     out->memory = m;
     state_reader reader = {&book, out, m};
@@ -99,6 +101,7 @@ fr_status fr_study_status(const char *directory, fr_study_state *out, fr_error *
 }
 
 void fr_study_status_free(fr_study_state *state) {
+    if (!state) return;
     state_memory *m = state->memory;
     if (m) {
         arena_free(&m->texts);
@@ -109,4 +112,4 @@ void fr_study_status_free(fr_study_state *state) {
     *state = (fr_study_state){0};
 }
 
-const char *fr_study_preset(const char *name) { return plan_preset(name); }
+const char *fr_study_preset(const char *name) { return name ? plan_preset(name) : NULL; }

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/lock.h"
 #include "base/options.h"
 #include "models/checkpoint.h"
 #include "train/trainer.h"
@@ -49,8 +50,8 @@ typedef struct run {
 static json_t *history_json(const run *r) {
     json_t *losses = json_array(), *seconds = json_array();
     for (size_t i = 0; i < r->losses.count; i++) {
-        (void)json_array_append_new(losses, json_real(r->losses.at[i]));
-        (void)json_array_append_new(seconds, json_real(r->seconds.at[i]));
+        json_push(&losses, json_real(r->losses.at[i]));
+        json_push(&seconds, json_real(r->seconds.at[i]));
     }
     return json_pack("{s:o, s:o}", "loss", losses, "seconds", seconds);
 }
@@ -87,31 +88,21 @@ static fr_status save_json(const run *r, const char *path, fr_error *err) {
     return json_write(path, root, err);
 }
 
-/* The settings under which the parameters as they are would be the end of the run. */
-static fr_training epochs_done(const run *r) {
-    fr_training t = r->t.settings;
-    t.epochs = r->done;
-    return t;
-}
-
 static fr_status save_state(const run *r, const char *path, fr_error *err) {
     safetensors_writer w = {0};
-    fr_training so_far = epochs_done(r);
     char number[32];
     int64_t count = (int64_t)r->m.params.count;
     json_t *history = history_json(r);
     char *text = history ? json_print(history, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
     st_dtype type = sizeof(real) == 8 ? ST_F64 : ST_F32;
     fr_status status = text ? safetensors_writer_open(&w, path, err) : fail_memory(err, 0);
-    if (!status) status = checkpoint_add(&r->m, &so_far, &w, err);
+    if (!status) status = checkpoint_add(&r->m, &r->t.settings, r->done, &w, err);
     if (!status)
         status = safetensors_writer_add(&w, "adam.mean", type, 1, &count, r->t.adam.mean, err);
     if (!status)
         status = safetensors_writer_add(&w, "adam.square", type, 1, &count, r->t.adam.square, err);
     (void)snprintf(number, sizeof number, "%lld", (long long)r->t.adam.step);
     if (!status) status = safetensors_writer_metadata(&w, "step", number, err);
-    (void)snprintf(number, sizeof number, "%lld", (long long)r->done);
-    if (!status) status = safetensors_writer_metadata(&w, "epochs_done", number, err);
     if (!status) status = safetensors_writer_metadata(&w, "epoch_history", text, err);
     if (!status) status = safetensors_writer_commit(&w, err);
     safetensors_writer_discard(&w);
@@ -125,14 +116,19 @@ static fr_status save(const run *r, fr_error *err) {
     char *state_path = path_join(r->folder, "state.safetensors");
     char *json_path = path_join(r->folder, "train.json");
     fr_status status = model_path && state_path && json_path ? FR_OK : fail_memory(err, 0);
-    fr_training so_far = epochs_done(r);
     if (!status) status = save_state(r, state_path, err); /* first: the others follow from it */
-    if (!status) status = checkpoint_save(&r->m, &so_far, model_path, err);
+    if (!status) status = checkpoint_save(&r->m, &r->t.settings, r->done, model_path, err);
     if (!status) status = save_json(r, json_path, err);
     free(model_path);
     free(state_path);
     free(json_path);
     return status;
+}
+
+/* Nothing is in the directory but what keeps others out. */
+static const char lock_name[] = ".fullrank-lock";
+static bool is_empty(const char *folder) {
+    return !directory_only(folder, " .fullrank-lock ", NULL);
 }
 
 /* ---- resuming ---- */
@@ -200,7 +196,7 @@ static fr_status resume(run *r, fr_error *err) {
     if (!path) return fail_memory(err, 0);
     safetensors file = {0};
     fr_status status = FR_OK;
-    if (access(path, F_OK) && !directory_empty(r->folder)) /* its model would be lost */
+    if (access(path, F_OK) && !is_empty(r->folder)) /* its model would be lost */
         status = fail(err, FR_EFILE, "%s: no state to go on from; --force trains anew", path);
     else if (access(path, F_OK))
         context_log(r->context, FR_NOTICE, "%s: no complete epoch yet, training from the start",
@@ -237,7 +233,7 @@ static fr_status check_output(const char *output, const fr_training *training, f
     if (!S_ISDIR(facts.st_mode))
         return fail(err, FR_EFILE, "%s: exists and is not a directory", output);
     clean_leftovers(output);
-    if (directory_empty(output)) return FR_OK;
+    if (is_empty(output)) return FR_OK;
     if (!training->resume && !training->force)
         return fail(err, FR_EFILE, "%s: exists; --resume goes on with it, --force replaces it",
                     output);
@@ -249,6 +245,19 @@ static fr_status check_output(const char *output, const fr_training *training, f
     if (ours) return FR_OK;
     return fail(err, FR_EFILE, "%s: holds other files and no run; choose another directory",
                 output);
+}
+
+/* Makes the directory, if need be, and keeps other processes from writing to it until the lock is
+ * released. What was found before the lock may have changed since. */
+static fr_status take_output(const char *output, const fr_training *training, lock *l, bool *made,
+                             fr_error *err) {
+    TRY(check_output(output, training, err));
+    *made = !mkdir(output, 0777);
+    if (!*made && errno != EEXIST) return fail_errno(err, "%s: directory cannot be made", output);
+    char *path = path_join(output, lock_name);
+    fr_status status = path ? lock_take(l, path, false, output, err) : fail_memory(err, 0);
+    free(path);
+    return status ? status : check_output(output, training, err);
 }
 
 /* A setting that would have no effect is a mistake somewhere. */
@@ -282,18 +291,28 @@ fr_status fr_train_run(const fr_window *window, const char *name, const fr_model
                        const fr_training *training, const char *output, const fr_context *context,
                        fr_error *err) {
     run r = {.folder = output, .context = context};
-    TRY(check_output(output, training, err));
+    fr_model_settings shape;
+    fr_training how;
+    NEED(window, err);
+    NEED(name, err);
+    NEED(output, err);
+    TRY(options_settle(fr_model_options, settings, &shape, sizeof shape, err));
+    TRY(options_settle(fr_training_options, training, &how, sizeof how, err));
+    settings = &shape;
+    training = &how;
     TRY(check_options(name, settings, err));
-    TRY(stream_verify(window->stream, context, err)); /* what train.json and the checkpoint name */
-    fr_status status = model_open(&r.m, name, settings, window, training->seed, err);
+    lock alone = {0};
+    bool made = false;
+    fr_status status = take_output(output, training, &alone, &made, err);
+    if (!status) /* what train.json and the checkpoint name */
+        status = stream_verify(window->stream, context, err);
+    if (!status) status = model_open(&r.m, name, settings, window, training->seed, err);
     if (!status) status = trainer_open(&r.t, &r.m, training, context, err);
     if (!status && training->resume) status = resume(&r, err);
-    bool made = !status && !mkdir(output, 0777);
-    if (!status && !made && errno != EEXIST)
-        status = fail_errno(err, "%s: directory cannot be made", output);
     if (!status) status = train(&r, err);
     if (!status && training->resume) status = save(&r, err); /* whatever an interruption left out */
-    if (status && made) rmdir(output);                       /* only if it is still empty */
+    lock_release(&alone);
+    if (status && made) rmdir(output); /* only if it is still empty */
     trainer_close(&r.t);
     model_close(&r.m);
     free(r.losses.at);

@@ -251,6 +251,25 @@ runs "a study of the user's own" 0 "$fullrank" study run own.json -o own -q
 runs "demo in its place" 1 "$fullrank" demo -o own
 has "is refused, too" "$stderr" "own: exists and is not of an earlier demo"
 
+# RANKS.npy and RANKS.json are written by one process at a time.
+"$fullrank" data synth --preset tiny --events 800 -o few -q >/dev/null
+if command -v flock >/dev/null; then
+    flock pair.npy.lock sleep 4 &
+    for _ in 1 2 3 4 5 6 7 8 9 10; do
+        [ -e pair.npy.lock ] && break
+        sleep 0.2
+    done
+    "$fullrank" rank --data few --scorer baseline:recency -o pair.npy -q >/dev/null 2>&1 &
+    second=$!
+    sleep 2
+    is "a ranking waits until another has written its pair" "$(ls pair.npy pair.json 2>/dev/null)" ""
+    wait $second
+    is "and then writes its own" "$? $(ls pair.*)" "0 $(printf 'pair.json\npair.npy')"
+    wait
+else
+    skip "two rankings into one file" "flock is not installed"
+fi
+
 # Nested draws on a real ranking: 2,000 seeds (fewer under sanitizers, which are slow).
 wikipedia=$(data_file wikipedia.csv.gz)
 if [ -n "$wikipedia" ]; then

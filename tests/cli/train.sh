@@ -112,6 +112,31 @@ refused "fewer epochs than there are" 2 "has 2 epochs already" train --model cra
 mkdir empty
 runs "an empty directory will do" 0 train --model craft -o empty --epochs 1
 
+# One process at a time trains into a directory; a killed one locks nobody out.
+"$fullrank" train --data tiny --model craft --dim 16 --history 20 --epochs 100000 -o shared -q >/dev/null 2>&1 &
+first=$!
+for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    [ -e shared/state.safetensors ] && break
+    sleep 1
+done
+for how in --force --resume; do
+    runs "a second training with $how" 1 train --model craft -o shared $how
+    has "is refused" "$stderr" "shared: another process is writing to it"
+done
+is "the first goes on" "$(kill -0 $first 2>&1)" ""
+kill -9 $first
+wait $first 2>/dev/null
+runs "rank what a killed training left" 0 "$fullrank" rank --data tiny --scorer shared/model.safetensors -o cut.npy
+has "warns" "$stderr" "its training stopped after"
+has "says so in the table" "$stdout" "of 100,000 epochs"
+has "and in the description" "$(cat cut.json)" '"epochs_asked": 100000'
+runs "as JSON" 0 rank --scorer shared/model.safetensors -o cut.npy --force --json
+has "with both numbers" "$stdout" '"epochs_asked": 100000'
+runs "train anew behind a killed one" 0 train --model craft -o shared --force --epochs 1
+lacks "nothing is left of the lock" "$(ls -a shared)" lock
+runs "a whole training" 0 rank --scorer shared/model.safetensors -o cut.npy --force
+lacks "is ranked without a warning" "$stderr" stopped
+
 torch=""
 for python in "${FULLRANK_TORCH:-}" python3 /usr/bin/python3; do
     [ -n "$python" ] && "$python" -c 'import torch, safetensors, numpy' 2>/dev/null && torch=$python && break
