@@ -193,9 +193,10 @@ def membership(w, i, options):
     return {v: int(v in met) for v in w.universe}
 
 
-def at_or_after(time, limit):
-    limit = Fraction(limit)
-    if Fraction(time) != limit and abs(Fraction(time) - limit) <= abs(limit) * Fraction(1, 10**9):
+def at_or_after(time, limit, rounded, size):
+    """Is it, where float64 has `rounded` for `limit` and computed it from numbers of `size`?"""
+    doubt = size * Fraction(1, 10**9) + Fraction(1e-320)
+    if rounded != limit and abs(Fraction(time) - limit) <= doubt:
         raise Unclear
     return Fraction(time) >= limit
 
@@ -207,7 +208,7 @@ def edgebank(w, i, options):
     for j in past:
         met.setdefault(w.events[j][:2], []).append(w.events[j][2])
     times = [Fraction(w.events[j][2]) for j in past]
-    limit = 0
+    limit = rounded = size = Fraction(0)
     if past and memory == "window":
         place = (len(past) - 1) * (1 - share)
         below = math.floor(place)
@@ -215,15 +216,20 @@ def edgebank(w, i, options):
             raise Unclear
         above = min(below + 1, len(past) - 1)
         limit = times[below] + (times[above] - times[below]) * (place - below)
+        rounded = limit if times[below] == times[above] or place == below else math.inf
+        size = max(abs(times[0]), abs(times[-1]))
     if past and memory == "duration":
-        limit = times[-1] - share * (Fraction(w.events[w.train - 1][2]) - Fraction(w.events[0][2]))
+        first, last = w.events[0][2], w.events[w.train - 1][2]
+        limit = times[-1] - share * (Fraction(last) - Fraction(first))
+        rounded = w.events[past[-1]][2] - float(share) * (last - first)
+        size = max(abs(times[-1]), abs(Fraction(last) - Fraction(first)))
 
     def remembered(pair):
         if pair not in met:
             return False
         if memory == "threshold":
             return Fraction(len(met[pair])) >= Fraction(len(past), len(met))
-        return memory == "unlimited" or at_or_after(max(met[pair]), limit)
+        return memory == "unlimited" or at_or_after(max(met[pair]), limit, rounded, size)
 
     return {v: int(remembered((w.events[i][0], v))) for v in w.universe}
 

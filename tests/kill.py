@@ -221,6 +221,13 @@ def check_between(kind, folder, expected):
 
 # ---- everything ----
 
+def serve(path):
+    """A server of the file, which ends with us."""
+    server = subprocess.Popen([sys.executable, os.path.join(HERE, "http_server.py"), path, "--seconds", "86400"],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    return server, f"http://127.0.0.1:{int(server.stdout.readline())}/events.csv"
+
+
 def make_kinds(tool, inputs):
     with open(os.path.join(inputs, "events.csv"), "w") as file:
         file.write("source,destination,time,f1\n")
@@ -237,7 +244,8 @@ def make_kinds(tool, inputs):
     rank = [tool, "rank", "--data", "data", "--scorer", "baseline:frequency", "-o", "ranks.npy", "-q"]
     study = [tool, "study", "run", "study.json", "-o", "study", "-q"]
     load = [tool, "data", "import", "events.csv", "-o", "out", "-q"]
-    get = [tool, "data", "get", "mine", "--url", "file://" + table, "-o", "out", "-q"]
+    server, url = serve(table)
+    get = [tool, "data", "get", "mine", "--url", url, "-o", "out", "-q"]
     kinds = [
         Kind("data import", load, load + ["--force"], "out", [table]),
         Kind("data get", get, get + ["--force"], "out", []),
@@ -246,8 +254,8 @@ def make_kinds(tool, inputs):
         Kind("study run", study, study, "study", [data, document]),
         Kind("study run, two processes", study, study, "study", [data, document], 2),
     ]
-    return kinds + [Kind(k.name + ", asked to stop", k.first, k.again, k.output, k.inputs, 1, True)
-                    for k in kinds if k.processes == 1 and k.name != "data get"]
+    return server, kinds + [Kind(k.name + ", asked to stop", k.first, k.again, k.output, k.inputs, 1, True)
+                            for k in kinds if k.processes == 1 and k.name != "data get"]
 
 
 def build_shim(folder, tool):
@@ -274,7 +282,8 @@ def main():
         inputs, work = os.path.join(folder, "inputs"), os.path.join(folder, "work")
         os.mkdir(inputs)
         shim = build_shim(folder, tool)
-        kinds = [k for k in make_kinds(tool, inputs) if k.name.startswith(given.only)]
+        server, kinds = make_kinds(tool, inputs)
+        kinds = [k for k in kinds if k.name.startswith(given.only)]
         for number, kind in enumerate(kinds, 1):
             killer, text, tries = Killer(random.Random(f"{given.seed} {kind.name}"), shim), "", 0
             try:
@@ -294,6 +303,7 @@ def main():
             except Failure as wrong:
                 text, failed = f"\n#   try {tries}: {wrong}", failed + 1
             print(f"{'not ok' if text else 'ok'} {number} - {kind.name}, --seed {given.seed}: {killer.kills}{text}", flush=True)
+        server.communicate()
     print(f"1..{len(kinds)}")
     sys.exit(failed > 0)
 
