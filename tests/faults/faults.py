@@ -432,7 +432,7 @@ def main():
     parser.add_argument("shim")
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--only", default=".")
-    parser.add_argument("--kinds", default="memory,crypto,thread,file")
+    parser.add_argument("--kinds", default="memory,thread,file")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--sample", type=int, default=6)
     parser.add_argument("--show", type=int, default=10)

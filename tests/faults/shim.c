@@ -4,7 +4,8 @@
  * that follow. tests/faults/faults.py runs commands under it and judges what they do.
  *
  *   FAULT_KIND   memory (malloc and its relatives), crypto (the same, asked for by libcrypto, which
- *                asks thousands of times as it starts), thread (pthread_create) or file (below)
+ *                asks thousands of times as it starts and crashes at some of them), thread
+ *                (pthread_create) or file (below)
  *   FAULT_AT     the number of the call that fails, from 1; 0 = none, only count
  *   FAULT_ALL    set: all that follow fail, too
  *   FAULT_ERROR  file: the errno as a name (EIO, ENOSPC, EMFILE, EINTR), or short: a read or write
@@ -428,7 +429,9 @@ EXPORT char *realpath(const char *path, char *out) {
 
 EXPORT DIR *opendir(const char *path) {
     NEXT(opendir);
-    return file_hit("opendir", path, -1, OPENS) ? NULL : next(path);
+    DIR *folder = file_hit("opendir", path, -1, OPENS) ? NULL : next(path);
+    if (folder) (void)opened(dirfd(folder), path);
+    return folder;
 }
 
 EXPORT DIR *fdopendir(int fd) {
@@ -443,7 +446,7 @@ EXPORT ssize_t getdents64(int fd, void *bytes, size_t size) {
 
 EXPORT struct dirent *readdir(DIR *folder) {
     NEXT(readdir);
-    return file_hit("readdir", "", -1, SIMPLE) ? NULL : next(folder);
+    return file_hit("readdir", NULL, dirfd(folder), SIMPLE) ? NULL : next(folder);
 }
 
 /* A descriptor is gone even if close fails. */
