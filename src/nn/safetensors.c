@@ -13,6 +13,7 @@
 #include "nn/safetensors.h"
 
 #include "base/json.h"
+#include "base/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -291,6 +292,18 @@ fr_status safetensors_writer_open(safetensors_writer *w, const char *path, fr_er
     return status;
 }
 
+/* Why a key could not be set: it is no UTF-8, or memory was short. */
+static fr_status bad_key(const safetensors_writer *w, const char *what, const char *key,
+                         fr_error *err) {
+    char quoted[SHOWN];
+    const char *rest = key;
+    uint32_t code;
+    while ((code = text_character(&rest)) && code != 0xfffd) {
+    }
+    if (!code) return fail_memory(err, strlen(key));
+    return fail(err, FR_EUSAGE, "%s: %s %s is not UTF-8", w->file.path, what, shown(key, quoted));
+}
+
 fr_status safetensors_writer_add(safetensors_writer *w, const char *name, st_dtype dtype, int dims,
                                  const int64_t *shape, const void *data, fr_error *err) {
     char quoted[SHOWN], type[TYPE_ROOM];
@@ -314,8 +327,7 @@ fr_status safetensors_writer_add(safetensors_writer *w, const char *name, st_dty
     json_t *item = json_pack("{s:s, s:o, s:[I,I]}", "dtype", dtypes[dtype].name, "shape", extents,
                              "data_offsets", (json_int_t)w->bytes, (json_int_t)end);
     if (!item) return fail_memory(err, sizeof *item);
-    if (json_object_set_new(w->header, name, item))
-        return fail(err, FR_EUSAGE, "%s: tensor name %s is not UTF-8", path, shown(name, quoted));
+    if (json_object_set_new(w->header, name, item)) return bad_key(w, "tensor name", name, err);
     w->parts.at[w->parts.count].data = data;
     w->parts.at[w->parts.count++].bytes = bytes;
     w->bytes = end;
@@ -324,7 +336,6 @@ fr_status safetensors_writer_add(safetensors_writer *w, const char *name, st_dty
 
 fr_status safetensors_writer_metadata(safetensors_writer *w, const char *key, const char *value,
                                       fr_error *err) {
-    char quoted[SHOWN];
     json_t *metadata = json_object_get(w->header, metadata_key);
     if (!metadata) {
         metadata = json_object();
@@ -332,9 +343,7 @@ fr_status safetensors_writer_metadata(safetensors_writer *w, const char *key, co
     }
     json_t *text = json_text(value);
     if (!text) return fail_memory(err, strlen(value));
-    if (json_object_set_new(metadata, key, text))
-        return fail(err, FR_EUSAGE, "%s: metadata key %s is not UTF-8", w->file.path,
-                    shown(key, quoted));
+    if (json_object_set_new(metadata, key, text)) return bad_key(w, "metadata key", key, err);
     return FR_OK;
 }
 

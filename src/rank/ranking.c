@@ -280,6 +280,10 @@ fr_status fr_ranking_save(const fr_ranking *ranking, const char *path, bool forc
     if (!status) status = ranking_hash_file(path, sha, err);
     if (!status) {
         json_t *about = json_copy(r->about);
+        if (json_object_size(about) != json_object_size(r->about)) { /* jansson does not look */
+            json_decref(about);
+            about = NULL;
+        }
         json_put(&about, "sha256", json_string(sha));
         status = json_write(side, about, err);
     }

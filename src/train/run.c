@@ -227,6 +227,7 @@ static void clean_leftovers(const char *output) {
 static fr_status check_output(const char *output, const fr_training *training, fr_error *err) {
     struct stat facts;
     if (stat(output, &facts)) {
+        if (errno != ENOENT) return fail_errno(err, "%s: cannot be looked at", output);
         if (training->resume) return fail(err, FR_EFILE, "%s: no such run to resume", output);
         return FR_OK;
     }
