@@ -230,7 +230,8 @@ def tool_facts(tool, path, options):
         command += [key] if value == "yes" else [key, value]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
     found = flat(json.loads(done.stdout))
-    del found["name"], found["sha256"]  # of the file and of the columns: import.sh sees to them
+    # of the file, of the columns and whether they were looked at: import.sh sees to them
+    del found["name"], found["sha256"], found["data_checked"]
     return found
 
 
