@@ -326,14 +326,18 @@ static void print_sampler(const result *all, int count, int width, const request
     }
 }
 
-static void print_tables(const result *all, int count, board_shape shape, const request *r) {
+static int print_tables(const result *all, int count, board_shape shape, const request *r) {
     board_row *rows = calloc((size_t)count, sizeof *rows);
     int width = 9; /* of "  counted" */
-    for (int i = 0; rows && i < count; i++) {
+    if (!rows) {
+        cli_error("out of memory");
+        return CLI_FAILED;
+    }
+    for (int i = 0; i < count; i++) {
         rows[i] = all[i].row;
         if ((int)strlen(rows[i].name) > width) width = (int)strlen(rows[i].name);
     }
-    if (rows) board_print(rows, count, shape);
+    board_print(rows, count, shape);
     free(rows);
     print_hits(all, count, width, r);
     for (int s = 0; s < r->sampler_count; s++) print_sampler(all, count, width, r, s);
@@ -341,6 +345,7 @@ static void print_tables(const result *all, int count, board_shape shape, const 
     if (r->draws)
         (void)printf("drawn: mean and standard deviation over %s seeds, as a check.\n",
                      cli_count(r->draws).s);
+    return CLI_OK;
 }
 
 /* ---- Per event ---- */
@@ -484,10 +489,7 @@ static void warn_of_protocols(const cli_call *call, const result *all, int count
 static int print_all(cli_call *call, const request *r, result *all, board_shape shape) {
     const metrics_settings *settings = call->settings[0];
     int count = call->arguments;
-    if (!call->common.json && !settings->lines) {
-        print_tables(all, count, shape, r);
-        return CLI_OK;
-    }
+    if (!call->common.json && !settings->lines) return print_tables(all, count, shape, r);
     json_t *list = json_array();
     for (int i = 0; i < count; i++) cli_json_push(list, result_json(&all[i], r));
     int code = CLI_OK;
