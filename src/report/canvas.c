@@ -19,13 +19,13 @@ enum { FORMAT_SVG, FORMAT_PDF, FORMAT_PNG };
 /* Run memory of one page. */
 struct canvas {
     int format; /* FORMAT_* */
-    writer file;
-    text_buffer svg;
+    char *path;
+    text_buffer bytes;      /* of the file */
     cairo_surface_t *ruled; /* nothing is drawn on it: text is measured */
     cairo_t *ruler;
     cairo_surface_t *surface; /* PDF, PNG */
     cairo_t *cairo;
-    fr_error failure; /* of the file, within cairo's callback */
+    fr_error failure; /* the first one */
 };
 
 /* ---- colours ---- */
@@ -47,8 +47,8 @@ double colour_luminance(colour c) {
 
 static cairo_status_t put_bytes(void *user, const unsigned char *bytes, unsigned int size) {
     canvas *c = user;
-    return writer_put(&c->file, bytes, size, &c->failure) ? CAIRO_STATUS_WRITE_ERROR
-                                                          : CAIRO_STATUS_SUCCESS;
+    text_put_bytes(&c->bytes, (const char *)bytes, size);
+    return c->bytes.failed ? CAIRO_STATUS_NO_MEMORY : CAIRO_STATUS_SUCCESS;
 }
 
 /* The text as it may be shown, which is UTF-8 as cairo wants it; NULL if there is no memory, which
@@ -87,17 +87,17 @@ static void put_colour(text_buffer *out, const char *name, colour c) {
 }
 
 static void start_svg(canvas *c, double width, double height, const char *title) {
-    text_put(&c->svg, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-                      "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\"");
-    put_coordinate(&c->svg, " width=\"", width);
-    put_coordinate(&c->svg, "pt\" height=\"", height);
-    put_coordinate(&c->svg, "pt\" viewBox=\"0 0 ", width);
-    put_coordinate(&c->svg, " ", height);
-    text_put(&c->svg, "\" font-family=\"DejaVu Sans, sans-serif\">\n");
+    text_put(&c->bytes, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+                        "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\"");
+    put_coordinate(&c->bytes, " width=\"", width);
+    put_coordinate(&c->bytes, "pt\" height=\"", height);
+    put_coordinate(&c->bytes, "pt\" viewBox=\"0 0 ", width);
+    put_coordinate(&c->bytes, " ", height);
+    text_put(&c->bytes, "\" font-family=\"DejaVu Sans, sans-serif\">\n");
     if (title) {
-        text_put(&c->svg, "<title>");
-        html_put(&c->svg, title);
-        text_put(&c->svg, "</title>\n");
+        text_put(&c->bytes, "<title>");
+        html_put(&c->bytes, title);
+        text_put(&c->bytes, "</title>\n");
     }
     const paint white = {.filled = true, .fill = {1, 1, 1}};
     canvas_rectangle(c, 0, 0, width, height, &white);
@@ -138,7 +138,8 @@ fr_status canvas_open(canvas **out, const char *path, fr_error *err) {
     TRY(ALLOCATE(c, 1, err));
     *out = c;
     c->format = format;
-    TRY(writer_open(&c->file, path, err));
+    c->path = strdup(path);
+    if (!c->path) return fail_memory(err, strlen(path));
     c->ruled = cairo_image_surface_create(CAIRO_FORMAT_A8, 1, 1);
     c->ruler = cairo_create(c->ruled);
     set_font_options(c->ruler);
@@ -152,12 +153,10 @@ void canvas_page(canvas *c, double width, double height, const char *title) {
         start_cairo(c, width, height, title);
 }
 
-fr_status canvas_commit(canvas *c, fr_error *err) {
+fr_status canvas_end(canvas *c, fr_error *err) {
     cairo_status_t drawn = cairo_status(c->ruler);
     if (c->format == FORMAT_SVG) {
-        text_put(&c->svg, "</svg>\n");
-        TRY(text_status(&c->svg, err));
-        TRY(writer_put(&c->file, c->svg.at, c->svg.count, err));
+        text_put(&c->bytes, "</svg>\n");
     } else {
         if (!drawn) drawn = cairo_status(c->cairo);
         if (c->format == FORMAT_PNG && !drawn)
@@ -166,10 +165,24 @@ fr_status canvas_commit(canvas *c, fr_error *err) {
         if (!drawn) drawn = cairo_surface_status(c->surface);
     }
     if (c->failure.code) return fail(err, c->failure.code, "%s", c->failure.message);
+    TRY(text_status(&c->bytes, err));
     if (drawn)
         return fail(err, drawn == CAIRO_STATUS_NO_MEMORY ? FR_ENOMEM : FR_EINPUT,
-                    "%s: cannot be drawn: %s", c->file.path, cairo_status_to_string(drawn));
-    return writer_commit(&c->file, err);
+                    "%s: cannot be drawn: %s", c->path, cairo_status_to_string(drawn));
+    return FR_OK;
+}
+
+bool canvas_equal(const canvas *a, const canvas *b) {
+    return a->bytes.count == b->bytes.count && !memcmp(a->bytes.at, b->bytes.at, a->bytes.count);
+}
+
+fr_status canvas_commit(const canvas *c, fr_error *err) {
+    writer file = {0};
+    fr_status status = writer_open(&file, c->path, err);
+    if (!status) status = writer_put(&file, c->bytes.at, c->bytes.count, err);
+    if (!status) status = writer_commit(&file, err);
+    writer_discard(&file);
+    return status;
 }
 
 void canvas_discard(canvas *c) {
@@ -181,8 +194,8 @@ void canvas_discard(canvas *c) {
     }
     if (c->ruler) cairo_destroy(c->ruler);
     if (c->ruled) cairo_surface_destroy(c->ruled);
-    writer_discard(&c->file);
-    text_free(&c->svg);
+    text_free(&c->bytes);
+    free(c->path);
     free(c);
 }
 
@@ -229,13 +242,13 @@ static void paint_cairo(cairo_t *cairo, const paint *p) {
 void canvas_path(canvas *c, const point *points, int count, bool closed, const paint *p) {
     if (count < 2) return;
     if (c->format == FORMAT_SVG) {
-        text_print(&c->svg, "<poly%s points=\"", closed ? "gon" : "line");
+        text_print(&c->bytes, "<poly%s points=\"", closed ? "gon" : "line");
         for (int i = 0; i < count; i++) {
-            put_coordinate(&c->svg, i ? " " : "", points[i].x);
-            put_coordinate(&c->svg, ",", points[i].y);
+            put_coordinate(&c->bytes, i ? " " : "", points[i].x);
+            put_coordinate(&c->bytes, ",", points[i].y);
         }
-        text_put(&c->svg, "\"");
-        put_svg_paint(&c->svg, p);
+        text_put(&c->bytes, "\"");
+        put_svg_paint(&c->bytes, p);
         return;
     }
     for (int i = 0; i < count; i++) cairo_line_to(c->cairo, points[i].x, points[i].y);
@@ -249,12 +262,12 @@ void canvas_line(canvas *c, double x0, double y0, double x1, double y1, const pa
 
 void canvas_rectangle(canvas *c, double x, double y, double width, double height, const paint *p) {
     if (c->format == FORMAT_SVG) {
-        put_coordinate(&c->svg, "<rect x=\"", x);
-        put_coordinate(&c->svg, "\" y=\"", y);
-        put_coordinate(&c->svg, "\" width=\"", width);
-        put_coordinate(&c->svg, "\" height=\"", height);
-        text_put(&c->svg, "\"");
-        put_svg_paint(&c->svg, p);
+        put_coordinate(&c->bytes, "<rect x=\"", x);
+        put_coordinate(&c->bytes, "\" y=\"", y);
+        put_coordinate(&c->bytes, "\" width=\"", width);
+        put_coordinate(&c->bytes, "\" height=\"", height);
+        text_put(&c->bytes, "\"");
+        put_svg_paint(&c->bytes, p);
         return;
     }
     cairo_rectangle(c->cairo, x, y, width, height);
@@ -263,11 +276,11 @@ void canvas_rectangle(canvas *c, double x, double y, double width, double height
 
 void canvas_circle(canvas *c, double x, double y, double radius, const paint *p) {
     if (c->format == FORMAT_SVG) {
-        put_coordinate(&c->svg, "<circle cx=\"", x);
-        put_coordinate(&c->svg, "\" cy=\"", y);
-        put_coordinate(&c->svg, "\" r=\"", radius);
-        text_put(&c->svg, "\"");
-        put_svg_paint(&c->svg, p);
+        put_coordinate(&c->bytes, "<circle cx=\"", x);
+        put_coordinate(&c->bytes, "\" cy=\"", y);
+        put_coordinate(&c->bytes, "\" r=\"", radius);
+        text_put(&c->bytes, "\"");
+        put_svg_paint(&c->bytes, p);
         return;
     }
     cairo_new_sub_path(c->cairo);
@@ -277,15 +290,15 @@ void canvas_circle(canvas *c, double x, double y, double radius, const paint *p)
 
 void canvas_clip(canvas *c, double x, double y, double width, double height) {
     if (c->format == FORMAT_SVG) { /* an inner picture clips and needs no id */
-        put_coordinate(&c->svg, "<svg x=\"", x);
-        put_coordinate(&c->svg, "\" y=\"", y);
-        put_coordinate(&c->svg, "\" width=\"", width);
-        put_coordinate(&c->svg, "\" height=\"", height);
-        put_coordinate(&c->svg, "\" viewBox=\"", x);
-        put_coordinate(&c->svg, " ", y);
-        put_coordinate(&c->svg, " ", width);
-        put_coordinate(&c->svg, " ", height);
-        text_put(&c->svg, "\">\n");
+        put_coordinate(&c->bytes, "<svg x=\"", x);
+        put_coordinate(&c->bytes, "\" y=\"", y);
+        put_coordinate(&c->bytes, "\" width=\"", width);
+        put_coordinate(&c->bytes, "\" height=\"", height);
+        put_coordinate(&c->bytes, "\" viewBox=\"", x);
+        put_coordinate(&c->bytes, " ", y);
+        put_coordinate(&c->bytes, " ", width);
+        put_coordinate(&c->bytes, " ", height);
+        text_put(&c->bytes, "\">\n");
         return;
     }
     cairo_save(c->cairo);
@@ -295,7 +308,7 @@ void canvas_clip(canvas *c, double x, double y, double width, double height) {
 
 void canvas_unclip(canvas *c) {
     if (c->format == FORMAT_SVG)
-        text_put(&c->svg, "</svg>\n");
+        text_put(&c->bytes, "</svg>\n");
     else
         cairo_restore(c->cairo);
 }
@@ -321,22 +334,22 @@ void canvas_text(canvas *c, double x, double y, const char *text, const letterin
     if (!*text) return;
     if (c->format == FORMAT_SVG) {
         static const char *const anchors[] = {"start", "middle", "end"};
-        put_coordinate(&c->svg, "<text x=\"", x);
-        put_coordinate(&c->svg, "\" y=\"", y);
-        put_coordinate(&c->svg, "\" font-size=\"", l->size);
-        text_put(&c->svg, "\"");
-        if (l->bold) text_put(&c->svg, " font-weight=\"bold\"");
-        if (l->at != ANCHOR_LEFT) text_print(&c->svg, " text-anchor=\"%s\"", anchors[l->at]);
+        put_coordinate(&c->bytes, "<text x=\"", x);
+        put_coordinate(&c->bytes, "\" y=\"", y);
+        put_coordinate(&c->bytes, "\" font-size=\"", l->size);
+        text_put(&c->bytes, "\"");
+        if (l->bold) text_put(&c->bytes, " font-weight=\"bold\"");
+        if (l->at != ANCHOR_LEFT) text_print(&c->bytes, " text-anchor=\"%s\"", anchors[l->at]);
         if (l->angle != 0) {
-            put_coordinate(&c->svg, " transform=\"rotate(", -l->angle);
-            put_coordinate(&c->svg, " ", x);
-            put_coordinate(&c->svg, " ", y);
-            text_put(&c->svg, ")\"");
+            put_coordinate(&c->bytes, " transform=\"rotate(", -l->angle);
+            put_coordinate(&c->bytes, " ", x);
+            put_coordinate(&c->bytes, " ", y);
+            text_put(&c->bytes, ")\"");
         }
-        put_colour(&c->svg, "fill", l->ink);
-        text_put(&c->svg, ">");
-        html_put(&c->svg, text);
-        text_put(&c->svg, "</text>\n");
+        put_colour(&c->bytes, "fill", l->ink);
+        text_put(&c->bytes, ">");
+        html_put(&c->bytes, text);
+        text_put(&c->bytes, "</text>\n");
         return;
     }
     double shift = canvas_text_width(c, text, l->size, l->bold) * (double)l->at / 2;

@@ -6,7 +6,7 @@
  * figure has the same layout in each, and equal drawings give equal bytes (no dates, no counters).
  *
  * Units are points (1/72 inch), y grows downward. Drawing returns no status: the first failure is
- * kept and told by canvas_commit.
+ * kept and told by canvas_end.
  */
 #ifndef FR_REPORT_CANVAS_H
 #define FR_REPORT_CANVAS_H
@@ -53,13 +53,18 @@ typedef struct point {
 } point;
 
 /* Prepares a file whose suffix (.svg .pdf .png) says the format; text can be measured from now on.
- * *out is the caller's, to be given to canvas_discard in any case. */
+ * Nothing is written before canvas_commit. *out is the caller's, to be given to canvas_discard in
+ * any case. */
 fr_status canvas_open(canvas **out, const char *path, fr_error *err);
 /* Begins the page, once, before anything is drawn. The title goes into the file's facts; NULL =
  * none. */
 void canvas_page(canvas *c, double width, double height, const char *title);
-/* Writes the file, atomically. */
-fr_status canvas_commit(canvas *c, fr_error *err);
+/* Ends the page: the bytes of the file are complete. */
+fr_status canvas_end(canvas *c, fr_error *err);
+/* Do two pages that have ended give the same bytes? */
+bool canvas_equal(const canvas *a, const canvas *b);
+/* Writes the file of a page that has ended, atomically. */
+fr_status canvas_commit(const canvas *c, fr_error *err);
 void canvas_discard(canvas *c);
 
 /* A line through the points, or the area they enclose if `closed`. */

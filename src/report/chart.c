@@ -223,10 +223,10 @@ static void measure(layout *l, canvas *c) {
     l->height = y + MARGIN;
 }
 
-fr_status figure_write(const figure *f, const char *path, fr_error *err) {
+/* Draws the whole page. *out is the caller's in any case. */
+static fr_status draw(const figure *f, const char *path, canvas **out, fr_error *err) {
     layout l = {.figure = f, .columns = f->columns > 0 ? f->columns : 1};
-    canvas *c = NULL;
-    TRY(check(f, err));
+    *out = NULL;
     if (l.columns > f->panel_count) l.columns = f->panel_count;
     l.rows = (f->panel_count + l.columns - 1) / l.columns;
     l.width = (f->width_cm > 0 ? f->width_cm : l.columns == 1 ? 8.4 : 17.4) * POINTS_PER_CM;
@@ -236,7 +236,8 @@ fr_status figure_write(const figure *f, const char *path, fr_error *err) {
     if ((status = ALLOCATE(l.top, 2 * l.rows, err))) goto done;
     l.right = l.left + l.columns;
     l.bottom = l.top + l.rows;
-    if ((status = canvas_open(&c, path, err))) goto done;
+    if ((status = canvas_open(out, path, err))) goto done;
+    canvas *c = *out;
     if ((status = gather_legend(&l, c, err))) goto done;
     for (int i = 0; i < f->panel_count; i++) l.plots[i].panel = &f->panels[i];
     settle_ranges(&l);
@@ -250,12 +251,26 @@ fr_status figure_write(const figure *f, const char *path, fr_error *err) {
         else if ((status = plot_draw(c, &l.plots[i], err)))
             goto done;
     }
-    status = canvas_commit(c, err);
+    status = canvas_end(c, err);
 done:
-    canvas_discard(c);
     free(l.plots);
     free(l.left);
     free(l.top);
     free(l.legend);
+    return status;
+}
+
+/* When memory is short, cairo and what it stands on leave things out or write them in another way
+ * without a word. So a figure is drawn twice, which takes milliseconds, and must come out the same.
+ */
+fr_status figure_write(const figure *f, const char *path, fr_error *err) {
+    canvas *c = NULL, *again = NULL;
+    TRY(check(f, err));
+    fr_status status = draw(f, path, &c, err);
+    if (!status) status = draw(f, path, &again, err);
+    if (!status && !canvas_equal(c, again)) status = fail_memory(err, 0);
+    if (!status) status = canvas_commit(c, err);
+    canvas_discard(c);
+    canvas_discard(again);
     return status;
 }

@@ -156,8 +156,9 @@ static void put_paragraph(text_buffer *out, const char *text) {
     end_line(out);
 }
 
-/* width[column]: of cells and heads; the last column of a span grows with the span's head. */
-static void measure_text(const table *t, int indent, int *width) {
+/* width[column]: of cells and heads; the last column of a span grows with the span's head. Without
+ * memory `out` has failed. */
+static void measure_text(const table *t, int indent, int *width, text_buffer *out) {
     text_buffer scratch = {0};
     for (int c = 0; c < t->column_count; c++) {
         width[c] = text_width(head_of(t, c));
@@ -176,6 +177,7 @@ static void measure_text(const table *t, int indent, int *width) {
         int head = t->columns.at[c].group ? text_width(t->columns.at[c].group) : 0;
         if (head > span) width[last] += head - span;
     }
+    out->failed |= scratch.failed;
     text_free(&scratch);
 }
 
@@ -202,7 +204,7 @@ static void put_group_heads(const table *t, const int *width, text_buffer *out) 
 
 static void render_text(const table *t, const look *k, int *width, text_buffer *out) {
     int indent = has_row_groups(t) ? INDENT : 0, whole = -GAP;
-    measure_text(t, indent, width);
+    measure_text(t, indent, width, out);
     for (int c = 0; c < t->column_count; c++) whole += width[c] + GAP;
     put_paragraph(out, t->title);
     if (has_column_groups(t)) put_group_heads(t, width, out);
@@ -258,7 +260,7 @@ static void put_markdown_head(const table *t, int column, text_buffer *out) {
     escape_markdown(out, head_of(t, column));
 }
 
-static void measure_markdown(const table *t, int *width) {
+static void measure_markdown(const table *t, int *width, text_buffer *out) {
     text_buffer scratch = {0};
     for (int c = 0; c < t->column_count; c++) {
         size_t begin = scratch.count;
@@ -273,6 +275,7 @@ static void measure_markdown(const table *t, int *width) {
                 width[c] = written_width(&scratch, begin);
         }
     }
+    out->failed |= scratch.failed;
     text_free(&scratch);
 }
 
@@ -293,7 +296,7 @@ static void put_markdown_group(const table *t, const char *group, const int *wid
 }
 
 static void render_markdown(const table *t, int *width, text_buffer *out) {
-    measure_markdown(t, width);
+    measure_markdown(t, width, out);
     if (t->title) {
         text_put(out, "**");
         escape_markdown(out, t->title);

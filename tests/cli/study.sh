@@ -9,6 +9,7 @@ fullrank=${1:?usage: study.sh path/to/fullrank}
 case $fullrank in /*) ;; *) fullrank=$PWD/$fullrank ;; esac
 cd "$scratch" || exit 1
 study() { "$fullrank" study "$@"; }
+count() { echo $#; }
 
 # A study that takes seconds: one drawn stream, one set of the user's own, one that is not there.
 "$fullrank" data synth --preset tiny --seed 3 --events 1500 -o mine >/dev/null 2>&1
@@ -102,7 +103,7 @@ has "the rest was done" "$stdout" "0 left"
 # A study works in a directory of its own.
 runs "a folder with data" 1 study run plain.json -o mine
 has "is refused" "$stderr" "mine: holds other files and no study; choose another directory"
-is "and left alone" "$(ls mine | grep -c study)" 0
+is "and left alone" "$(find mine -name '*study*')" ""
 mkdir notes && echo mine >notes/room
 runs "a folder with anything" 1 study run plain.json -o notes
 is "is left alone, too" "$(ls notes):$(cat notes/room)" "room:mine"
@@ -111,14 +112,14 @@ is "is left alone, too" "$(ls notes):$(cat notes/room)" "room:mine"
 echo '{"data": {"a:b": {"synth": "tiny", "events": 300}, "a-b": {"synth": "tiny", "events": 300, "seed": 5},
  "a+b": {"synth": "tiny", "events": 300, "seed": 6}}, "protocol": {"window": 0}, "baselines": ["recency"]}' >names.json
 runs "names that look alike" 0 study run names.json -o names -q
-is "have files of their own" "$(ls names/data | wc -l) $(ls names/ranks/*.npy | wc -l)" "3 3"
+is "have files of their own" "$(count names/data/*) $(count names/ranks/*.npy)" "3 3"
 runs "and again" 0 study run names.json -o names
 lacks "nothing is made twice" "$stderr" "gone or changed"
 long=$(printf '%0230d' 0)
 echo "{\"data\": {\"${long}x\": {\"synth\": \"tiny\", \"events\": 300}, \"${long}y\": {\"synth\": \"tiny\", \"events\": 300}},
  \"protocol\": {\"window\": 0}, \"baselines\": [\"recency\"]}" >long.json
 runs "names that are long" 0 study run long.json -o long -q
-is "have files of their own" "$(ls long/data | wc -l) $(ls long/ranks/*.npy | wc -l)" "2 2"
+is "have files of their own" "$(count long/data/*) $(count long/ranks/*.npy)" "2 2"
 
 # What a user puts beside the study's files stays, and links lead nowhere.
 kept=straight/runs/mine+craft+bce+7+train
