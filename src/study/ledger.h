@@ -31,7 +31,7 @@ typedef struct ledger {
  * called. May be NULL if only to be read: such a ledger is refused then. */
 fr_status ledger_open(ledger *l, const char *directory, bool read_only, bool *old, fr_error *err);
 void ledger_close(ledger *l);
-/* Is the database whole? Reads all of it: 0.1 s for 100 MB. */
+/* Is the database whole? 0.04 s for 100 MB of records. */
 fr_status ledger_check(ledger *l, fr_error *err);
 
 /* The SQL function seal(...) hashes its arguments with their types. */
