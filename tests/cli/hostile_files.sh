@@ -239,6 +239,7 @@ else:  # another one passes by while the first is alive
     first.send_signal(signal.SIGCONT)
     print(second.returncode, first.wait())
 PYTHON
+# shellcheck disable=SC2317 # called by runs
 dump() { "$fullrank" rank --data good --scorer baseline:recency -o k.npy --dump-scores d.npy --force; }
 if [ -n "$python" ]; then
     is "rank killed" "$("$python" killed.py kill 'd.npy.tmp-*' "$fullrank" rank --data good \
@@ -257,6 +258,11 @@ else
     skip "what killed runs leave" "python3 is not installed"
 fi
 rm -rf k.* d.* alone.npy
+mkdir run && : >run/state.safetensors.tmp-fr01234567 # of a training killed in its first epoch
+runs "training after a killed one" 0 "$fullrank" train --data good --model craft --epochs 1 --window 200 -o run
+is "removes what it left, too" "$(ls -A run)" "$(printf 'model.safetensors\nstate.safetensors\ntrain.json')"
+has "train.json tells the sense of its hash" "$(cat run/train.json)" '"data_checked": "full"'
+rm -rf run
 
 # ---- read-only and full directories ----
 
@@ -280,6 +286,7 @@ else
     skip "a read-only directory" "the tool cannot be run as another user here"
 fi
 chmod 755 closed
+# shellcheck disable=SC2317 # called by runs
 limited() { sh -c 'ulimit -f 1; exec "$@"' sh "$@"; }
 cp ranks.npy before.npy
 runs "rank beyond a file-size limit" 1 limited "$fullrank" rank --data good --scorer baseline:random -o ranks.npy --force
