@@ -103,9 +103,41 @@ static void lost_locks_are_noticed(void **state) {
     fr_study_close(study);
 }
 
+/* Units done with other settings than the document's are not shown as if they were of it. */
+static void a_new_document_outdates_units(void **state) {
+    static const char *const documents[] = {
+        "{\"data\": {\"d\": {\"synth\": \"tiny\", \"events\": 400}}, \"protocol\": {\"window\": 0},"
+        " \"baselines\": [\"recency\"], \"k\": [5]}",
+        "{\"data\": {\"d\": {\"synth\": \"tiny\", \"events\": 400}}, \"protocol\": {\"window\": 0},"
+        " \"baselines\": [\"recency\"], \"k\": [7]}",
+        "{\"data\": {\"d\": {\"synth\": \"tiny\", \"events\": 400}}, \"protocol\": {\"window\": "
+        "300},"
+        " \"baselines\": [\"recency\"], \"k\": [7]}",
+        "{\"data\": {\"d\": {\"synth\": \"tiny\", \"events\": 500}}, \"protocol\": {\"window\": "
+        "300},"
+        " \"baselines\": [\"recency\"], \"k\": [7]}"};
+    static const int64_t done[] = {3, 3, 1, 0}; /* data, facts, rank; the last has other data */
+    char path[64];
+    fr_study *study;
+    fr_study_state now;
+    fr_error err = {0};
+    (void)state;
+    (void)snprintf(path, sizeof path, "%s/outdated", folder);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(fr_study_open(documents[i], NULL, path, &study, &err), FR_OK);
+        if (i == 0) assert_int_equal(fr_study_run(study, NULL, &err), FR_OK);
+        fr_study_close(study); /* not run: as if it had been killed */
+        assert_int_equal(fr_study_status(path, &now, &err), FR_OK);
+        assert_int_equal(now.done, done[i]);
+        assert_int_equal(now.left, 3 - done[i]);
+        fr_study_status_free(&now);
+        if (i < 2) assert_int_equal(fr_study_report(path, NULL, &err), FR_OK);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(large_studies_are_quick),
-                                       cmocka_unit_test(one_document_at_a_time),
-                                       cmocka_unit_test(lost_locks_are_noticed)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(large_studies_are_quick), cmocka_unit_test(one_document_at_a_time),
+        cmocka_unit_test(lost_locks_are_noticed), cmocka_unit_test(a_new_document_outdates_units)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -109,6 +109,8 @@ static fr_status join(fr_study *s, const char *text, bool *same, fr_error *err) 
                 s->directory);
 }
 
+static fr_status outdate(fr_study *s, fr_error *err);
+
 static fr_status enter_plan(fr_study *s, fr_error *err) {
     char tool[96], *text = json_print(s->plan.source, JSON_COMPACT);
     record_tool(tool);
@@ -128,6 +130,7 @@ static fr_status enter_plan(fr_study *s, fr_error *err) {
             status = fail(err, FR_EINPUT, "%s: damaged: units that were entered are not there",
                           s->book.path);
     }
+    if (!status && !same) status = outdate(s, err);
     if (!status) status = ledger_commit(&s->book, err);
     ledger_rollback(&s->book);
     free(text);
@@ -255,6 +258,34 @@ static fr_status set_left(fr_study *s, int64_t unit, fr_error *err) {
     TRY(ledger_do(&s->book, err, "UPDATE run SET status = 'left', begun = NULL WHERE id = ?", "i",
                   unit));
     return ledger_do(&s->book, err, RESEAL "WHERE id = ?", "i", unit);
+}
+
+/* Another document may ask for other settings: units that were done with the old ones are left to
+ * do again, so that no report shows them as if they were of this document. Those they need come
+ * first in the plan. A data set that cannot be looked at stays as it is; running will tell. Within
+ * the transaction that enters the plan. */
+static fr_status outdate(fr_study *s, fr_error *err) {
+    ARRAY(size_t) done = {0};
+    sqlite3_stmt *q = NULL;
+    bool row = true, again;
+    char inputs[65];
+    fr_status status =
+        ledger_prepare(&s->book, &q, err,
+                       "SELECT place FROM run WHERE wanted AND status = 'done' ORDER BY place", "");
+    while (!status && !(status = ledger_next(&s->book, q, &row, err)) && row) {
+        status = ARRAY_RESERVE(&done, 1, err);
+        if (!status) done.at[done.count++] = (size_t)sqlite3_column_int64(q, 0);
+    }
+    (void)sqlite3_finalize(q);
+    for (size_t i = 0; !status && i < done.count; i++) {
+        const plan_unit *u = &s->plan.units.at[done.at[i]];
+        standing where = DONE;
+        status = consider(s, u, &where, inputs, &again, err);
+        if (status && status != FR_ENOMEM && u->kind == UNIT_DATA) status = FR_OK;
+        if (!status && (where == READY || where == BLOCKED)) status = set_left(s, u->id, err);
+    }
+    free(done.at);
+    return status;
 }
 
 /* Is the recorded file or folder still there? If not, the unit that made it is to be done again. */
