@@ -3,15 +3,14 @@
  *     bench_craft_rank FILE.csv[.gz] [EVENTS [BLOCK]]      400 test events, blocks as usual
  *
  * Through the fast path with 1 and 2 threads and through plain forward, with random parameters of
- * the default shape: milliseconds per event, products per second, where the time goes; then the
+ * the default shape: milliseconds per event, products per second; then the
  * cost against the number of destinations and the length of histories on streams made for it.
  */
 #include "base/file.h"
 #include "base/rng.h"
 #include "base/shards.h"
-#include "models/craft_fast.h"
 #include "models/model.h"
-#include "nn/gemm.h"
+#include "nn/simd.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -89,39 +88,31 @@ static fr_model_settings usual(void) {
 
 /* ---- a real stream ---- */
 
-static const char *const stage_names[CRAFT_STAGES] = {
-    "source", "logits", "softmax", "mix", "WO, WQ, norms", "FFN1", "GELU", "FFN2", "head"};
-
-static fr_status report(const fr_window *w, const char *name, int32_t events, fr_error *err) {
+static fr_status report(const fr_window *w, const char *name, int32_t events, int block,
+                        fr_error *err) {
     model m;
     fr_model_settings settings = usual();
-    double one, two, plain, staged, seconds[CRAFT_STAGES] = {0}, sum = 0;
+    double one, two, plain;
     TRY(model_open(&m, name, &settings, w, 7, err));
+    m.fast_block = block;
     fr_status status = run(&m, true, 1, events, &one, err);
     if (!status) status = run(&m, true, 2, events, &two, err);
     struct rusage usage;
     (void)getrusage(RUSAGE_SELF, &usage); /* before plain forward */
     if (!status) status = run(&m, false, 1, events < 100 ? events : 100, &plain, err);
-    craft_fast_seconds = seconds;
-    if (!status) status = run(&m, true, 1, events, &staged, err);
-    craft_fast_seconds = NULL;
     if (!status) {
         double work = work_of(&m, events);
         (void)printf(
             "%-8s  1 thread %.3f ms per event (%.1f MFLOP, %.1f GFLOP/s), 2 threads %.3f ms, "
-            "plain %.2f ms: %.1f times; peak memory %.0f MB\n          ",
+            "plain %.2f ms: %.1f times; peak memory %.0f MB\n",
             name, 1e3 * one, 1e-6 * work, 1e-9 * work / one, 1e3 * two, 1e3 * plain, plain / one,
             (double)usage.ru_maxrss / 1024);
-        for (int k = 0; k < CRAFT_STAGES; k++) sum += seconds[k];
-        for (int k = 0; k < CRAFT_STAGES; k++)
-            (void)printf("%s %.1f%%%s", stage_names[k], 100 * seconds[k] / sum,
-                         k + 1 < CRAFT_STAGES ? ", " : "\n");
     }
     model_close(&m);
     return status;
 }
 
-static fr_status real_stream(const char *path, int32_t events, fr_error *err) {
+static fr_status real_stream(const char *path, int32_t events, int block, fr_error *err) {
     fr_stream *stream = NULL;
     fr_window *w = NULL;
     fr_protocol protocol = {.window = 32768, .train_share = 0.85};
@@ -129,9 +120,9 @@ static fr_status real_stream(const char *path, int32_t events, fr_error *err) {
     if (!status) status = fr_window_open(stream, &protocol, NULL, &w, err);
     if (!status)
         (void)printf("%s: %" PRId32 " destinations, %" PRId32 " test events, products %s\n", path,
-                     w->destinations, w->events - w->train, gemm_kind());
-    if (!status) status = report(w, "craft", events, err);
-    if (!status) status = report(w, "craft-r", events, err);
+                     w->destinations, w->events - w->train, simd_name(simd_now()));
+    if (!status) status = report(w, "craft", events, block, err);
+    if (!status) status = report(w, "craft-r", events, block, err);
     fr_window_close(w);
     fr_stream_close(stream);
     return status;
@@ -204,8 +195,8 @@ int main(int argc, char **argv) {
         return 2;
     }
     int events = argc > 2 ? atoi(argv[2]) : 400;
-    if (argc > 3 && atoi(argv[3]) > 0) craft_fast_block = atoi(argv[3]);
-    fr_status status = real_stream(argv[1], events > 0 ? events : 400, &err);
+    int block = argc > 3 ? atoi(argv[3]) : 0;
+    fr_status status = real_stream(argv[1], events > 0 ? events : 400, block > 0 ? block : 0, &err);
     if (!status) status = made_streams(&err);
     if (status) (void)fprintf(stderr, "%s\n", err.message);
     return status ? 1 : 0;

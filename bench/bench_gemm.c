@@ -77,9 +77,9 @@ static void ours(const shape *s) {
         gemm_tn(s->m, s->n, s->k, a, s->lda, b, s->ldb, c, s->ldc, false);
 }
 static void ours_avx2(const shape *s) {
-    gemm_limit = SIMD_AVX2;
+    simd_limit = SIMD_AVX2;
     ours(s);
-    gemm_limit = SIMD_AVX512;
+    simd_limit = SIMD_LEVELS;
 }
 
 #ifdef HAVE_OPENBLAS
@@ -152,9 +152,7 @@ __attribute__((target("avx2,fma"))) static double peak_avx2(void) {
     return 12.0 * 16 * TURNS / taken * 1e-9;
 }
 static double peak(void) {
-    return simd_within(SIMD_AVX512) == SIMD_AVX512 ? peak_avx512()
-           : simd_within(SIMD_AVX512) == SIMD_AVX2 ? peak_avx2()
-                                                   : 0;
+    return simd_now() == SIMD_AVX512 ? peak_avx512() : simd_now() == SIMD_AVX2 ? peak_avx2() : 0;
 }
 #else
 static double peak(void) { return 0; }
@@ -184,19 +182,19 @@ static void elementwise(int rounds) {
         {"exp", vmath_exp}, {"sigmoid", vmath_sigmoid}, {"tanh", vmath_tanh},
         {"erf", vmath_erf}, {"gelu", vmath_gelu},       {"gelu_backward", gelu_backward},
         {"cos", cosine},    {"libm expf", by_libm_exp}, {"libm erff gelu", by_libm_gelu}};
-    printf("\n%-28s %8s %8s    G elements/s\n", "function", gemm_kind(), "avx2");
+    printf("\n%-28s %8s %8s    G elements/s\n", "function", simd_name(simd_now()), "avx2");
     for (size_t f = 0; f < sizeof functions / sizeof *functions; f++) {
         double best[2] = {1e9, 1e9};
         for (int r = 0; r < rounds; r++) {
             for (int level = 0; level < 2; level++) {
-                vmath_limit = level ? SIMD_AVX2 : SIMD_AVX512;
+                simd_limit = level ? SIMD_AVX2 : SIMD_LEVELS;
                 double start = now();
                 for (int i = 0; i < 100; i++) functions[f].run(COUNT, a, c);
                 double taken = (now() - start) / 100;
                 if (taken < best[level]) best[level] = taken;
             }
         }
-        vmath_limit = SIMD_AVX512;
+        simd_limit = SIMD_LEVELS;
         printf("%-28s %8.2f %8.2f\n", functions[f].name, COUNT / best[0] * 1e-9,
                COUNT / best[1] * 1e-9);
     }
@@ -221,7 +219,7 @@ int main(int argc, char **argv) {
     struct {
         const char *name;
         void (*run)(const shape *);
-    } rivals[4] = {{gemm_kind(), ours}, {"avx2", ours_avx2}};
+    } rivals[4] = {{simd_name(simd_now()), ours}, {"avx2", ours_avx2}};
     int count = 2;
 #ifdef HAVE_OPENBLAS
     openblas_set_num_threads(1);

@@ -7,7 +7,7 @@
  */
 #include "fast_path.h"
 #include "models/craft.h"
-#include "models/craft_fast.h"
+#include "nn/simd.h"
 
 enum { EVENTS = 220, MOST_DESTINATIONS = 64 };
 
@@ -120,23 +120,18 @@ static void test_initial_parameters(void **state) {
 /* ---- bits ---- */
 
 static void test_bits(void **state) {
-    const int usual_block = craft_fast_block, blocks[] = {1, 7, 16, 64, 100000};
+    const int blocks[] = {1, 7, 16, 64, 100000};
     fixture f;
     make(&f, *state, FR_ORDER_STREAM, "craft-r", usual);
     float *expected = all_scores(&f, 0, false);
     for (size_t k = 0; k < sizeof blocks / sizeof *blocks; k++) {
-        craft_fast_block = blocks[k];
+        f.m.fast_block = blocks[k];
         assert_same(&f, expected, all_scores(&f, 0, false));
     }
-    craft_fast_block = usual_block;
+    f.m.fast_block = 0;
     assert_same(&f, expected, all_scores(&f, 2, true));
-    for (simd_level level = SIMD_PORTABLE; level <= SIMD_AVX512; level++) {
-        craft_fast_limit = level;
-#ifndef FR_DOUBLE
-        gemm_limit = vmath_limit = level;
-#endif
+    for (simd_limit = SIMD_PORTABLE; simd_limit < SIMD_LEVELS; simd_limit++)
         assert_same(&f, expected, all_scores(&f, 0, false));
-    }
     free(expected);
     drop(&f);
 }

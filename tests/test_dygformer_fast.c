@@ -8,6 +8,7 @@
  */
 #include "dygformer_fixture.h"
 #include "models/dygformer_fast.h"
+#include "nn/simd.h"
 
 static const char *const names[] = {"dygformer", "dygformer-lha"};
 
@@ -33,11 +34,13 @@ static void cover(const fixture *f, int32_t e, coverage *seen) {
     seen->unmet += !met;
 }
 
-static void check_accuracy(const char *directory, int order, int width, const char *name,
-                           fr_model_settings settings) {
+/* Tables by event take at most so many bytes; 0 = as usual. */
+static void check_within(const char *directory, int order, int width, const char *name,
+                         fr_model_settings settings, size_t bytes) {
     fixture f;
     coverage seen = {0};
     make(&f, directory, order, width, name, settings);
+    f.m.fast_tables = bytes;
     for (int32_t e = 0; e < f.w->events; e++) cover(&f, e, &seen);
     double off = difference(&f, 0, 0.02);
     if (off > 1e-5)
@@ -48,6 +51,11 @@ static void check_accuracy(const char *directory, int order, int width, const ch
     for (int k = 0; k < 5; k++) assert_true(seen.length[k] > 0);
     assert_true(seen.met > 0 && seen.unmet > 0);
     drop(&f);
+}
+
+static void check_accuracy(const char *directory, int order, int width, const char *name,
+                           fr_model_settings settings) {
+    check_within(directory, order, width, name, settings, 0);
 }
 
 static void test_accuracy(void **state) {
@@ -65,10 +73,8 @@ static void test_accuracy(void **state) {
         check_accuracy(*state, FR_ORDER_STREAM, 4, names[n], fine);
         check_accuracy(*state, FR_ORDER_STREAM, 0, names[n], deep);
         check_accuracy(*state, FR_ORDER_STREAM, 4, names[n], odd);
-        size_t usual_tables = dygformer_fast_tables;
-        dygformer_fast_tables = 0; /* features and cosines are computed when used */
-        check_accuracy(*state, FR_ORDER_STREAM, 4, names[n], odd);
-        dygformer_fast_tables = usual_tables;
+        /* features and cosines are computed when used */
+        check_within(*state, FR_ORDER_STREAM, 4, names[n], odd, 1);
         check_accuracy(*state, FR_ORDER_STREAM, 0, names[n], wide);
     }
 }
@@ -77,28 +83,25 @@ static void test_accuracy(void **state) {
 
 /* Blocks of one candidate, of about 7 and 64, and of all. */
 static void test_bits(void **state) {
-    const int usual_rows = dygformer_fast_rows;
     fixture f;
     make(&f, *state, FR_ORDER_STREAM, 4, "dygformer-lha", usual);
     const int side = most_patches(&f), rows[] = {1, 7 * 2 * side, 64 * 2 * side, 100000};
     float *expected = all_scores(&f, 0, false);
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
-        dygformer_fast_rows = rows[k];
+        f.m.fast_block = rows[k];
         assert_same(&f, expected, all_scores(&f, 0, false));
     }
-    dygformer_fast_rows = usual_rows;
+    f.m.fast_block = 0;
     assert_same(&f, expected, all_scores(&f, 2, true));
-    for (simd_level level = SIMD_PORTABLE; level <= SIMD_AVX512; level++) {
-        dygformer_fast_limit = gemm_limit = vmath_limit = level;
+    for (simd_limit = SIMD_PORTABLE; simd_limit < SIMD_LEVELS; simd_limit++)
         assert_same(&f, expected, all_scores(&f, 0, false));
-    }
     free(expected);
     drop(&f);
 }
 
 /* Most candidates change several times within a call of these streams. */
 static void test_many(void **state) {
-    const int usual_rows = dygformer_fast_rows, most[] = {1, 2, 7, 1000};
+    const int most[] = {1, 2, 7, 1000};
     for (int k = 0; k < 4; k++) {
         fixture f;
         make(&f, *state, k % 2, k / 2 * 4, names[k % 2], usual);
@@ -106,9 +109,9 @@ static void test_many(void **state) {
         for (size_t i = 0; i < sizeof most / sizeof *most; i++)
             for (int pattern = 0; pattern < 3; pattern++)
                 check_many(&f, 0, expected, pattern, most[i], pattern == 2);
-        dygformer_fast_rows = 1;
+        f.m.fast_block = 1;
         check_many(&f, 0, expected, 0, 7, false);
-        dygformer_fast_rows = usual_rows;
+        f.m.fast_block = 0;
         free(expected);
         drop(&f);
     }

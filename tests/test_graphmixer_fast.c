@@ -8,7 +8,6 @@
 #include "fast_path.h"
 #include "models/checkpoint.h"
 #include "models/graphmixer.h"
-#include "models/graphmixer_fast.h"
 #include "nn/simd.h"
 
 enum { EVENTS = 200, FEATURES = 4, CHANGED = 150 };
@@ -108,19 +107,18 @@ static void test_equal(void **state) {
 
 /* Also with other blocks, workers, orders of events and instruction sets. */
 static void test_bits(void **state) {
-    const int usual_block = graphmixer_fast_block, blocks[] = {1, 7, 64, 100000};
+    const int blocks[] = {1, 7, 64, 100000};
     fixture f;
     make(&f, *state, FR_ORDER_STREAM, FEATURES, false, usual);
     float *expected = all_scores(&f, 0, false), *plain = scores_in_steps(&f, model_plain, 0, 0, 1);
     for (size_t k = 0; k < sizeof blocks / sizeof *blocks; k++) {
-        graphmixer_fast_block = blocks[k];
+        f.m.fast_block = blocks[k];
         assert_same(&f, expected, all_scores(&f, 0, false));
     }
-    graphmixer_fast_block = usual_block;
+    f.m.fast_block = 0;
     assert_same(&f, expected, all_scores(&f, 2, true));
     assert_same(&f, expected, scores_in_steps(&f, graphmixer_fast, 0, 0, 17));
-    for (simd_level level = SIMD_PORTABLE; level <= SIMD_AVX512; level++) {
-        gemm_limit = vmath_limit = level;
+    for (simd_limit = SIMD_PORTABLE; simd_limit < SIMD_LEVELS; simd_limit++) {
         assert_same(&f, expected, all_scores(&f, 0, false));
         assert_same(&f, plain, scores_in_steps(&f, model_plain, 0, 0, 1));
     }

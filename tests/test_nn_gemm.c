@@ -12,11 +12,9 @@
 typedef void product(int m, int n, int k, const float *a, int lda, const float *b, int ldb,
                      float *c, int ldc, bool accumulate);
 static product *const forms[] = {gemm_nn, gemm_nt, gemm_tn};
-static const simd_level levels[] = {SIMD_PORTABLE, SIMD_AVX2, SIMD_AVX512};
-
 static int restore_level(void **state) {
     (void)state;
-    gemm_limit = SIMD_AVX512;
+    simd_limit = SIMD_LEVELS;
     return 0;
 }
 
@@ -64,12 +62,12 @@ static void check(int form, int m, int n, int k, int more_a, int more_b, int mor
     fill(before, c_size);
     memcpy(expected, before, c_size * sizeof *c);
     chain(form, m, n, k, a, lda, b, ldb, expected + 20, ldc, accumulate);
-    for (size_t l = 0; l < 3; l++) {
-        gemm_limit = levels[l];
+    for (int l = 0; l < SIMD_LEVELS; l++) {
+        simd_limit = (simd_level)l;
         memcpy(c, before, c_size * sizeof *c);
         forms[form](m, n, k, a, lda, b, ldb, c + 20, ldc, accumulate);
         if (memcmp(c, expected, c_size * sizeof *c)) {
-            print_error("# form %d, m %d n %d k %d, %s\n", form, m, n, k, gemm_kind());
+            print_error("# form %d, m %d n %d k %d, %s\n", form, m, n, k, simd_name(simd_now()));
             assert_true(false);
         }
     }
@@ -96,8 +94,8 @@ static void check_linear(int out, int vectors, int in) {
             chain(0, out, vectors, in, weight, in, x, vectors, expected + 20, vectors, true);
         else
             chain(1, vectors, out, in, x, in, weight, in, expected + 20, out, true);
-        for (size_t l = 0; l < 3; l++) {
-            gemm_limit = levels[l];
+        for (int l = 0; l < SIMD_LEVELS; l++) {
+            simd_limit = (simd_level)l;
             for (size_t i = 0; i < size + 40; i++) y[i] = -7;
             if (columns)
                 gemm_linear_columns(out, vectors, in, weight, bias, x, y + 20);
@@ -105,7 +103,7 @@ static void check_linear(int out, int vectors, int in) {
                 gemm_linear(vectors, out, in, x, weight, bias, y + 20);
             if (memcmp(y, expected, (size + 40) * sizeof *y)) {
                 print_error("# linear %d, out %d vectors %d in %d, %s\n", columns, out, vectors, in,
-                            gemm_kind());
+                            simd_name(simd_now()));
                 assert_true(false);
             }
         }
@@ -176,8 +174,8 @@ static void test_equal_rows_and_columns(void **state) {
     for (int j = 0; j < N; j++)
         for (int p = 0; p < K; p++) turned[j * K + p] = b[p * N + j];
     for (int i = 0; i < MOST; i++) memcpy(a + i * K, row, sizeof row);
-    for (size_t l = 0; l < 3; l++) {
-        gemm_limit = levels[l];
+    for (int l = 0; l < SIMD_LEVELS; l++) {
+        simd_limit = (simd_level)l;
         gemm_nn(1, N, K, row, K, b, N, alone, N, false);
         for (int m = 1; m <= MOST; m++) {
             for (int form = 0; form < 2; form++) {
@@ -200,8 +198,8 @@ static void test_infinities_stay(void **state) {
     (void)state;
     enum { M = 15, N = 35, K = 9 };
     float a[M * K], b[N * K], c[M * N];
-    for (size_t l = 0; l < 3; l++) {
-        gemm_limit = levels[l];
+    for (int l = 0; l < SIMD_LEVELS; l++) {
+        simd_limit = (simd_level)l;
         fill(a, M * K);
         fill(b, N * K);
         a[3 * K + 4] = NAN;
@@ -241,11 +239,13 @@ static void test_threads(void **state) {
 
 static void test_kind(void **state) {
     (void)state;
-    gemm_limit = SIMD_PORTABLE;
-    assert_string_equal(gemm_kind(), "portable");
-    gemm_limit = SIMD_AVX512;
-    const char *best = gemm_kind();
-    assert_true(!strcmp(best, "portable") || !strcmp(best, "avx2") || !strcmp(best, "avx512"));
+    simd_limit = SIMD_PORTABLE;
+    assert_string_equal(simd_name(simd_now()), "portable");
+    simd_limit = SIMD_LEVELS;
+    assert_true(simd_now() < SIMD_LEVELS);
+#ifdef SIMD_ARM
+    assert_string_equal(simd_name(simd_now()), "neon");
+#endif
 }
 
 int main(void) {

@@ -11,11 +11,9 @@
 
 typedef void function(int64_t n, const float *x, float *y);
 
-static const simd_level levels[] = {SIMD_PORTABLE, SIMD_AVX2, SIMD_AVX512};
-
 static int restore_level(void **state) {
     (void)state;
-    vmath_limit = SIMD_AVX512;
+    simd_limit = SIMD_LEVELS;
     return 0;
 }
 
@@ -139,8 +137,8 @@ static float at(function *run, float x) {
 
 static void test_special_values(void **state) {
     (void)state;
-    for (size_t l = 0; l < 3; l++) {
-        vmath_limit = levels[l];
+    for (int l = 0; l < SIMD_LEVELS; l++) {
+        simd_limit = (simd_level)l;
         assert_true(at(vmath_exp, 0) == 1);
         assert_true(at(vmath_exp, -INFINITY) == 0);
         assert_true(isinf(at(vmath_exp, INFINITY)));
@@ -186,8 +184,8 @@ static void test_backward_scales(void **state) {
 static void test_every_place(void **state) {
     (void)state;
     static const float values[] = {0.1f, -0.7f, 1.3f, -2.9f, 5.5f, -11, 0, 1e-20f, 80};
-    for (size_t l = 0; l < 3; l++) {
-        vmath_limit = levels[l];
+    for (int l = 0; l < SIMD_LEVELS; l++) {
+        simd_limit = (simd_level)l;
         for (int f = 0; f <= CLAIMS; f++) {
             function *run = f < CLAIMS ? claims[f].run : cosines;
             for (size_t v = 0; v < sizeof values / sizeof *values; v++) {
@@ -207,8 +205,8 @@ static void test_every_place(void **state) {
     }
     double angle[41];
     for (int i = 0; i < 41; i++) angle[i] = 123456.789;
-    for (size_t l = 0; l < 3; l++) {
-        vmath_limit = levels[l];
+    for (int l = 0; l < SIMD_LEVELS; l++) {
+        simd_limit = (simd_level)l;
         float one, all[42];
         vmath_cos(1, angle, &one);
         for (int n = 0; n <= 40; n++) {
@@ -222,30 +220,36 @@ static void test_every_place(void **state) {
 
 /* A column's exponents and their sum are those of the column alone: of vmath_exp, added downwards,
  * at every level. */
+static void check_exp_columns(int rows, int width) {
+    float x[40 * 50], y[40 * 50 + 1], total[50];
+    assert_true(rows <= 40 && width <= 50);
+    y[rows * width] = -7;
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < width; j++)
+            x[i * width + j] = (float)((i * 31 + j * 17) % 101 - 50) * (j % 5 ? 0.31f : 7.7f);
+    memcpy(y, x, (size_t)(rows * width) * sizeof *y);
+    vmath_exp_columns(rows, width, y, total);
+    for (int j = 0; j < width; j++) {
+        float largest = x[j], sum = 0;
+        for (int i = 1; i < rows; i++) largest = fmaxf(largest, x[i * width + j]);
+        for (int i = 0; i < rows; i++) {
+            float expected = at(vmath_exp, x[i * width + j] - largest);
+            assert_true(y[i * width + j] == expected);
+            sum += expected;
+        }
+        assert_true(total[j] == sum);
+    }
+    assert_true(y[rows * width] == -7);
+}
+
 static void test_exp_columns(void **state) {
     (void)state;
-    enum { ROWS = 37, WIDTH = 48 };
-    float x[ROWS][WIDTH], y[ROWS][WIDTH], total[WIDTH];
-    for (int i = 0; i < ROWS; i++)
-        for (int j = 0; j < WIDTH; j++)
-            x[i][j] = (float)((i * 31 + j * 17) % 101 - 50) * (j % 5 ? 0.31f : 7.7f);
-    for (size_t l = 0; l < 3; l++) {
-        for (int rows = 1; rows <= ROWS; rows += 12) {
-            vmath_limit = levels[l];
-            memcpy(y, x, sizeof y);
-            vmath_exp_columns(rows, WIDTH, y[0], total);
-            for (int j = 0; j < WIDTH; j++) {
-                float largest = x[0][j], sum = 0;
-                for (int i = 1; i < rows; i++) largest = fmaxf(largest, x[i][j]);
-                for (int i = 0; i < rows; i++) {
-                    float expected = at(vmath_exp, x[i][j] - largest);
-                    assert_true(y[i][j] == expected);
-                    sum += expected;
-                }
-                assert_true(total[j] == sum);
-                for (int i = rows; i < ROWS; i++) assert_true(y[i][j] == x[i][j]);
-            }
-        }
+    static const int widths[] = {1, 2, 3, 7, 8, 11, 16, 21, 31, 48};
+    for (int l = 0; l < SIMD_LEVELS; l++) {
+        simd_limit = (simd_level)l;
+        for (int rows = 1; rows <= 37; rows += 12)
+            for (size_t k = 0; k < sizeof widths / sizeof *widths; k++)
+                check_exp_columns(rows, widths[k]);
     }
 }
 
@@ -256,10 +260,10 @@ static void test_instruction_sets_agree(void **state) {
     double *angle = malloc((size_t)n * sizeof *angle);
     assert_true(y && z && angle);
     for (int f = 0; f < CLAIMS; f++) {
-        vmath_limit = SIMD_PORTABLE;
+        simd_limit = SIMD_PORTABLE;
         claims[f].run(n, x, y);
-        for (size_t l = 1; l < 3; l++) {
-            vmath_limit = levels[l];
+        for (int l = 1; l < SIMD_LEVELS; l++) {
+            simd_limit = (simd_level)l;
             claims[f].run(n, x, z);
             assert_memory_equal(y, z, (size_t)n * sizeof *y);
             memcpy(z, x, (size_t)n * sizeof *z); /* in place */
@@ -271,10 +275,10 @@ static void test_instruction_sets_agree(void **state) {
     }
     for (int64_t i = 0; i < n; i++) angle[i] = fabsf(x[i]) < 1e9f ? (double)x[i] * 1.1 : (double)i;
     for (int wave = 0; wave < 2; wave++) {
-        vmath_limit = SIMD_PORTABLE;
+        simd_limit = SIMD_PORTABLE;
         (wave ? vmath_sin : vmath_cos)(n, angle, y);
-        for (size_t l = 1; l < 3; l++) {
-            vmath_limit = levels[l];
+        for (int l = 1; l < SIMD_LEVELS; l++) {
+            simd_limit = (simd_level)l;
             (wave ? vmath_sin : vmath_cos)(n, angle, z);
             assert_memory_equal(y, z, (size_t)n * sizeof *y);
         }

@@ -7,7 +7,7 @@
  */
 #include "fast_path.h"
 #include "models/tgn.h"
-#include "models/tgn_fast.h"
+#include "nn/simd.h"
 #include "train/trainer.h"
 
 enum { EVENTS = 220, MOST_DESTINATIONS = 64 };
@@ -126,16 +126,8 @@ static float *replayed_scores(const fixture *f, int worker, bool backwards) {
     return scores_in_steps(f, tgn_fast, first_event(f), worker, backwards ? -1 : 1);
 }
 
-/* The instruction set of everything that scores. */
-static void limit_all(simd_level level) {
-    tgn_fast_limit = level;
-#ifndef FR_DOUBLE
-    gemm_limit = vmath_limit = level;
-#endif
-}
-
 static void test_bits(void **state) {
-    const int usual_block = tgn_fast_block, blocks[] = {1, 7, 64, 100000};
+    const int blocks[] = {1, 7, 64, 100000};
     for (int k = 0; k < 4; k++) {
         fixture f;
         fr_model_settings s = usual;
@@ -143,15 +135,13 @@ static void test_bits(void **state) {
         make(&f, *state, FR_ORDER_STREAM, k / 2, s, k / 2);
         float *expected = replayed_scores(&f, 0, false);
         for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
-            tgn_fast_block = blocks[i];
+            f.m.fast_block = blocks[i];
             assert_same(&f, expected, replayed_scores(&f, 0, false));
         }
-        tgn_fast_block = usual_block;
+        f.m.fast_block = 0;
         assert_same(&f, expected, replayed_scores(&f, 2, true));
-        for (simd_level level = SIMD_PORTABLE; level <= SIMD_AVX512; level++) {
-            limit_all(level);
+        for (simd_limit = SIMD_PORTABLE; simd_limit < SIMD_LEVELS; simd_limit++)
             assert_same(&f, expected, replayed_scores(&f, 0, false));
-        }
         free(expected);
         drop(&f);
     }
@@ -161,7 +151,7 @@ static void test_bits(void **state) {
 
 /* In these streams most candidates change several times within a call. */
 static void test_many(void **state) {
-    const int usual_block = tgn_fast_block, most[] = {1, 2, 7, 16, 17, 31, 1000};
+    const int most[] = {1, 2, 7, 16, 17, 31, 1000};
     for (int k = 0; k < 10; k++) { /* features, order, trained; the last two: identity */
         fixture f;
         fr_model_settings s = usual;
@@ -175,15 +165,13 @@ static void test_many(void **state) {
             for (int pattern = 0; pattern < 3; pattern++)
                 check_many(&f, first_event(&f), expected, pattern, most[i], pattern == 2);
         for (int block = 1; block <= 1000; block *= 10) {
-            tgn_fast_block = block;
+            f.m.fast_block = block;
             check_many(&f, first_event(&f), expected, 0, 7, false);
             check_many(&f, first_event(&f), expected, 0, 1000, false);
         }
-        tgn_fast_block = usual_block;
-        for (simd_level level = SIMD_PORTABLE; level <= SIMD_AVX512; level++) {
-            limit_all(level);
+        f.m.fast_block = 0;
+        for (simd_limit = SIMD_PORTABLE; simd_limit < SIMD_LEVELS; simd_limit++)
             check_many(&f, first_event(&f), expected, 0, 1000, false);
-        }
         free(expected);
         drop(&f);
     }

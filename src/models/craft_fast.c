@@ -19,19 +19,15 @@
  * the columns that follow (tables have zero columns behind the last); what comes of those is
  * dropped.
  */
-#include "models/craft_fast.h"
-
-#include "base/clock.h"
 #include "models/craft_tables.h"
+#include "nn/columns.h"
 #include "nn/gemm.h"
 #include "nn/vmath.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-int craft_fast_block = 64;
-simd_level craft_fast_limit = SIMD_AVX512;
-double *craft_fast_seconds;
+enum { BLOCK = 64 }; /* candidates at a time */
 
 typedef struct worker {
     int32_t *item;  /* [slots] */
@@ -58,101 +54,73 @@ typedef struct fast {
     worker *workers;
 } fast;
 
-/* ---- kernels: arrays [rows, width], width a multiple of CRAFT_LANES ---- */
-
-#define KERNEL static inline __attribute__((always_inline))
-
-/* One number of neighbouring candidates; the compiler makes of it what the instruction set has. */
-typedef real lanes
-    __attribute__((vector_size(CRAFT_LANES * sizeof(real)), aligned(sizeof(real)), may_alias));
-typedef __typeof__((lanes){0} > (lanes){0}) lanes_mask;
-
-#define LANES_AT(x, row)   ((lanes *)((x) + (row)*width + from))
-#define CHOOSE(mask, a, b) ((lanes)(((mask) & (lanes_mask)(a)) | (~(mask) & (lanes_mask)(b))))
+/* ---- kernels: arrays [rows, width], width a multiple of LANES ---- */
 
 enum { STRIP = 4 }; /* vectors of columns summed side by side, as one sum waits for itself */
 
-/* Adds the time since *from to a stage. */
-KERNEL void lap(craft_stage stage, double *from) {
-    if (!craft_fast_seconds) return;
-    double now = clock_now();
-    if (*from > 0) craft_fast_seconds[stage] += now - *from;
-    *from = now;
-}
-
-KERNEL void fill(int rows, int width, const real *bias, real *restrict y) {
-    for (int k = 0; k < rows; k++)
-        for (int j = 0; j < width; j++) y[k * width + j] = bias[k];
-}
-
 /* y = gain * norm(x) + bias + residual, by columns, for `groups` vectors of columns of mean 0 from
  * `from` on; rows of the residual are `ld` apart. */
-KERNEL void norm_strip(int groups, int rows, int width, int from, const real *x, const real *gain,
-                       const real *bias, const real *residual, int ld, real *restrict y) {
+SIMD_INLINE void norm_strip(int groups, int rows, int width, int from, const real *x,
+                            const real *gain, const real *bias, const real *residual, int ld,
+                            real *restrict y) {
     lanes square[STRIP] = {0}, scale[STRIP];
-    real rho[STRIP * CRAFT_LANES];
+    real rho[STRIP * LANES];
     for (int k = 0; k < rows; k++)
 #pragma GCC unroll 4
         for (int g = 0; g < groups; g++) {
-            lanes here = LANES_AT(x, k)[g];
+            lanes here = LANES_AT(x + k * width + from + g * LANES);
             square[g] += here * here;
         }
     memcpy(rho, square, sizeof rho);
-    for (int j = 0; j < groups * CRAFT_LANES; j++)
+    for (int j = 0; j < groups * LANES; j++)
         rho[j] = (real)(1 / sqrt((double)(rho[j] / (real)rows) + CRAFT_EPS));
     memcpy(scale, rho, sizeof rho);
     for (int k = 0; k < rows; k++) {
-        const lanes *here = LANES_AT(x, k), *beside = (const lanes *)(residual + k * ld + from);
-        lanes *to = LANES_AT(y, k);
+        const lanes *here = &LANES_AT(x + k * width + from),
+                    *beside = &LANES_AT(residual + k * ld + from);
+        lanes *to = &LANES_AT(y + k * width + from);
 #pragma GCC unroll 4
         for (int g = 0; g < groups; g++)
             to[g] = here[g] * scale[g] * gain[k] + (bias[k] + beside[g]);
     }
 }
 
-KERNEL void norm_add(int rows, int width, const real *x, const real *gain, const real *bias,
-                     const real *residual, int ld, real *restrict y) {
+SIMD_INLINE void norm_add(int rows, int width, const real *x, const real *gain, const real *bias,
+                          const real *residual, int ld, real *restrict y) {
     int from = 0;
-    for (; from + STRIP * CRAFT_LANES <= width; from += STRIP * CRAFT_LANES)
+    for (; from + STRIP * LANES <= width; from += STRIP * LANES)
         norm_strip(STRIP, rows, width, from, x, gain, bias, residual, ld, y);
-    for (; from < width; from += CRAFT_LANES)
+    for (; from < width; from += LANES)
         norm_strip(1, rows, width, from, x, gain, bias, residual, ld, y);
 }
 
-KERNEL void divide(int rows, int width, const real *restrict total, real *restrict x) {
-    for (int from = 0; from < width; from += CRAFT_LANES) {
-        lanes scale = 1 / *LANES_AT(total, 0);
-        for (int k = 0; k < rows; k++) *LANES_AT(x, k) *= scale;
-    }
-}
-
 /* y = sum of weight * PReLU(x) + bias, by columns */
-KERNEL void prelu_strip(int groups, int rows, int width, int from, const real *x, real slope,
-                        const real *weight, real bias, real *restrict y) {
+SIMD_INLINE void prelu_strip(int groups, int rows, int width, int from, const real *x, real slope,
+                             const real *weight, real bias, real *restrict y) {
     lanes sum[STRIP] = {0};
     for (int k = 0; k < rows; k++)
 #pragma GCC unroll 4
         for (int g = 0; g < groups; g++) {
-            lanes here = LANES_AT(x, k)[g];
-            sum[g] += weight[k] * CHOOSE(here > 0, here, slope * here);
+            lanes here = LANES_AT(x + k * width + from + g * LANES);
+            sum[g] += weight[k] * LANES_CHOOSE(here > 0, here, slope * here);
         }
 #pragma GCC unroll 4
-    for (int g = 0; g < groups; g++) LANES_AT(y, 0)[g] = sum[g] + bias;
+    for (int g = 0; g < groups; g++) LANES_AT(y + from + g * LANES) = sum[g] + bias;
 }
 
-KERNEL void prelu_sum(int rows, int width, const real *x, real slope, const real *weight, real bias,
-                      real *restrict y) {
+SIMD_INLINE void prelu_sum(int rows, int width, const real *x, real slope, const real *weight,
+                           real bias, real *restrict y) {
     int from = 0;
-    for (; from + STRIP * CRAFT_LANES <= width; from += STRIP * CRAFT_LANES)
+    for (; from + STRIP * LANES <= width; from += STRIP * LANES)
         prelu_strip(STRIP, rows, width, from, x, slope, weight, bias, y);
-    for (; from < width; from += CRAFT_LANES)
+    for (; from < width; from += LANES)
         prelu_strip(1, rows, width, from, x, slope, weight, bias, y);
 }
 
 /* rows[p] = rho[p] (item[s_p] + slot[p]) */
-KERNEL void slot_rows(int slots, int dim, const real *rho, const int32_t *item,
-                      const real *restrict of_item, const real *restrict of_slot,
-                      real *restrict rows) {
+SIMD_INLINE void slot_rows(int slots, int dim, const real *rho, const int32_t *item,
+                           const real *restrict of_item, const real *restrict of_slot,
+                           real *restrict rows) {
     for (int p = 0; p < slots; p++) {
         const real *a = of_item + (size_t)item[p] * (size_t)dim, *b = of_slot + p * dim;
         for (int k = 0; k < dim; k++) rows[p * dim + k] = rho[p] * (a[k] + b[k]);
@@ -166,7 +134,7 @@ KERNEL void slot_rows(int slots, int dim, const real *rho, const int32_t *item,
 /* A short history is cheaper when the two products of every candidate around the softmax, WQ q and
  * WO c, go over to keys and values: q.(WQ_h^T K) + bQ.K instead of (WQ q + bQ).K, and sums of WO_h
  * V instead of WO of sums. Rows of keys and columns of values are by head, then slot. */
-KERNEL void fold(const fast *f, worker *w, int l) {
+SIMD_INLINE void fold(const fast *f, worker *w, int l) {
     const craft *c = f->t.c;
     const craft_layer *y = &c->layer[l];
     int dim = c->dim, part = dim / c->heads;
@@ -183,7 +151,7 @@ KERNEL void fold(const fast *f, worker *w, int l) {
 }
 
 /* History, keys and values of the event. */
-KERNEL void read_source(const fast *f, worker *w, const fr_query *query) {
+SIMD_INLINE void read_source(const fast *f, worker *w, const fr_query *query) {
     const craft *c = f->t.c;
     const fr_window *window = f->t.m->w;
     int dim = c->dim;
@@ -212,7 +180,7 @@ KERNEL void read_source(const fast *f, worker *w, const fr_query *query) {
 }
 
 /* What the codes of the elapsed times of all candidates need. */
-KERNEL void read_elapsed(const fast *f, worker *w, int32_t event) {
+SIMD_INLINE void read_elapsed(const fast *f, worker *w, int32_t event) {
     const fr_window *window = f->t.m->w;
     int32_t cut = window_cut(window, event);
     real *slope = w->code, *offset = slope + f->t.room;
@@ -231,7 +199,7 @@ KERNEL void read_elapsed(const fast *f, worker *w, int32_t event) {
 }
 
 /* The same of the repeats, which stays zero for candidates not met; counts are used up. */
-KERNEL void read_repeats(const fast *f, worker *w) {
+SIMD_INLINE void read_repeats(const fast *f, worker *w) {
     const craft_code *repeats = &f->t.repeats;
     real *slope = w->code + 2 * (size_t)f->t.room, *offset = slope + f->t.room;
     double rho0 = craft_rho(repeats, 0);
@@ -245,13 +213,13 @@ KERNEL void read_repeats(const fast *f, worker *w) {
     }
 }
 
-KERNEL void forget_repeats(const fast *f, worker *w) {
+SIMD_INLINE void forget_repeats(const fast *f, worker *w) {
     real *slope = w->code + 2 * (size_t)f->t.room, *offset = slope + f->t.room;
     for (int p = 0; p < w->slots; p++) slope[w->item[p]] = offset[w->item[p]] = 0;
 }
 
 /* w->wide = logits [heads * slots, width] of candidates `from` .. in layer l. */
-KERNEL void make_logits(const fast *f, worker *w, int l, int from, int width, double *clock) {
+SIMD_INLINE void make_logits(const fast *f, worker *w, int l, int from, int width) {
     int dim = f->t.c->dim, heads = f->t.c->heads, part = dim / heads;
     param_pair weights = f->t.c->layer[l].query;
     const real *query = l ? w->branch : f->t.query0 + from;
@@ -263,76 +231,69 @@ KERNEL void make_logits(const fast *f, worker *w, int l, int from, int width, do
         if (l)
             gemm_linear_columns(dim, width, dim, AT(weights.weight), AT(weights.bias), w->q,
                                 w->branch);
-        lap(CRAFT_OUT, clock);
         for (int h = 0; h < heads; h++)
             gemm_nn(w->slots, width, part, w->key[l] + h * part, dim,
                     query + (size_t)(h * part) * ld, (int)ld, w->wide + h * w->slots * width, width,
                     false);
     }
-    lap(CRAFT_LOGITS, clock);
 }
 
 /* w->branch = WO (attention) + bias, for logits in w->wide. */
-KERNEL void mix_values(const fast *f, worker *w, int l, int width, double *clock) {
+SIMD_INLINE void mix_values(const fast *f, worker *w, int l, int width) {
     int dim = f->t.c->dim, heads = f->t.c->heads, part = dim / heads;
     for (int h = 0; h < heads; h++) {
         real *weight = w->wide + h * w->slots * width, *mix = w->mix + h * part * width;
         vmath_exp_columns(w->slots, width, weight, w->total);
-        if (w->folded) divide(w->slots, width, w->total, weight);
-        lap(CRAFT_SOFTMAX, clock);
-        if (w->folded) continue;
+        if (w->folded) {
+            columns_divide(w->slots, width, w->total, weight);
+            continue;
+        }
         gemm_tn(part, width, w->slots, w->value[l] + h * part, dim, weight, width, mix, width,
                 false);
-        divide(part, width, w->total, mix);
-        lap(CRAFT_MIX, clock);
+        columns_divide(part, width, w->total, mix);
     }
     const craft_layer_tables *t = &f->t.layer[l];
     if (w->folded) {
         gemm_linear_columns(dim, width, heads * w->slots, w->folded_value[l], t->out_bias, w->wide,
                             w->branch);
-        lap(CRAFT_MIX, clock);
     } else {
         gemm_linear_columns(dim, width, dim, t->out_weight, t->out_bias, w->mix, w->branch);
     }
 }
 
 /* Candidates `from` .. in `width` columns through all layers; leaves q in w->q. */
-KERNEL void block_layers(const fast *f, worker *w, int from, int width, double *clock) {
+SIMD_INLINE void block_layers(const fast *f, worker *w, int from, int width) {
     int dim = f->t.c->dim;
-    for (int j = 0; j < width; j++) w->q[dim * width + j] = 1; /* for folded keys */
+    lanes_fill(width, 1, w->q + dim * width); /* for folded keys */
     for (int l = 0; l < f->t.c->layers; l++) {
         const craft_layer *y = &f->t.c->layer[l];
         const craft_layer_tables *t = &f->t.layer[l];
         if (w->slots) {
-            make_logits(f, w, l, from, width, clock);
-            mix_values(f, w, l, width, clock);
+            make_logits(f, w, l, from, width);
+            mix_values(f, w, l, width);
         } else {
-            fill(dim, width, t->no_history, w->branch);
+            for (int k = 0; k < dim; k++)
+                lanes_fill(width, t->no_history[k], w->branch + k * width);
         }
         norm_add(dim, width, w->branch, AT(y->attn_norm.weight), AT(y->attn_norm.bias),
                  l ? w->q : f->t.q0 + from, l ? width : f->t.room, w->y);
-        lap(CRAFT_OUT, clock);
         gemm_linear_columns(4 * dim, width, dim, AT(y->ffn1.weight), AT(y->ffn1.bias), w->y,
                             w->wide);
-        lap(CRAFT_FFN1, clock);
         vmath_gelu((int64_t)4 * dim * width, w->wide, w->wide);
-        lap(CRAFT_GELU, clock);
         gemm_linear_columns(dim, width, 4 * dim, t->ffn2_weight, t->ffn2_bias, w->wide, w->branch);
-        lap(CRAFT_FFN2, clock);
         norm_add(dim, width, w->branch, AT(y->ffn_norm.weight), AT(y->ffn_norm.bias), w->y, width,
                  w->q);
-        lap(CRAFT_OUT, clock);
     }
 }
 
 /* rows of y, `width` columns each = columns from `from` on of x, whose rows are `ld` apart */
-KERNEL void take_columns(int rows, int width, const real *x, int ld, int from, real *y) {
+SIMD_INLINE void take_columns(int rows, int width, const real *x, int ld, int from, real *y) {
     for (int k = 0; k < rows; k++)
         memcpy(y + k * width, x + (size_t)k * (size_t)ld + from, (size_t)width * sizeof *y);
 }
 
 /* w->total = scores of candidates `from` .. whose q is in w->q. */
-KERNEL void block_head(const fast *f, worker *w, int from, int width) {
+SIMD_INLINE void block_head(const fast *f, worker *w, int from, int width) {
     const craft *c = f->t.c;
     take_columns(f->t.codes, width, w->code, f->t.room, from, w->q + c->dim * width);
     gemm_linear_columns(f->t.head_rows, width, c->dim + f->t.codes, f->t.head, f->t.constant, w->q,
@@ -344,23 +305,19 @@ KERNEL void block_head(const fast *f, worker *w, int from, int width) {
         memcpy(w->total, w->wide, (size_t)width * sizeof *w->wide);
 }
 
-KERNEL void score_event(const fast *f, worker *w, const fr_query *query, float *scores) {
+SIMD_INLINE void score_event(const fast *f, worker *w, const fr_query *query, float *scores) {
     int32_t all = f->t.m->w->destinations;
-    double clock = 0;
-    lap(CRAFT_SOURCE, &clock);
     read_source(f, w, query);
     read_elapsed(f, w, query->event);
     if (f->t.c->repeat) read_repeats(f, w);
-    lap(CRAFT_SOURCE, &clock);
     for (int32_t from = 0; from < all; from += f->block) {
-        int count = all - from < f->block ? all - from : f->block, width = craft_round_up(count);
+        int count = all - from < f->block ? all - from : f->block, width = lanes_round_up(count);
         if (w->slots)
-            block_layers(f, w, from, width, &clock);
+            block_layers(f, w, from, width);
         else
             take_columns(f->t.c->dim, width, f->lonely, f->t.room, from, w->q);
         block_head(f, w, from, width);
         for (int j = 0; j < count; j++) scores[from + j] = (float)w->total[j];
-        lap(CRAFT_HEAD, &clock);
     }
     if (f->t.c->repeat) forget_repeats(f, w);
 }
@@ -380,7 +337,7 @@ static fr_status score(void *state, const fr_query *query, int number, float *sc
 
 static fr_status make_worker(fast *f, worker *w, fr_error *err) {
     const craft *c = f->t.c;
-    int dim = c->dim, width = craft_round_up(f->block), n = f->t.m->w->destinations;
+    int dim = c->dim, width = lanes_round_up(f->block), n = f->t.m->w->destinations;
     size_t most = (size_t)c->heads * (size_t)f->t.slots;
     if (most < 4 * (size_t)dim) most = 4 * (size_t)dim;
     if (most < (size_t)f->t.head_rows) most = (size_t)f->t.head_rows;
@@ -407,11 +364,10 @@ static fr_status make_worker(fast *f, worker *w, fr_error *err) {
 /* The last q of every candidate without history. */
 static void make_lonely(fast *f) {
     worker *w = &f->workers[0];
-    double clock = 0;
     for (int from = 0; from < f->t.m->w->destinations; from += f->block) {
         int left = f->t.m->w->destinations - from,
-            width = craft_round_up(left < f->block ? left : f->block);
-        block_layers(f, w, from, width, &clock);
+            width = lanes_round_up(left < f->block ? left : f->block);
+        block_layers(f, w, from, width);
         for (int k = 0; k < f->t.c->dim; k++)
             memcpy(f->lonely + (size_t)k * (size_t)f->t.room + from, w->q + k * width,
                    (size_t)width * sizeof *w->q);
@@ -428,10 +384,11 @@ fr_status craft_fast(const model *m, int threads, fr_scorer *out, fr_error *err)
     fast *f;
     TRY(ALLOCATE(f, 1, err));
     *out = (fr_scorer){.state = f, .workers = threads, .score = score, .close = close_fast};
-    f->run = run_within(craft_fast_limit);
+    f->run = run_now();
     TRY(craft_tables_open(&f->t, m, err));
     int n = m->w->destinations;
-    f->block = craft_fast_block < n ? craft_fast_block : n;
+    int block = m->fast_block ? m->fast_block : BLOCK;
+    f->block = block < n ? block : n;
     TRY(TAKE(&f->t.memory, f->lonely, (size_t)f->t.c->dim * (size_t)f->t.room, err));
     TRY(TAKE(&f->t.memory, f->workers, threads, err));
     for (int i = 0; i < threads; i++) TRY(make_worker(f, &f->workers[i], err));

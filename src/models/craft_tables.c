@@ -8,6 +8,7 @@
 #include "models/craft_tables.h"
 
 #include "nn/gemm.h"
+#include "nn/lanes.h"
 
 #include <string.h>
 
@@ -197,7 +198,7 @@ static fr_status make_tables(craft_tables *t, arena *step, fr_error *err) {
 fr_status craft_tables_open(craft_tables *t, const model *m, fr_error *err) {
     *t = (craft_tables){.m = m, .c = m->own};
     t->slots = longest_history(t->c, m->w);
-    t->room = craft_round_up(m->w->destinations + CRAFT_LANES - 1);
+    t->room = lanes_round_up(m->w->destinations + LANES - 1);
     arena step = {0};
     fr_status status = make_tables(t, &step, err);
     arena_free(&step);

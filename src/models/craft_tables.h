@@ -8,8 +8,6 @@
 
 #include "models/craft.h"
 
-enum { CRAFT_LANES = 16 }; /* widths of blocks are multiples of this */
-
 static const double CRAFT_EPS = 1e-12;
 
 typedef struct craft_layer_tables {
@@ -52,10 +50,6 @@ typedef struct craft_tables {
 /* On failure too the tables must be freed. */
 fr_status craft_tables_open(craft_tables *t, const model *m, fr_error *err);
 void craft_tables_free(craft_tables *t);
-
-static inline int craft_round_up(int n) {
-    return (n + CRAFT_LANES - 1) / CRAFT_LANES * CRAFT_LANES;
-}
 
 static inline double craft_rho(const craft_code *c, double x) {
     double from_centre = x - c->centre;

@@ -251,8 +251,11 @@ static tensor embed(const model *m, tape *t, const dygformer_inputs *in) {
     /* enc is a function of an integer: its gradient gathers in the rows of a table */
     tensor enc = op_code(t, in->most + 1, number, f->cooc1.weight, f->cooc1.bias);
     enc = LINEAR(op_relu(t, enc), f->cooc2);
-    tensor cooc = op_add(t, op_take(t, enc, in->tokens, in->count[0]),
-                         op_take(t, enc, in->tokens, in->count[1]));
+    /* In an order of their own: both add to the table's gradient, and compilers differ in which
+     * argument they evaluate first. */
+    tensor there = op_take(t, enc, in->tokens, in->count[1]);
+    tensor here = op_take(t, enc, in->tokens, in->count[0]);
+    tensor cooc = op_add(t, here, there);
     tensor part[] = {op_rows(t, f->node_bias, n, zero),
                      {0},
                      op_take(t, time, n, in->side_patch),

@@ -12,7 +12,7 @@
  *
  * from tables of both factors, which stay in the cache meanwhile.
  *
- * Candidates of an event are taken in blocks of about `dygformer_fast_rows` patches. All patches of
+ * Candidates of an event are taken in blocks of about ROWS patches. All patches of
  * a block are the rows of one matrix [rows, dim]: source patches, then own patches of the first
  * candidate, then of the next. Norms and products, which are nearly all of the work, run over all
  * rows; attention runs per candidate. The last matrix of the last layer is applied to the means of
@@ -27,20 +27,19 @@
 
 #include "models/dygformer_tables.h"
 #include "models/lha.h"
+#include "nn/columns.h"
 #include "nn/gemm.h"
 #include "nn/vmath.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-int dygformer_fast_rows = 160;
-simd_level dygformer_fast_limit = SIMD_AVX512;
-size_t dygformer_fast_tables = (size_t)256 << 20;
-
 enum {
-    LANES = 16,
-    EVENTS = 16, /* at once */
-    FEW = 32,    /* candidates that go through all events together */
+    EVENTS = 16,       /* at once */
+    FEW = 32,          /* candidates that go through all events together */
+    ROWS = 160,        /* patches that go through the layers together, about */
+    TABLES = 256 << 20 /* bytes of a table by event; beyond, features are multiplied when used and
+                          cosines of times computed, which may change the last bits */
 };
 
 /* An event: what all its candidates share. Lifetime: worker scratch. */
@@ -93,6 +92,7 @@ typedef struct worker {
     real *fresh_qkv; /* [rows, 3 dim] */
     real *wide;      /* [rows, 4 dim] */
     real *weight;    /* [heads, longest, longest] of keys and queries */
+    real *total;     /* [longest] */
     real *mean;      /* [rows, dim] of the sides: two per candidate, which has two rows or more */
     real *mean_wide; /* [rows, 4 dim] */
     real *hidden;    /* [rows, dim] */
@@ -111,98 +111,27 @@ typedef struct fast {
 
 /* ---- kernels ---- */
 
-#define KERNEL static inline __attribute__((always_inline))
-
-typedef real lanes
-    __attribute__((vector_size(LANES * sizeof(real)), aligned(sizeof(real)), may_alias));
-
-#define LANES_AT(x) (*(lanes *)(x))
-/* The larger of each two numbers. */
-#define LARGER(a, b)                                                                               \
-    ((__typeof__(a))((((a) > (b)) & (__typeof__((a) > (b)))(a)) |                                  \
-                     (~((a) > (b)) & (__typeof__((a) > (b)))(b))))
-#define PLUS(a, b) ((a) + (b))
-/* Sixteen numbers to one, halves upon halves. */
-#define FOLD(op, v, out)                                                                           \
-    do {                                                                                           \
-        __typeof__(__builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7)) eight_ =                 \
-            op(__builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7),                              \
-               __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15));                       \
-        __typeof__(__builtin_shufflevector(v, v, 0, 1, 2, 3)) four_ =                              \
-            op(__builtin_shufflevector(eight_, eight_, 0, 1, 2, 3),                                \
-               __builtin_shufflevector(eight_, eight_, 4, 5, 6, 7));                               \
-        four_ = op(four_, __builtin_shufflevector(four_, four_, 2, 3, 0, 1));                      \
-        four_ = op(four_, __builtin_shufflevector(four_, four_, 1, 0, 3, 2));                      \
-        (out) = four_[0];                                                                          \
-    } while (0)
-
-KERNEL int round_up(int n) { return (n + LANES - 1) / LANES * LANES; }
-
-KERNEL real sum_of(int n, const real *x) {
-    lanes sum = {0};
-    int k = 0;
-    for (; k + LANES <= n; k += LANES) sum += LANES_AT(x + k);
-    for (int j = 0; k + j < n; j++) sum[j] += x[k + j];
-    real total;
-    FOLD(PLUS, sum, total);
-    return total;
-}
-
-KERNEL real dot_of(int n, const real *x, const real *y) {
-    lanes sum = {0};
-    int k = 0;
-    for (; k + LANES <= n; k += LANES) sum += LANES_AT(x + k) * LANES_AT(y + k);
-    for (int j = 0; k + j < n; j++) sum[j] += x[k + j] * y[k + j];
-    real total;
-    FOLD(PLUS, sum, total);
-    return total;
-}
-
-KERNEL void add_to(int n, const real *restrict from, real *restrict to) {
-    for (int k = 0; k < n; k++) to[k] += from[k];
-}
-
-KERNEL void norm_any(int n, real *restrict x, const real *restrict more, real *restrict hat) {
-    real mean = sum_of(n, x) / (real)n;
+SIMD_INLINE void norm_any(int n, real *restrict x, const real *restrict more, real *restrict hat) {
+    real mean = lanes_sum(n, x) / (real)n;
     for (int k = 0; k < n; k++) hat[k] = x[k] - mean;
-    real rho = 1 / real_sqrt(dot_of(n, hat, hat) / (real)n + (real)DYGFORMER_EPS);
+    real rho = 1 / real_sqrt(lanes_dot(n, hat, hat) / (real)n + (real)DYGFORMER_EPS);
     for (int k = 0; k < n; k++) hat[k] *= rho;
-    add_to(n, more, x);
+    lanes_add(n, more, x);
 }
 
 /* hat = (x - mean) / sqrt(var + eps); then x += more, the bias of the branch that follows. The
  * usual width is known beforehand, so that a row stays in registers. */
-KERNEL void norm_row(int n, real *x, const real *more, real *hat) {
+SIMD_INLINE void norm_row(int n, real *x, const real *more, real *hat) {
     if (n == 64)
         norm_any(64, x, more, hat);
     else
         norm_any(n, x, more, hat);
 }
 
-/* Softmax down the columns of `heads` matrices [n, ld], ld in whole lanes. */
-KERNEL void softmax_columns(int heads, int n, int ld, real *w) {
-    for (int h = 0; h < heads; h++)
-        for (int j = 0; j < ld; j += LANES) {
-            real *top = w + (size_t)h * (size_t)(n * ld) + (size_t)j;
-            lanes most = LANES_AT(top);
-            for (int i = 1; i < n; i++) most = LARGER(LANES_AT(top + i * ld), most);
-            for (int i = 0; i < n; i++) LANES_AT(top + i * ld) -= most;
-        }
-    vmath_exp((int64_t)heads * n * ld, w, w);
-    for (int h = 0; h < heads; h++)
-        for (int j = 0; j < ld; j += LANES) {
-            real *top = w + (size_t)h * (size_t)(n * ld) + (size_t)j;
-            lanes sum = LANES_AT(top);
-            for (int i = 1; i < n; i++) sum += LANES_AT(top + i * ld);
-            sum = 1 / sum;
-            for (int i = 0; i < n; i++) LANES_AT(top + i * ld) *= sum;
-        }
-}
-
 /* to = mean of rows */
-KERNEL void mean_rows(int rows, int n, const real *x, real *restrict to) {
+SIMD_INLINE void mean_rows(int rows, int n, const real *x, real *restrict to) {
     memcpy(to, x, (size_t)n * sizeof *to);
-    for (int i = 1; i < rows; i++) add_to(n, x + (size_t)i * (size_t)n, to);
+    for (int i = 1; i < rows; i++) lanes_add(n, x + (size_t)i * (size_t)n, to);
     real scale = 1 / (real)rows;
     for (int k = 0; k < n; k++) to[k] *= scale;
 }
@@ -213,14 +142,14 @@ static inline int patches_of(const dygformer *d, int tokens) {
     return (tokens + d->patch - 1) / d->patch;
 }
 
-KERNEL void add_counts_any(const fast *f, int ch, dygformer_past past, const int32_t *count,
-                           int32_t self, int32_t partner, real *x) {
+SIMD_INLINE void add_counts_any(const fast *f, int ch, dygformer_past past, const int32_t *count,
+                                int32_t self, int32_t partner, real *x) {
     const dygformer *d = f->t.f;
     size_t table = (size_t)((f->t.most + 1) * ch);
     real *to = x + 3 * ch;
     memcpy(to, f->t.start + 3 * ch, (size_t)ch * sizeof *to);
-    add_to(ch, f->t.cooc + (self ? self : 1) * ch, to); /* counts (1, self) */
-    if (self) add_to(ch, f->t.partner, to);
+    lanes_add(ch, f->t.cooc + (self ? self : 1) * ch, to); /* counts (1, self) */
+    if (self) lanes_add(ch, f->t.partner, to);
     for (int j = 0, slot = 1; j < past.count; j++, slot++) {
         if (slot == d->patch) {
             slot = 0;
@@ -228,15 +157,15 @@ KERNEL void add_counts_any(const fast *f, int ch, dygformer_past past, const int
             memcpy(to, f->t.start + 3 * ch, (size_t)ch * sizeof *to);
         }
         int32_t one = past.node[j];
-        add_to(ch, f->t.cooc + (size_t)slot * table + (size_t)(count[one] * ch), to);
-        if (one == partner) add_to(ch, f->t.partner + slot * ch, to);
+        lanes_add(ch, f->t.cooc + (size_t)slot * table + (size_t)(count[one] * ch), to);
+        if (one == partner) lanes_add(ch, f->t.partner + slot * ch, to);
     }
 }
 
 /* The channel of counts of a side's patches. `count` by node is how often a token's node stands on
  * this side; `self` how often the side itself stands on the other, where `partner` stands. */
-KERNEL void add_counts(const fast *f, dygformer_past past, const int32_t *count, int32_t self,
-                       int32_t partner, real *x) {
+SIMD_INLINE void add_counts(const fast *f, dygformer_past past, const int32_t *count, int32_t self,
+                            int32_t partner, real *x) {
     if (f->t.f->channel == LANES)
         add_counts_any(f, LANES, past, count, self, partner, x);
     else
@@ -244,7 +173,7 @@ KERNEL void add_counts(const fast *f, dygformer_past past, const int32_t *count,
 }
 
 /* The channels of nodes and edge features of a side's patches. */
-KERNEL void add_edges(const fast *f, worker *w, dygformer_past past, real *x) {
+SIMD_INLINE void add_edges(const fast *f, worker *w, dygformer_past past, real *x) {
     const dygformer *d = f->t.f;
     int ch = d->channel, count = patches_of(d, past.count + 1);
     for (int i = 0; i < count; i++)
@@ -257,12 +186,13 @@ KERNEL void add_edges(const fast *f, worker *w, dygformer_past past, real *x) {
                 f->t.edge + ((size_t)past.event[j] * (size_t)d->patch + (size_t)slot) * (size_t)ch;
         else
             dygformer_edge(&f->t, past.event[j], slot, 1, w->features, w->edge);
-        add_to(ch, row, x + (j + 1) / d->patch * d->dim + ch);
+        lanes_add(ch, row, x + (j + 1) / d->patch * d->dim + ch);
     }
 }
 
 /* Time codes of a side's tokens, a patch to a row. */
-KERNEL void time_codes(const fast *f, worker *w, int32_t event, dygformer_past past, real *phi) {
+SIMD_INLINE void time_codes(const fast *f, worker *w, int32_t event, dygformer_past past,
+                            real *phi) {
     const dygformer *d = f->t.f;
     const real *weight = AT(d->time.weight), *bias = AT(d->time.bias);
     double now = f->t.m->w->time[event];
@@ -281,8 +211,8 @@ KERNEL void time_codes(const fast *f, worker *w, int32_t event, dygformer_past p
 }
 
 /* The same of a candidate's, from tables. */
-KERNEL void turn_codes(const fast *f, const worker *w, const side *s, dygformer_past past,
-                       real *restrict phi) {
+SIMD_INLINE void turn_codes(const fast *f, const worker *w, const side *s, dygformer_past past,
+                            real *phi) {
     const dygformer *d = f->t.f;
     int dt = d->time_dim, tokens = past.count + 1, room = patches_of(d, tokens) * d->patch;
     size_t at = (size_t)(past.time - f->t.clock[1]) * (size_t)dt;
@@ -290,20 +220,20 @@ KERNEL void turn_codes(const fast *f, const worker *w, const side *s, dygformer_
     memcpy(phi, w->self, (size_t)dt * sizeof *phi);
     phi += dt;
     for (int j = 0; j < past.count; j++, phi += dt, cosine += dt, sine += dt)
-        for (int k = 0; k < dt; k++) phi[k] = s->now[k] * cosine[k] + s->now[dt + k] * sine[k];
+        lanes_turn(dt, s->now, cosine, s->now + dt, sine, phi);
     memset(phi, 0, (size_t)((room - tokens) * dt) * sizeof *phi);
 }
 
 /* The channel of times of `rows` patches whose codes are in w->phi, into w->time. */
-KERNEL void time_channel(const fast *f, worker *w, int rows) {
+SIMD_INLINE void time_channel(const fast *f, worker *w, int rows) {
     dygformer_product(&f->t.time, rows, w->phi, f->t.time.in, w->time, f->t.f->channel, false);
 }
 
 /* ---- layers ---- */
 
 /* to[keys, queries], rows ld apart: logits of a head's keys and queries in rows of qkv */
-KERNEL void logits(const fast *f, int head, int keys, const real *key, int queries,
-                   const real *query, real *to, int ld) {
+SIMD_INLINE void logits(const fast *f, int head, int keys, const real *key, int queries,
+                        const real *query, real *to, int ld) {
     int d = f->t.f->dim, part = d / f->t.f->heads;
     gemm_nt(keys, queries, part, key + d + head * part, 3 * d, query + head * part, 3 * d, to, ld,
             false);
@@ -311,34 +241,35 @@ KERNEL void logits(const fast *f, int head, int keys, const real *key, int queri
 
 /* w->mix of rows first .. first + n - 1, which attend to each other. Logits stand as (key, query):
  * a query is a lane. With u, the source's rows are as they are for all candidates. */
-KERNEL void attend(const fast *f, worker *w, int first, int n, const side *u) {
+SIMD_INLINE void attend(const fast *f, worker *w, int first, int n, const side *u) {
     int known = u ? u->known : 0;
-    int d = f->t.f->dim, heads = f->t.f->heads, part = d / heads, ld = round_up(n);
+    int d = f->t.f->dim, heads = f->t.f->heads, part = d / heads, ld = lanes_round_up(n);
     const real *qkv = w->qkv + (size_t)first * (size_t)(3 * d);
     const real *own = qkv + (size_t)known * (size_t)(3 * d);
     real *mix = w->mix + (size_t)first * (size_t)d;
     for (int h = 0; h < heads; h++) {
         real *to = w->weight + h * n * ld;
         for (int i = 0; i < known; i++)
-            memcpy(to + i * ld, u->logits + (h * known + i) * round_up(known),
+            memcpy(to + i * ld, u->logits + (h * known + i) * lanes_round_up(known),
                    (size_t)known * sizeof *to);
         if (known) logits(f, h, n - known, own, known, qkv, to + known * ld, ld);
         logits(f, h, n, qkv, n - known, own, to + known, ld);
     }
-    softmax_columns(heads, n, ld, w->weight);
-    for (int h = 0; h < heads; h++)
+    for (int h = 0; h < heads; h++) {
+        columns_softmax(n, ld, w->weight + h * n * ld, w->total);
         gemm_tn(n, part, n, w->weight + h * n * ld, ld, qkv + 2 * d + h * part, 3 * d,
                 mix + h * part, d, false);
+    }
 }
 
 /* w->hat of all rows; then the bias of the branch that follows is added to them. */
-KERNEL void norm_rows(const fast *f, worker *w, int rows, const real *bias) {
+SIMD_INLINE void norm_rows(const fast *f, worker *w, int rows, const real *bias) {
     int d = f->t.f->dim;
     for (int i = 0; i < rows; i++) norm_row(d, w->x + i * d, bias, w->hat + i * d);
 }
 
 /* Queries, keys and values of the first layer: of fresh rows, and the source's for the others. */
-KERNEL void first_qkv(const fast *f, worker *w, const side *u, int count, int fresh) {
+SIMD_INLINE void first_qkv(const fast *f, worker *w, const side *u, int count, int fresh) {
     const struct dygformer_table_layer *y = &f->t.layer[0];
     int d = f->t.f->dim;
     size_t row = (size_t)(3 * d);
@@ -357,7 +288,7 @@ KERNEL void first_qkv(const fast *f, worker *w, const side *u, int count, int fr
 }
 
 /* The block's rows through all layers; leaves the means of the sides in w->mean. */
-KERNEL void run_layers(const fast *f, worker *w, const side *u, int count, int rows) {
+SIMD_INLINE void run_layers(const fast *f, worker *w, const side *u, int count, int rows) {
     int d = f->t.f->dim;
     for (int l = 0; l < f->t.f->layers; l++) {
         const struct dygformer_table_layer *y = &f->t.layer[l];
@@ -389,15 +320,15 @@ KERNEL void run_layers(const fast *f, worker *w, const side *u, int count, int r
 }
 
 /* [mean of source; mean of candidate] are neighbouring rows, so one row of 2 dim. */
-KERNEL void score_block(const fast *f, worker *w, const side *u, int count, float *scores) {
+SIMD_INLINE void score_block(const fast *f, worker *w, const side *u, int count, float *scores) {
     int d = f->t.f->dim;
     const real *last = AT(f->t.f->fc2.weight), bias = *AT(f->t.f->fc2.bias);
     dygformer_product(&f->t.head, count, w->mean, 2 * d, w->hidden, d, false);
     for (int k = 0; k < count; k++) {
         real *h = w->hidden + k * d;
-        for (int j = 0; j < d; j++) h[j] = h[j] > 0 ? h[j] : 0;
+        lanes_relu(d, h, h);
         int32_t v = w->list[k].candidate;
-        scores[v] = (float)(dot_of(d, h, last) + u->recalled[v] + bias);
+        scores[v] = (float)(lanes_dot(d, h, last) + u->recalled[v] + bias);
     }
 }
 
@@ -432,7 +363,7 @@ static void forget_source(const fast *f, side *u) {
 
 /* The source's patches, queries, keys and values for candidates it has not met, and the event's
  * side of time codes. */
-KERNEL void make_source(const fast *f, worker *w, side *u) {
+SIMD_INLINE void make_source(const fast *f, worker *w, side *u) {
     const struct dygformer_table_layer *y = &f->t.layer[0];
     const real *weight = AT(f->t.f->time.weight), *bias = AT(f->t.f->time.bias);
     int d = f->t.f->dim, ch = f->t.f->channel, dt = f->t.f->time_dim, n = u->patches;
@@ -447,7 +378,8 @@ KERNEL void make_source(const fast *f, worker *w, side *u) {
     dygformer_product(&y->qkv, n, w->hat, d, u->qkv, 3 * d, false);
     u->known = n < LANES ? 0 : n;
     for (int h = 0; u->known && h < f->t.f->heads; h++)
-        logits(f, h, n, u->qkv, n, u->qkv, u->logits + h * n * round_up(n), round_up(n));
+        logits(f, h, n, u->qkv, n, u->qkv, u->logits + h * n * lanes_round_up(n),
+               lanes_round_up(n));
     for (int k = 0; k < dt; k++)
         w->angle[k] = (double)weight[k] * f->t.m->w->time[u->event] + (double)bias[k];
     vmath_cos(dt, w->angle, u->now);
@@ -456,8 +388,8 @@ KERNEL void make_source(const fast *f, worker *w, side *u) {
 
 /* ---- candidates of an event ---- */
 
-KERNEL void count_own(const fast *f, worker *w, dygformer_past past, int32_t self, int32_t partner,
-                      real *x) {
+SIMD_INLINE void count_own(const fast *f, worker *w, dygformer_past past, int32_t self,
+                           int32_t partner, real *x) {
     for (int j = 0; j < past.count; j++) w->by[past.node[j]]++;
     add_counts(f, past, w->by, self, partner, x);
     for (int j = 0; j < past.count; j++) w->by[past.node[j]] = 0;
@@ -465,7 +397,7 @@ KERNEL void count_own(const fast *f, worker *w, dygformer_past past, int32_t sel
 
 /* The candidate's rows, kept from the event before unless it has had one since. Pasts of different
  * candidates stand in different places, and without one all are the same. */
-KERNEL const kept *keep_candidate(const fast *f, worker *w, int32_t v, int32_t cut) {
+SIMD_INLINE const kept *keep_candidate(const fast *f, worker *w, int32_t v, int32_t cut) {
     kept *own = &w->few[v % FEW];
     dygformer_past past = dygformer_own_past(&f->t, v, cut);
     if (past.count == own->past.count && past.event == own->past.event) return own;
@@ -487,8 +419,8 @@ static void read_pair(const fast *f, const side *u, sequence *s) {
 
 /* The next candidates from `v` to `end`, up to `most` rows and what the last one has more; *rows of
  * them all. */
-KERNEL int read_block(const fast *f, worker *w, const side *u, int32_t v, int32_t end, int most,
-                      int *rows) {
+SIMD_INLINE int read_block(const fast *f, worker *w, const side *u, int32_t v, int32_t end,
+                           int most, int *rows) {
     int count = 0;
     *rows = 0;
     for (; v < end && *rows < most; v++, count++) {
@@ -507,7 +439,7 @@ KERNEL int read_block(const fast *f, worker *w, const side *u, int32_t v, int32_
 }
 
 /* The block's rows before the first layer, but those that are the source's; returns how many. */
-KERNEL int make_rows(const fast *f, worker *w, const side *u, int count) {
+SIMD_INLINE int make_rows(const fast *f, worker *w, const side *u, int count) {
     int d = f->t.f->dim, ch = f->t.f->channel, fresh = 0, own = 0;
     for (int k = 0; k < count; k++) {
         const sequence *s = &w->list[k];
@@ -545,8 +477,8 @@ static int even_rows(const fast *f, const side *u, int32_t v, int32_t end) {
     return (all + blocks - 1) / blocks;
 }
 
-KERNEL void score_few(const fast *f, worker *w, const side *u, int32_t v, int32_t end,
-                      float *scores) {
+SIMD_INLINE void score_few(const fast *f, worker *w, const side *u, int32_t v, int32_t end,
+                           float *scores) {
     int most = even_rows(f, u, v, end);
     while (v < end) {
         int rows, count = read_block(f, w, u, v, end, most, &rows);
@@ -558,8 +490,8 @@ KERNEL void score_few(const fast *f, worker *w, const side *u, int32_t v, int32_
     }
 }
 
-KERNEL void score_events(const fast *f, worker *w, const fr_query *queries, int count,
-                         float *scores) {
+SIMD_INLINE void score_events(const fast *f, worker *w, const fr_query *queries, int count,
+                              float *scores) {
     int32_t all = f->t.m->w->destinations;
     for (int i = 0; i < count; i++) {
         read_source(f, &queries[i], &w->sides[i]);
@@ -600,7 +532,7 @@ static fr_status make_side(fast *f, side *u, fr_error *err) {
     TRY(TAKE(memory, u->x, f->longest * d->dim, err));
     TRY(TAKE(memory, u->sum, f->longest * d->dim, err));
     TRY(TAKE(memory, u->qkv, f->longest * 3 * d->dim, err));
-    TRY(TAKE(memory, u->logits, d->heads * f->longest * round_up(f->longest), err));
+    TRY(TAKE(memory, u->logits, d->heads * f->longest * lanes_round_up(f->longest), err));
     return TAKE(memory, u->now, 2 * d->time_dim, err);
 }
 
@@ -627,7 +559,9 @@ static fr_status make_worker(fast *f, int events, worker *w, fr_error *err) {
     TRY(TAKE(memory, w->qkv, rows * (size_t)(3 * dim), err));
     TRY(TAKE(memory, w->fresh_qkv, rows * (size_t)(3 * dim), err));
     TRY(TAKE(memory, w->wide, rows * (size_t)(4 * dim), err));
-    TRY(TAKE(memory, w->weight, (size_t)(d->heads * longest) * (size_t)round_up(longest), err));
+    TRY(TAKE(memory, w->weight, (size_t)(d->heads * longest) * (size_t)lanes_round_up(longest),
+             err));
+    TRY(TAKE(memory, w->total, lanes_round_up(longest), err));
     TRY(TAKE(memory, w->mean, rows * (size_t)dim, err));
     TRY(TAKE(memory, w->mean_wide, rows * (size_t)(4 * dim), err));
     TRY(TAKE(memory, w->hidden, rows * (size_t)dim, err));
@@ -664,11 +598,12 @@ fr_status dygformer_fast(const model *m, int threads, fr_scorer *out, fr_error *
                        .score_many = score_many,
                        .many = model_many(m, EVENTS),
                        .close = close_fast};
-    f->run = run_within(dygformer_fast_limit);
-    TRY(dygformer_tables_open(&f->t, m, dygformer_fast_tables, err));
+    f->run = run_now();
+    TRY(dygformer_tables_open(&f->t, m, m->fast_tables ? m->fast_tables : TABLES, err));
     f->longest = longest_side(m);
     f->rows = FEW * 2 * f->longest; /* no block has more */
-    if (f->rows > dygformer_fast_rows) f->rows = dygformer_fast_rows;
+    int rows = m->fast_block ? m->fast_block : ROWS;
+    if (f->rows > rows) f->rows = rows;
     f->remembers = m->kind->memory != NULL;
     TRY(TAKE(&f->t.memory, f->workers, threads, err));
     for (int i = 0; i < threads; i++) TRY(make_worker(f, out->many, &f->workers[i], err));

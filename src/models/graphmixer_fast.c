@@ -15,8 +15,6 @@
  * row-stable, norms in fixed lanes, sums in the order of slots), so neither block, worker nor order
  * of events matter.
  */
-#include "models/graphmixer_fast.h"
-
 #include "models/graphmixer.h"
 #include "nn/gemm.h"
 #include "nn/ops.h"
@@ -25,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int graphmixer_fast_block = 256;
+enum { BLOCK = 256 }; /* slots that go through the layers together: nodes until they have as many */
 
 typedef struct worker {
     int32_t event; /* whose time and cut `code` is of; -1 = none yet */
@@ -303,7 +301,7 @@ static void close_fast(void *state) {
 fr_status graphmixer_fast(const model *m, int threads, fr_scorer *out, fr_error *err) {
     fast *f;
     TRY(ALLOCATE(f, 1, err));
-    *f = (fast){.m = m, .g = m->own, .block = graphmixer_fast_block};
+    *f = (fast){.m = m, .g = m->own, .block = m->fast_block ? m->fast_block : BLOCK};
     *out = (fr_scorer){.state = f, .workers = threads, .score = score, .close = close_fast};
     TRY(make_edges(f, err));
     TRY(make_halves(f, err));

@@ -35,6 +35,10 @@ typedef struct model {
     int shard_events; /* of a shard in training, 0 = as the trainer likes; what a shard costs
                          besides its events should be little, and threads have one each */
     void *own;        /* of the kind */
+    /* For tests and benchmarks: how much goes through the layers of the fast path together, and the
+     * bytes a table by event may take. 0 = as usual; read when a scorer is opened. */
+    int fast_block;
+    size_t fast_tables;
 } model;
 
 /* What forward shows besides the scores. */

@@ -19,22 +19,21 @@
  * and the candidate alone, so neither the events beside it nor the block nor other candidates
  * matter.
  */
-#include "models/tgn_fast.h"
-
 #include "models/tgn_source.h"
+#include "nn/columns.h"
 #include "nn/gemm.h"
-#include "nn/lanes.h"
 #include "nn/vmath.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-int tgn_fast_block = 64;
-simd_level tgn_fast_limit = SIMD_AVX512;
-
 static const real EPS = REAL(1e-5);
 
-enum { EVENTS = TGN_EVENTS };
+enum {
+    EVENTS = TGN_EVENTS,
+    BLOCK = 64, /* scores that go through the products together; at least one candidate for all
+                   events of a call */
+};
 _Static_assert(EVENTS % LANES == 0, "events fill vectors");
 
 typedef struct worker {
@@ -53,7 +52,7 @@ typedef struct worker {
     real *still;  /* [neighbours] what of a logit does not move with time */
     real *weight; /* [1 + neighbours, events]; the first row is 1 */
     real *value;  /* [1 + neighbours, wide] what is weighted: q0 + bR, WR WV of the neighbours */
-    real *scale;  /* [heads, events] */
+    real *total;  /* [heads, events] */
     real *sum;    /* [wide] of one event */
     real *turned; /* [2, time_dim, heads, events] sums of cosines and sines of w t_j */
 
@@ -74,87 +73,27 @@ typedef struct fast {
 
 /* ---- kernels ---- */
 
-#define KERNEL        static inline __attribute__((always_inline))
 #define AT(parameter) model_value(f->t.m, parameter)
-
-/* The compiler makes of it what the instruction set has. */
-typedef real lanes
-    __attribute__((vector_size(LANES * sizeof(real)), aligned(sizeof(real)), may_alias));
-
-typedef __typeof__((lanes){0} > (lanes){0}) lane_bits;
-
-#define LANES_AT(x) (*(lanes *)(x))
-#define LANES_OF(x) (*(const lanes *)(x))
-
-/* y = a * x + b * z */
-KERNEL void turn_codes(int n, const real *a, const real *x, const real *b, const real *z, real *y) {
-    int k = 0;
-    for (; k + LANES <= n; k += LANES)
-        LANES_AT(y + k) = LANES_OF(a + k) * LANES_OF(x + k) + LANES_OF(b + k) * LANES_OF(z + k);
-    for (; k < n; k++) y[k] = a[k] * x[k] + b[k] * z[k];
-}
-
-/* y = a * x */
-KERNEL void multiply(int n, const real *a, const real *x, real *y) {
-    for (int k = 0; k < n; k++) y[k] = a[k] * x[k];
-}
-
-/* y += x */
-KERNEL void add(int n, const real *x, real *y) {
-    for (int k = 0; k < n; k++) y[k] += x[k];
-}
-
-/* A memcpy of a few numbers. */
-KERNEL void copy(int n, const real *x, real *y) {
-    int k = 0;
-    for (; k + LANES <= n; k += LANES) LANES_AT(y + k) = LANES_OF(x + k);
-    for (; k < n; k++) y[k] = x[k];
-}
-
-KERNEL void fill(int n, real x, real *y) {
-    int k = 0;
-    for (; k + LANES <= n; k += LANES) LANES_AT(y + k) = x - (lanes){0};
-    for (; k < n; k++) y[k] = x;
-}
 
 /* x rho of LANES columns of n rows that are ld apart, in place; the mean is 0. Four sums, for one
  * would wait for itself. */
-KERNEL void normalise_columns(int n, int ld, real *x) {
+SIMD_INLINE void normalise_columns(int n, int ld, real *x) {
     lanes square[4] = {{0}}, rho;
     for (int k = 0; k < n; k += 4)
         for (int j = 0; j < 4; j++)
-            if (k + j < n) square[j] += LANES_OF(x + (k + j) * ld) * LANES_OF(x + (k + j) * ld);
+            if (k + j < n) square[j] += LANES_AT(x + (k + j) * ld) * LANES_AT(x + (k + j) * ld);
     lanes variance = ((square[0] + square[1]) + (square[2] + square[3])) / (real)n;
     for (int e = 0; e < LANES; e++) rho[e] = 1 / real_sqrt(variance[e] + EPS);
-    for (int k = 0; k < n; k++) LANES_AT(x + k * ld) = LANES_OF(x + k * ld) * rho;
-}
-
-/* Softmax of every column of x[rows, width], in place. */
-KERNEL void softmax_columns(int rows, int width, real *x, real *scale /* [width] */) {
-    real *row = x + width, *end = x + rows * width;
-    copy(width, x, scale);
-    for (; row < end; row += width)
-        for (int k = 0; k < width; k++) scale[k] = row[k] > scale[k] ? row[k] : scale[k];
-    for (row = x; row < end; row += width)
-        for (int k = 0; k < width; k++) row[k] -= scale[k];
-    vmath_exp(rows * width, x, x);
-    copy(width, x, scale);
-    for (row = x + width; row < end; row += width) add(width, row, scale);
-    for (int k = 0; k < width; k++) scale[k] = 1 / scale[k];
-    for (row = x; row < end; row += width) multiply(width, scale, row, row);
-}
-
-KERNEL void relu(int n, real *x) {
-    for (int k = 0; k < n; k++) x[k] = x[k] > 0 ? x[k] : 0;
+    for (int k = 0; k < n; k++) LANES_AT(x + k * ld) = LANES_AT(x + k * ld) * rho;
 }
 
 /* y = bias + weight . ReLU(x + base) for LANES columns of n rows */
-KERNEL void head_columns(int n, const real *x, int ldx, const real *base, int ldb,
-                         const real *weight, real bias, real *y) {
-    lanes sum = bias - (lanes){0};
+SIMD_INLINE void head_columns(int n, const real *x, int ldx, const real *base, int ldb,
+                              const real *weight, real bias, real *y) {
+    lanes sum = LANES_ALL(bias);
     for (int k = 0; k < n; k++) {
-        lanes at = LANES_OF(x + k * ldx) + LANES_OF(base + k * ldb);
-        sum += weight[k] * (lanes)((at > 0) & (lane_bits)at);
+        lanes at = LANES_AT(x + k * ldx) + LANES_AT(base + k * ldb);
+        sum += weight[k] * LANES_CHOOSE(at > 0, at, (lanes){0});
     }
     LANES_AT(y) = sum;
 }
@@ -162,7 +101,7 @@ KERNEL void head_columns(int n, const real *x, int ldx, const real *base, int ld
 /* ---- events ---- */
 
 /* What all candidates share: w->base and w->clock. */
-KERNEL void read_events(const fast *f, worker *w, const fr_query *queries, int count) {
+SIMD_INLINE void read_events(const fast *f, worker *w, const fr_query *queries, int count) {
     const tgn *c = f->t.c;
     int d = c->dim, time = c->time_dim;
     tgn_source_read(&w->source, &f->t, &w->past, queries, count, w->left);
@@ -182,48 +121,49 @@ KERNEL void read_events(const fast *f, worker *w, const fr_query *queries, int c
 /* ---- candidates: a column per score ---- */
 
 /* Of the stretch w->at: what logits are made of, and what is weighted. */
-KERNEL void read_neighbours(const fast *f, worker *w, int32_t v) {
+SIMD_INLINE void read_neighbours(const fast *f, worker *w, int32_t v) {
     const tgn *c = f->t.c;
     const tgn_tables *t = &f->t;
     int d = c->dim, edges = c->edges, time = c->time_dim, all = c->heads * c->wide;
     const real *query = t->query + (size_t)w->at.state * (size_t)t->mix_width;
     real *value = w->value + c->wide, *still = w->still, *factor = w->factor;
-    copy(c->wide, t->start + (size_t)w->at.state * (size_t)c->wide, w->value);
+    lanes_copy(c->wide, t->start + (size_t)w->at.state * (size_t)c->wide, w->value);
     for (int j = 0; j < w->at.count; j++, value += all) {
         size_t row = (size_t)(t->row[v] + w->at.first + j);
         const real *code = t->code + row * 2 * (size_t)time;
         const real *feature = t->feature + row * (size_t)edges, *q = query;
         const real *s = tgn_source_state(c, w->at.source[j]);
-        copy(all, t->value + (size_t)w->at.source[j] * (size_t)all, value);
-        if (edges) add(all, t->edge + row * (size_t)all, value);
+        lanes_copy(all, t->value + (size_t)w->at.source[j] * (size_t)all, value);
+        if (edges) lanes_add(all, t->edge + row * (size_t)all, value);
         for (int h = 0; h < c->heads; h++, q += c->key_width, factor += 2 * time) {
             *still++ = lanes_dot(d, q, s) + lanes_dot(edges, q + d, feature);
-            multiply(time, q + d + edges, code, factor);
-            multiply(time, q + d + edges, code + time, factor + time);
+            lanes_multiply(time, q + d + edges, code, factor);
+            lanes_multiply(time, q + d + edges, code + time, factor + time);
         }
     }
 }
 
 /* w->weight[n, heads, width]: softmax of the logits over the n neighbours, for `width` events from
  * `first` on. A row of ones before it is for what has no weight. */
-KERNEL void weigh_neighbours(const fast *f, worker *w, int n, int first, int width) {
+SIMD_INLINE void weigh_neighbours(const fast *f, worker *w, int n, int first, int width) {
     int heads = f->t.c->heads, codes = 2 * f->t.c->time_dim;
     real *weight = w->weight + width;
-    fill(width, 1, w->weight);
+    lanes_fill(width, 1, w->weight);
     if (!n) return;
-    for (int r = 0; r < n * heads; r++) fill(width, w->still[r], weight + r * width);
+    for (int r = 0; r < n * heads; r++) lanes_fill(width, w->still[r], weight + r * width);
     gemm_nn(n * heads, width, codes, w->factor, codes, w->clock + first, EVENTS, weight, width,
             true);
-    softmax_columns(n, heads * width, weight, w->scale);
+    columns_softmax(n, heads * width, weight, w->total);
 }
 
 /* What the merge begins with. */
-KERNEL const real *own_of(const fast *f, const worker *w) {
+SIMD_INLINE const real *own_of(const fast *f, const worker *w) {
     return f->t.own + (size_t)w->at.state * (size_t)f->t.c->dim;
 }
 
 /* A stretch of one event: its sums as rows, then put into their columns. */
-KERNEL void sum_as_row(const fast *f, worker *w, const real *code, int event, int column, int ld) {
+SIMD_INLINE void sum_as_row(const fast *f, worker *w, const real *code, int event, int column,
+                            int ld) {
     const tgn *c = f->t.c;
     int n = w->at.count, heads = c->heads, wide = c->wide, time = c->time_dim;
     const real *clock = w->clock + event, *own = own_of(f, w);
@@ -240,13 +180,13 @@ KERNEL void sum_as_row(const fast *f, worker *w, const real *code, int event, in
 }
 
 /* The same for any stretch; its first event is number `skip` of the `width` that have weights. */
-KERNEL void sum_as_columns(const fast *f, worker *w, const real *code, int skip, int width,
-                           int column, int ld) {
+SIMD_INLINE void sum_as_columns(const fast *f, worker *w, const real *code, int skip, int width,
+                                int column, int ld) {
     const tgn *c = f->t.c;
     int n = w->at.count, from = w->at.from, count = w->at.to - from, time = c->time_dim;
     int all = c->heads * width;
     const real *own = own_of(f, w);
-    for (int k = 0; k < c->dim; k++) fill(count, own[k], w->y + k * ld + column);
+    for (int k = 0; k < c->dim; k++) lanes_fill(count, own[k], w->y + k * ld + column);
     gemm_tn(c->wide, count, 1 + n * c->heads, w->value, c->wide, w->weight + skip, width,
             w->o + column, ld, false);
     gemm_tn(2 * time, all, n, code, 2 * time, w->weight + width, all, w->turned, all, false);
@@ -254,14 +194,14 @@ KERNEL void sum_as_columns(const fast *f, worker *w, const real *code, int skip,
         const real *cosine = w->turned + h * width + skip, *sine = cosine + time * all;
         real *to = w->code + h * time * ld + column;
         for (int k = 0; k < time; k++)
-            turn_codes(count, w->clock + k * EVENTS + from, cosine + k * all,
+            lanes_turn(count, w->clock + k * EVENTS + from, cosine + k * all,
                        w->clock + (time + k) * EVENTS + from, sine + k * all, to + k * ld);
     }
 }
 
 /* For the stretch w->at of candidate v: columns of o without the time codes, of the sums of time
  * codes, and of what the merge begins with. `column` is that of the candidate's first event. */
-KERNEL void attend(const fast *f, worker *w, int32_t v, int column, int ld) {
+SIMD_INLINE void attend(const fast *f, worker *w, int32_t v, int column, int ld) {
     const tgn_tables *t = &f->t;
     int from = w->at.from, to = w->at.to, codes = 2 * t->c->time_dim;
     const real *code = t->code + (t->row[v] + w->at.first) * codes;
@@ -271,14 +211,14 @@ KERNEL void attend(const fast *f, worker *w, int32_t v, int column, int ld) {
         weigh_neighbours(f, w, w->at.count, from, 1);
         sum_as_row(f, w, code, from, column, ld);
     } else { /* whole vectors */
-        int first = from / LANES * LANES, width = (to - first + LANES - 1) / LANES * LANES;
+        int first = from / LANES * LANES, width = lanes_round_up(to - first);
         weigh_neighbours(f, w, w->at.count, first, width);
         sum_as_columns(f, w, code, from - first, width, column, ld);
     }
 }
 
 /* w->score of `columns` columns */
-KERNEL void score_columns(const fast *f, worker *w, int columns, int ld) {
+SIMD_INLINE void score_columns(const fast *f, worker *w, int columns, int ld) {
     const tgn *c = f->t.c;
     int d = c->dim, wide = c->wide, codes = c->heads * c->time_dim;
     int rows = codes < wide ? codes : wide, half = rows / 2; /* what is left out is zero */
@@ -287,22 +227,22 @@ KERNEL void score_columns(const fast *f, worker *w, int columns, int ld) {
             w->code + half * ld, ld, w->o + half * ld, ld, true);
     for (int k = 0; k < columns; k += LANES) normalise_columns(wide, ld, w->o + k);
     gemm_nn(d, columns, wide, f->t.merge, wide, w->o, ld, w->y, ld, true);
-    relu(d * ld, w->y);
+    lanes_relu(d * ld, w->y, w->y);
     gemm_nn(d, columns, d, f->t.head, d, w->y, ld, w->z, ld, false);
     for (int k = 0; k < columns; k += LANES)
         head_columns(d, w->z + k, ld, w->base + k, f->room, AT(c->head2.weight), *AT(c->head2.bias),
                      w->score + k);
 }
 
-KERNEL void run_attention(const fast *f, worker *w, const fr_query *queries, int count,
-                          float *scores) {
+SIMD_INLINE void run_attention(const fast *f, worker *w, const fr_query *queries, int count,
+                               float *scores) {
     int32_t all = f->t.m->w->destinations;
     int block = f->room / count;
     tgn_past_go(&w->past, queries, count);
     read_events(f, w, queries, count);
     for (int32_t first = 0; first < all; first += block) {
         int candidates = all - first < block ? all - first : block;
-        int ld = (candidates * count + LANES - 1) / LANES * LANES;
+        int ld = lanes_round_up(candidates * count);
         for (int i = 0; i < candidates; i++) {
             for (int from = 0; from < count; from = w->at.to) {
                 tgn_past_stretch(&w->past, first + i, from, &w->at);
@@ -319,8 +259,8 @@ KERNEL void run_attention(const fast *f, worker *w, const fr_query *queries, int
 
 /* ---- identity: the memory is the embedding ---- */
 
-KERNEL void run_identity(const fast *f, worker *w, const fr_query *queries, int count,
-                         float *scores) {
+SIMD_INLINE void run_identity(const fast *f, worker *w, const fr_query *queries, int count,
+                              float *scores) {
     const tgn *c = f->t.c;
     int32_t all = f->t.m->w->destinations;
     int d = c->dim;
@@ -339,7 +279,8 @@ KERNEL void run_identity(const fast *f, worker *w, const fr_query *queries, int 
     }
 }
 
-KERNEL void run_any(const fast *f, worker *w, const fr_query *queries, int count, float *scores) {
+SIMD_INLINE void run_any(const fast *f, worker *w, const fr_query *queries, int count,
+                         float *scores) {
     if (f->t.c->identity)
         run_identity(f, w, queries, count, scores);
     else
@@ -385,7 +326,7 @@ static fr_status make_worker(fast *f, worker *w, fr_error *err) {
     TRY(TAKE(a, w->still, most * heads, err));
     TRY(TAKE(a, w->weight, (1 + most * heads) * EVENTS, err));
     TRY(TAKE(a, w->value, (1 + most * heads) * wide, err));
-    TRY(TAKE(a, w->scale, heads * EVENTS, err));
+    TRY(TAKE(a, w->total, heads * EVENTS, err));
     TRY(TAKE(a, w->sum, wide, err));
     TRY(TAKE(a, w->turned, 2 * time * heads * EVENTS, err));
     TRY(TAKE(a, w->code, heads * time * room, err));
@@ -410,11 +351,12 @@ fr_status tgn_fast(const model *m, int threads, fr_scorer *out, fr_error *err) {
                        .score_many = score_many,
                        .many = model_many(m, EVENTS),
                        .close = close_fast};
-    f->run = run_within(tgn_fast_limit);
+    f->run = run_now();
     TRY(tgn_tables_open(&f->t, m, err));
     int64_t columns = (int64_t)m->w->destinations * EVENTS;
-    if (columns > tgn_fast_block) columns = tgn_fast_block > EVENTS ? tgn_fast_block : EVENTS;
-    f->room = (int)(columns + LANES - 1) / LANES * LANES;
+    int block = m->fast_block ? m->fast_block : BLOCK;
+    if (columns > block) columns = block > EVENTS ? block : EVENTS;
+    f->room = lanes_round_up((int)columns);
     TRY(TAKE(&f->t.memory, f->workers, threads, err));
     for (int i = 0; i < threads; i++) TRY(make_worker(f, &f->workers[i], err));
     return FR_OK;

@@ -45,8 +45,6 @@ static void product(int m, int n, int k, factor a, factor b, begin from, real *c
     }
 }
 
-const char *gemm_kind(void) { return "portable"; }
-
 #else
 
 enum {
@@ -104,6 +102,23 @@ static const kernel portable_kernel = {
               {portable_column, portable_column, portable_column}},
     .turn = portable_turn};
 
+/* Heights of tiles. */
+#define ROW_CASES_6(v, p, c)                                                                       \
+    ROW_CASE(1, v, p, c);                                                                          \
+    ROW_CASE(2, v, p, c);                                                                          \
+    ROW_CASE(3, v, p, c);                                                                          \
+    ROW_CASE(4, v, p, c);                                                                          \
+    ROW_CASE(5, v, p, c);                                                                          \
+    ROW_CASE(6, v, p, c);
+#define ROW_CASES_12(v, p, c)                                                                      \
+    ROW_CASES_6(v, p, c)                                                                           \
+    ROW_CASE(7, v, p, c);                                                                          \
+    ROW_CASE(8, v, p, c);                                                                          \
+    ROW_CASE(9, v, p, c);                                                                          \
+    ROW_CASE(10, v, p, c);                                                                         \
+    ROW_CASE(11, v, p, c);                                                                         \
+    ROW_CASE(12, v, p, c);
+
 #ifdef SIMD_X86
 #include <immintrin.h>
 
@@ -140,19 +155,8 @@ turn_four_16(const float *const *row, int p, __m512 out[4]) {
 #define store_part(p, mask, v)  _mm512_mask_storeu_ps(p, mask, v)
 #define spread(p)               _mm512_set1_ps(*(p))
 #define multiply_add(a, b, sum) _mm512_fmadd_ps(a, b, sum)
-#define ROW_CASES(v, p, c)                                                                         \
-    ROW_CASE(1, v, p, c);                                                                          \
-    ROW_CASE(2, v, p, c);                                                                          \
-    ROW_CASE(3, v, p, c);                                                                          \
-    ROW_CASE(4, v, p, c);                                                                          \
-    ROW_CASE(5, v, p, c);                                                                          \
-    ROW_CASE(6, v, p, c);                                                                          \
-    ROW_CASE(7, v, p, c);                                                                          \
-    ROW_CASE(8, v, p, c);                                                                          \
-    ROW_CASE(9, v, p, c);                                                                          \
-    ROW_CASE(10, v, p, c);                                                                         \
-    ROW_CASE(11, v, p, c);                                                                         \
-    ROW_CASE(12, v, p, c);
+#define keep(v)                 __asm__("" : "+v"(v))
+#define ROW_CASES               ROW_CASES_12
 #include "nn/gemm_kernel.h"
 
 /* All bits of the first n of 8 numbers. */
@@ -188,30 +192,68 @@ turn_four_8(const float *const *row, int p, __m256 out[4]) {
 #define store_part(p, mask, v)  _mm256_maskstore_ps(p, mask, v)
 #define spread(p)               _mm256_broadcast_ss(p)
 #define multiply_add(a, b, sum) _mm256_fmadd_ps(a, b, sum)
-#define ROW_CASES(v, p, c)                                                                         \
-    ROW_CASE(1, v, p, c);                                                                          \
-    ROW_CASE(2, v, p, c);                                                                          \
-    ROW_CASE(3, v, p, c);                                                                          \
-    ROW_CASE(4, v, p, c);                                                                          \
-    ROW_CASE(5, v, p, c);                                                                          \
-    ROW_CASE(6, v, p, c);
+#define keep(v)                 __asm__("" : "+v"(v))
+#define ROW_CASES               ROW_CASES_6
 #include "nn/gemm_kernel.h"
 #endif
 
-simd_level gemm_limit = SIMD_AVX512;
+#ifdef SIMD_ARM
+#include <arm_neon.h>
+
+/* The first n of 4 numbers, zeros behind; nothing else is read or written. */
+static inline float32x4_t load_some_4(const float *from, int n) {
+    float part[4] = {0};
+    memcpy(part, from, (size_t)n * sizeof *part);
+    return vld1q_f32(part);
+}
+static inline void store_some_4(float *to, int n, float32x4_t v) {
+    float part[4];
+    vst1q_f32(part, v);
+    memcpy(to, part, (size_t)n * sizeof *part);
+}
+static inline __attribute__((always_inline)) void turn_four_4(const float *const *row, int p,
+                                                              float32x4_t out[4]) {
+    float32x4_t a = vld1q_f32(row[0] + p), b = vld1q_f32(row[1] + p);
+    float32x4_t c = vld1q_f32(row[2] + p), d = vld1q_f32(row[3] + p);
+    float64x2_t even01 = vreinterpretq_f64_f32(vtrn1q_f32(a, b)), /* a0 b0 a2 b2 */
+        odd01 = vreinterpretq_f64_f32(vtrn2q_f32(a, b));          /* a1 b1 a3 b3 */
+    float64x2_t even23 = vreinterpretq_f64_f32(vtrn1q_f32(c, d)),
+                odd23 = vreinterpretq_f64_f32(vtrn2q_f32(c, d));
+    out[0] = vreinterpretq_f32_f64(vtrn1q_f64(even01, even23));
+    out[1] = vreinterpretq_f32_f64(vtrn1q_f64(odd01, odd23));
+    out[2] = vreinterpretq_f32_f64(vtrn2q_f64(even01, even23));
+    out[3] = vreinterpretq_f32_f64(vtrn2q_f64(odd01, odd23));
+}
+#define turn_four(row, p, out) turn_four_4(row, p, out)
+#define KERNEL(name)           name##_neon
+#define TARGET
+#define VEC                     float32x4_t
+#define WIDTH                   4
+#define ROWS                    12
+#define MASK                    int
+#define mask_of(n)              (n)
+#define zero()                  vdupq_n_f32(0)
+#define load(p)                 vld1q_f32(p)
+#define store(p, v)             vst1q_f32(p, v)
+#define load_part(p, mask)      load_some_4(p, mask)
+#define store_part(p, mask, v)  store_some_4(p, mask, v)
+#define spread(p)               vld1q_dup_f32(p)
+#define multiply_add(a, b, sum) vfmaq_f32(sum, a, b)
+#define keep(v)                 __asm__("" : "+w"(v))
+#define ROW_CASES               ROW_CASES_12
+#include "nn/gemm_kernel.h"
+#endif
 
 static const kernel *kernel_now(void) {
+    switch (simd_now()) {
 #ifdef SIMD_X86
-    simd_level level = simd_within(gemm_limit);
-    if (level == SIMD_AVX512) return &kernel_avx512;
-    if (level == SIMD_AVX2) return &kernel_avx2;
+    case SIMD_AVX512: return &kernel_avx512;
+    case SIMD_AVX2: return &kernel_avx2;
+#elif defined(SIMD_ARM)
+    case SIMD_NEON: return &kernel_neon;
 #endif
-    return &portable_kernel;
-}
-
-const char *gemm_kind(void) {
-    simd_level level = simd_within(gemm_limit);
-    return level == SIMD_AVX512 ? "avx512" : level == SIMD_AVX2 ? "avx2" : "portable";
+    default: return &portable_kernel;
+    }
 }
 
 /* ---- panels of B ---- */

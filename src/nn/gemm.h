@@ -38,7 +38,4 @@ void gemm_linear(int rows, int out, int in, const real *x, const real *weight, c
 void gemm_linear_columns(int out, int width, int in, const real *weight, const real *bias,
                          const real *x, real *y);
 
-/* The instruction set in use: "avx512", "avx2", "portable". */
-const char *gemm_kind(void);
-
 #endif

@@ -7,11 +7,13 @@
  *     VEC, WIDTH, ROWS     vector type, floats in it, rows of a tile
  *     MASK, mask_of(n)     which of a vector's first n floats are there
  *     zero, load, store, load_part, store_part, spread, multiply_add
+ *     keep(v)              v is in a register from here on
  *     turn_four(row, p, out)   out[q] = number p + q of each of WIDTH rows, q = 0..3
  *
  * A tile is ROWS x 2 vectors of C that stay in registers while k runs: 24 of 32 registers with
- * AVX-512, 12 of 16 with AVX2. Rows of A are read where they are, one number at a time, each spread
- * over a vector. Numbers of rows are constants of inlined functions, so the loops over them vanish.
+ * AVX-512 and NEON, 12 of 16 with AVX2. Rows of A are read where they are, one number at a time,
+ * each spread over a vector. Numbers of rows are constants of inlined functions, so the loops over
+ * them vanish.
  */
 
 /* What vector j of row i begins with. */
@@ -41,7 +43,7 @@ KERNEL(tile)(int rows, int vectors, bool part, bool a_columns, int k, const floa
 #pragma GCC unroll 2
         for (int j = 0; j < vectors; j++) {
             right[j] = load(b + j * WIDTH);
-            __asm__("" : "+v"(right[j])); /* or it is read again for each of a few rows */
+            keep(right[j]); /* or it is read again for each of a few rows */
         }
 #pragma GCC unroll 16
         for (int i = 0; i < rows; i++) {
@@ -228,4 +230,5 @@ static const kernel KERNEL(kernel) = {
 #undef store_part
 #undef spread
 #undef multiply_add
+#undef keep
 #undef turn_four

@@ -1,25 +1,46 @@
-/* lanes.h - sums over a row in sixteen fixed lanes, to be inlined into kernels.
+/* lanes.h - sixteen neighbouring numbers as one value: the vectors of all kernels in plain C.
  *
- * The order of additions is part of the definition: it depends on the row's length alone, so a
- * row's sum has the same bits wherever the row stands and whatever the instruction set.
+ * The compiler makes of `lanes` what the instruction set has (SIMD_BUILDS, SIMD_LOOPS). Rows need
+ * not be aligned; a row's end that fills no vector goes number by number. What works on a number
+ * alone has the same bits either way.
+ *
+ * The order in which a row is summed up is part of the definition: sixteen sums side by side,
+ * folded in halves. It depends on the row's length alone, so a row's sum has the same bits wherever
+ * the row stands and whatever the instruction set.
+ *
+ * Everything is inlined, and `lanes` are passed by address or macro: as arguments they would be
+ * passed in a way that depends on the instruction set.
  */
 #ifndef FR_NN_LANES_H
 #define FR_NN_LANES_H
 
 #include "nn/real.h"
+#include "nn/simd.h"
 
 enum { LANES = 16 };
 
-#define LANES_INLINE static inline __attribute__((always_inline))
+typedef real lanes
+    __attribute__((vector_size(LANES * sizeof(real)), aligned(sizeof(real)), may_alias));
+typedef __typeof__((lanes){0} > (lanes){0}) lanes_mask;
 
-LANES_INLINE real lanes_fold(const real *lane) {
+#define LANES_AT(x) (*(lanes *)(x))
+/* a where the mask is set, else b */
+#define LANES_CHOOSE(mask, a, b) ((lanes)(((mask) & (lanes_mask)(a)) | (~(mask) & (lanes_mask)(b))))
+#define LANES_ALL(x)             ((x) - (lanes){0})
+
+/* The least number of whole vectors that holds n numbers, in numbers. */
+static inline int lanes_round_up(int n) { return (n + LANES - 1) / LANES * LANES; }
+
+/* ---- sums of a row: plain arrays, which the compiler makes wider vectors of ---- */
+
+SIMD_INLINE real lanes_fold(const real *lane) {
     real half[8], quarter[4];
     for (int j = 0; j < 8; j++) half[j] = lane[j] + lane[j + 8];
     for (int j = 0; j < 4; j++) quarter[j] = half[j] + half[j + 4];
     return (quarter[0] + quarter[2]) + (quarter[1] + quarter[3]);
 }
 
-LANES_INLINE real lanes_sum(int n, const real *x) {
+SIMD_INLINE real lanes_sum(int n, const real *x) {
     real lane[LANES] = {0};
     int k = 0;
     for (; k + LANES <= n; k += LANES)
@@ -28,13 +49,62 @@ LANES_INLINE real lanes_sum(int n, const real *x) {
     return lanes_fold(lane);
 }
 
-LANES_INLINE real lanes_dot(int n, const real *x, const real *y) {
+SIMD_INLINE real lanes_dot(int n, const real *x, const real *y) {
     real lane[LANES] = {0};
     int k = 0;
     for (; k + LANES <= n; k += LANES)
         for (int j = 0; j < LANES; j++) lane[j] += x[k + j] * y[k + j];
     for (; k < n; k++) lane[k % LANES] += x[k] * y[k];
     return lanes_fold(lane);
+}
+
+/* ---- rows, number by number; y may be x ---- */
+
+/* y = x everywhere */
+SIMD_INLINE void lanes_fill(int n, real x, real *y) {
+    int k = 0;
+    for (; k + LANES <= n; k += LANES) LANES_AT(y + k) = LANES_ALL(x);
+    for (; k < n; k++) y[k] = x;
+}
+
+/* y = x: a memcpy of a few numbers */
+SIMD_INLINE void lanes_copy(int n, const real *x, real *y) {
+    int k = 0;
+    for (; k + LANES <= n; k += LANES) LANES_AT(y + k) = LANES_AT(x + k);
+    for (; k < n; k++) y[k] = x[k];
+}
+
+/* y += x */
+SIMD_INLINE void lanes_add(int n, const real *x, real *y) {
+    int k = 0;
+    for (; k + LANES <= n; k += LANES) LANES_AT(y + k) += LANES_AT(x + k);
+    for (; k < n; k++) y[k] += x[k];
+}
+
+/* y = a * x */
+SIMD_INLINE void lanes_multiply(int n, const real *a, const real *x, real *y) {
+    int k = 0;
+    for (; k + LANES <= n; k += LANES) LANES_AT(y + k) = LANES_AT(a + k) * LANES_AT(x + k);
+    for (; k < n; k++) y[k] = a[k] * x[k];
+}
+
+/* y = a * x + b * z */
+SIMD_INLINE void lanes_turn(int n, const real *a, const real *x, const real *b, const real *z,
+                            real *y) {
+    int k = 0;
+    for (; k + LANES <= n; k += LANES)
+        LANES_AT(y + k) = LANES_AT(a + k) * LANES_AT(x + k) + LANES_AT(b + k) * LANES_AT(z + k);
+    for (; k < n; k++) y[k] = a[k] * x[k] + b[k] * z[k];
+}
+
+/* y = x where that is above 0, else 0 */
+SIMD_INLINE void lanes_relu(int n, const real *x, real *y) {
+    int k = 0;
+    for (; k + LANES <= n; k += LANES) {
+        lanes at = LANES_AT(x + k);
+        LANES_AT(y + k) = LANES_CHOOSE(at > 0, at, (lanes){0});
+    }
+    for (; k < n; k++) y[k] = x[k] > 0 ? x[k] : 0;
 }
 
 #endif

@@ -15,9 +15,9 @@ typedef struct norm_node {
 
 enum { MOST = 1024 }; /* columns */
 
-LANES_INLINE void rows_forward(int rows, int cols, real *restrict x, const real *restrict more,
-                               const real *restrict gain, const real *restrict bias, double eps,
-                               real *restrict hat, real *restrict rho, real *restrict y) {
+SIMD_INLINE void rows_forward(int rows, int cols, real *restrict x, const real *restrict more,
+                              const real *restrict gain, const real *restrict bias, double eps,
+                              real *restrict hat, real *restrict rho, real *restrict y) {
     real room[MOST];
     for (int i = 0; i < rows; i++, x += cols, y += cols) {
         real *restrict to = hat ? hat + (size_t)i * (size_t)cols : room;
@@ -34,7 +34,7 @@ LANES_INLINE void rows_forward(int rows, int cols, real *restrict x, const real 
 }
 
 /* dx = rho (G - mean(G) - hat mean(G * hat)) with G = gain * dy (MODELS 10) */
-LANES_INLINE void rows_back(const norm_node *n) {
+SIMD_INLINE void rows_back(const norm_node *n) {
     int cols = n->x.cols;
     const real *restrict gain = n->gain.v;
     real *restrict d_gain = n->gain.g, *restrict d_bias = n->bias.g;

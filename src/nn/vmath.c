@@ -221,15 +221,51 @@ choose_16(__m512 a, __m512 b, __m512 yes, __m512 no) {
 #include "nn/vmath_kernel.h"
 #endif
 
-simd_level vmath_limit = SIMD_AVX512;
+#ifdef SIMD_ARM
+#include <arm_neon.h>
+
+/* ---- NEON ---- */
+
+static inline float32x4_t scale_neon(float32x4_t x, float32x4_t n) {
+    ints_4 all = (ints_4)vcvtnq_s32_f32(n), half = all >> 1;
+    return x * (float32x4_t)((half + 127) << 23) * (float32x4_t)((all - half + 127) << 23);
+}
+/* The four bytes of number i mod 16. */
+static inline float32x4_t lookup_neon(const float *table, ints_4 i) {
+    ints_4 bytes = (i & (PIECES - 1)) * 0x04040404 + 0x03020100;
+    uint8x16x4_t all = {
+        {vreinterpretq_u8_f32(vld1q_f32(table)), vreinterpretq_u8_f32(vld1q_f32(table + 4)),
+         vreinterpretq_u8_f32(vld1q_f32(table + 8)), vreinterpretq_u8_f32(vld1q_f32(table + 12))}};
+    return vreinterpretq_f32_u8(vqtbl4q_u8(all, (uint8x16_t)bytes));
+}
+#define KERNEL(name) name##_neon
+#define TARGET
+#define LANES                        4
+#define FLOATS                       float32x4_t
+#define INTS                         ints_4
+#define DOUBLES                      float64x2_t
+#define LONGS                        longs_2
+#define HALF_FLOATS                  float32x2_t
+#define multiply_add(a, b, c)        vfmaq_f32(c, a, b)
+#define multiply_add_double(a, b, c) vfmaq_f64(c, a, b)
+#define least(a, b)                  vbslq_f32(vcltq_f32(a, b), a, b)
+#define most(a, b)                   vbslq_f32(vcgtq_f32(a, b), a, b)
+#define choose(a, b, yes, no)        vbslq_f32(vcltq_f32(a, b), yes, no)
+#define scale(x, n)                  scale_neon(x, n)
+#define lookup(table, i)             lookup_neon(table, i)
+#include "nn/vmath_kernel.h"
+#endif
 
 static const functions *functions_now(void) {
+    switch (simd_now()) {
 #ifdef SIMD_X86
-    simd_level level = simd_within(vmath_limit);
-    if (level == SIMD_AVX512) return &functions_avx512;
-    if (level == SIMD_AVX2) return &functions_avx2;
+    case SIMD_AVX512: return &functions_avx512;
+    case SIMD_AVX2: return &functions_avx2;
+#elif defined(SIMD_ARM)
+    case SIMD_NEON: return &functions_neon;
 #endif
-    return &functions_portable;
+    default: return &functions_portable;
+    }
 }
 
 void vmath_exp(int64_t n, const float *x, float *y) { functions_now()->exp(n, x, y); }

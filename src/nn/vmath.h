@@ -23,7 +23,7 @@
 
 void vmath_exp(int64_t n, const real *x, real *y);
 /* For every column of x[rows, width]: x = exp(x - the column's largest) and total = their sum,
- * added from the first row on. width: a multiple of 16 */
+ * added from the first row on. */
 void vmath_exp_columns(int rows, int width, real *x, real *total);
 void vmath_sigmoid(int64_t n, const real *x, real *y);
 void vmath_tanh(int64_t n, const real *x, real *y);

@@ -160,8 +160,28 @@ EACH(gelu, gelu_of)
 EACH(gelu_slopes, gelu_slope)
 #undef EACH
 
+/* Columns beside whole vectors: exp takes as many neighbours as there are, whole rows if it can. */
+static TARGET void KERNEL(exp_narrow)(int rows, int width, int count, float *x, float *total) {
+    float *at = x;
+    for (int k = 0; k < count; k++) {
+        float largest = -INFINITY;
+        for (int i = 0; i < rows; i++)
+            largest = largest > x[i * width + k] ? largest : x[i * width + k];
+        for (int i = 0; i < rows; i++) x[i * width + k] -= largest;
+    }
+    if (count == width)
+        KERNEL(exp)((int64_t)rows * width, x, x);
+    else
+        for (int i = 0; i < rows; i++, at += width) KERNEL(exp)(count, at, at);
+    for (int k = 0; k < count; k++) {
+        total[k] = 0;
+        for (int i = 0; i < rows; i++) total[k] += x[i * width + k];
+    }
+}
+
 static TARGET void KERNEL(exp_columns)(int rows, int width, float *x, float *total) {
-    for (int j = 0; j < width; j += LANES) {
+    int j = 0;
+    for (; j + LANES <= width; j += LANES) {
         FLOATS largest = KERNEL(all)(-INFINITY), sum = KERNEL(all)(0), v;
         float *at = x + j;
         for (int i = 0; i < rows; i++, at += width) {
@@ -177,6 +197,7 @@ static TARGET void KERNEL(exp_columns)(int rows, int width, float *x, float *tot
         }
         memcpy(total + j, &sum, sizeof sum);
     }
+    if (j < width) KERNEL(exp_narrow)(rows, width, width - j, x + j, total + j);
 }
 
 #define EACH_ANGLE(name, shift, flip)                                                              \
