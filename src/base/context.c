@@ -3,8 +3,8 @@
 #include "base/context.h"
 
 #include "base/number.h"
+#include "base/os.h"
 
-#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -31,9 +31,8 @@ fr_status context_check(const fr_context *context, fr_error *err) {
 
 int context_threads(const fr_context *context) {
     enum { MOST_THREADS = 4096 }; /* memory is made for each */
-    cpu_set_t set;
     int threads = context ? context->threads : 0;
-    if (threads <= 0) threads = sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
+    if (threads <= 0) threads = os_cores();
     return threads < 1 ? 1 : threads < MOST_THREADS ? threads : MOST_THREADS;
 }
 

@@ -3,6 +3,7 @@
 #include "base/file.h"
 
 #include "base/memory.h"
+#include "base/os.h"
 #include "base/sha256.h"
 
 #include <dirent.h>
@@ -45,8 +46,7 @@ static fr_status write_all(writer *w, const unsigned char *bytes, size_t size, f
     /* Started now, the disk works while we do, and less is left for the sync of commit. Only a
      * hint: errors come up there. */
     if (!w->scratch && w->stored - w->started >= SYNC_BYTES) {
-        (void)sync_file_range(w->place.fd, w->started, w->stored - w->started,
-                              SYNC_FILE_RANGE_WRITE);
+        os_write_back(w->place.fd, w->started, w->stored - w->started);
         w->started = w->stored;
     }
     return FR_OK;
@@ -223,7 +223,7 @@ fr_status mapping_open(const char *path, mapping *out, fr_error *err) {
     if (status)
         mapping_close(out);
     else
-        out->modified = (int64_t)facts.st_mtim.tv_sec * 1000000000 + facts.st_mtim.tv_nsec;
+        out->modified = os_modified(&facts);
     close(fd);
     return status;
 }

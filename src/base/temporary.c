@@ -8,6 +8,8 @@
 #define _GNU_SOURCE
 #include "base/temporary.h"
 
+#include "base/os.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -33,7 +34,7 @@ static int open_folder(const char *path) {
     char *folder = n ? strndup(path, n) : strdup(".");
     if (!folder) return -1; /* errno says why */
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0 && errno == EACCES) fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 && errno == EACCES) fd = os_open_unlisted(folder);
     int why = errno;
     free(folder);
     errno = why;
@@ -167,7 +168,7 @@ fr_status temporary_make(temporary *t, const char *target, int kind, unsigned mo
     clean(t->folder, name_of(target));
     for (int i = 0; i < TRIES; i++) {
         uint32_t digits;
-        if (getrandom(&digits, sizeof digits, 0) != (ssize_t)sizeof digits) break;
+        if (os_random(&digits, sizeof digits)) break;
         char *path = NULL;
         if (asprintf(&path, "%s%s%08x", target, mark, digits) < 0) {
             temporary_discard(t);
@@ -197,8 +198,11 @@ static fr_status sync_folder(int folder, const char *target, fr_error *err) {
 
 fr_status temporary_move(temporary *t, const char *target, bool exchange, bool sync,
                          fr_error *err) {
-    if (renameat2(t->folder, name_of(t->path), t->folder, name_of(target),
-                  exchange ? RENAME_EXCHANGE : 0))
+    const char *name = name_of(t->path), *last = name_of(target);
+    char spare[256]; /* for systems that cannot exchange at once */
+    (void)snprintf(spare, sizeof spare, "%.240s.before", name);
+    if (exchange ? os_exchange(t->folder, name, last, spare)
+                 : renameat(t->folder, name, t->folder, last))
         return fail_errno(err, "%s: cannot be put in place", target);
     fr_status status = sync ? sync_folder(t->folder, target, err) : FR_OK;
     if (exchange) remove_entry(t->folder, name_of(t->path)); /* what was there before */

@@ -1,6 +1,7 @@
 /* ids.c - see ids.h. */
-#define _GNU_SOURCE
 #include "data/ids.h"
+
+#include "base/os.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -167,8 +168,7 @@ static int by_text(const void *a, const void *b, void *table) {
 fr_status word_table_sort(const word_table *t, int64_t **order, fr_error *err) {
     TRY(ALLOCATE(*order, t->start.count, err));
     for (size_t k = 0; k < t->start.count; k++) (*order)[k] = (int64_t)k;
-    if (t->start.count)
-        qsort_r(*order, t->start.count, sizeof **order, by_text, (void *)(uintptr_t)t);
+    os_sort(*order, t->start.count, sizeof **order, by_text, (void *)(uintptr_t)t);
     return FR_OK;
 }
 

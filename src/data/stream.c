@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/options.h"
+#include "base/os.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -83,7 +84,7 @@ fr_status stream_read_manifest(fr_stream *s, const char *folder, fr_error *err) 
             status = verify_from_json(root, path, s->record, err);
         }
     }
-    if (!status) s->imported = (int64_t)facts.st_mtim.tv_sec * 1000000000 + facts.st_mtim.tv_nsec;
+    if (!status) s->imported = os_modified(&facts);
     if (!status && !(s->folder = strdup(folder))) status = fail_memory(err, strlen(folder));
     json_decref(root);
     free(path);

@@ -3,6 +3,7 @@
 #include "data/verify.h"
 
 #include "base/memory.h"
+#include "base/os.h"
 #include "base/sha256.h"
 #include "data/stream.h"
 
@@ -80,7 +81,9 @@ void verify_set_times(const char *folder, const column_record record[COLUMN_FILE
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) return;
     if (!fstatat(fd, "manifest.json", &facts, AT_SYMLINK_NOFOLLOW)) {
-        const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, facts.st_mtim};
+        int64_t at = os_modified(&facts), second = 1000000000;
+        const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT},
+                                          {.tv_sec = at / second, .tv_nsec = at % second}};
         for (int k = 0; k < COLUMN_FILES; k++)
             if (record[k].there) (void)utimensat(fd, column_files[k], times, AT_SYMLINK_NOFOLLOW);
     }

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/context.h"
 #include "base/options.h"
+#include "base/os.h"
 #include "base/rng.h"
 #include "rank/learned.h"
 
@@ -21,7 +22,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 const fr_option fr_scaling_options[] = {
     {"events", FR_OPTION_INT, "128", "N", 1, INT32_MAX, offsetof(fr_scaling_settings, events),
@@ -61,29 +61,6 @@ static int catalog_sizes(int32_t most, int32_t *out) {
             out[count++] = (int32_t)(steps[k] * unit);
     out[count++] = most;
     return count;
-}
-
-/* ---- memory ---- */
-
-/* Lets the kernel count the peak anew, where it can. */
-static void forget_peak(void) {
-    FILE *file = fopen("/proc/self/clear_refs", "w");
-    if (!file) return;
-    (void)fputs("5", file);
-    (void)fclose(file);
-}
-
-/* Largest resident memory since forget_peak, or since the start of the process. */
-static int64_t peak_bytes(void) {
-    char line[256];
-    long long kilobytes = -1;
-    FILE *file = fopen("/proc/self/status", "r");
-    while (file && kilobytes < 0 && fgets(line, sizeof line, file))
-        if (!strncmp(line, "VmHWM:", 6)) kilobytes = strtoll(line + 6, NULL, 10);
-    if (file) (void)fclose(file);
-    struct rusage usage;
-    if (kilobytes < 0 && !getrusage(RUSAGE_SELF, &usage)) kilobytes = usage.ru_maxrss;
-    return 1024 * kilobytes;
 }
 
 /* ---- measuring ---- */
@@ -140,7 +117,7 @@ static fr_status measure(scaling *s, fr_scorer *scorer, const model *forward, in
     int32_t observed = scorer->start;
     *out = (fr_scaling_point){.size = size};
     s->tape.params = forward ? &forward->params : NULL;
-    forget_peak();
+    os_forget_peak();
     for (int32_t i = 0; i < s->events; i++) {
         int32_t event = s->event[i], cut = window_cut(s->w, event);
         int32_t count = scaling_candidates(s->w, s->order, event, size, s->candidate);
@@ -163,7 +140,7 @@ static fr_status measure(scaling *s, fr_scorer *scorer, const model *forward, in
     out->seconds /= s->events;
     out->mrr /= s->events;
     out->scored = forward ? size : s->w->destinations;
-    out->peak_bytes = peak_bytes();
+    out->peak_bytes = os_peak_memory();
     return FR_OK;
 }
 

@@ -3,6 +3,7 @@
 #include "study/ledger.h"
 
 #include "base/file.h"
+#include "base/os.h"
 #include "base/sha256.h"
 
 #include <errno.h>
@@ -332,10 +333,6 @@ void ledger_rollback(ledger *l) {
 /* ---- locks: a byte of study.lock for each unit, held by the open file, not by the process; byte 0
  * is shared by all that work on the study ---- */
 
-static struct flock at_byte(short type, int64_t unit) {
-    return (struct flock){.l_type = type, .l_whence = SEEK_SET, .l_start = unit, .l_len = 1};
-}
-
 /* A lock on a file that nobody else finds keeps nobody out. */
 static fr_status check_locks(const ledger *l, fr_error *err) {
     struct stat ours, found;
@@ -345,30 +342,25 @@ static fr_status check_locks(const ledger *l, fr_error *err) {
     return fail(err, FR_EFILE, "%s: removed or replaced while the study ran", l->lock_path);
 }
 
-static fr_status try_lock(ledger *l, short type, int64_t unit, bool *taken, fr_error *err) {
-    struct flock wish = at_byte(type, unit);
+static fr_status try_lock(ledger *l, bool shared, int64_t unit, bool *taken, fr_error *err) {
     TRY(check_locks(l, err));
-    *taken = !fcntl(l->locks, F_OFD_SETLK, &wish);
+    *taken = !os_lock(l->locks, unit, shared);
     if (*taken || errno == EAGAIN || errno == EACCES) return FR_OK;
     return fail_errno(err, "%s: cannot be locked", l->lock_path);
 }
 
 fr_status ledger_lock(ledger *l, int64_t unit, bool *taken, fr_error *err) {
-    return try_lock(l, F_WRLCK, unit, taken, err);
+    return try_lock(l, false, unit, taken, err);
 }
 
-void ledger_unlock(ledger *l, int64_t unit) {
-    struct flock wish = at_byte(F_UNLCK, unit);
-    (void)fcntl(l->locks, F_OFD_SETLK, &wish);
-}
+void ledger_unlock(ledger *l, int64_t unit) { (void)os_unlock(l->locks, unit); }
 
 bool ledger_locked(const ledger *l, int64_t unit) {
-    struct flock probe = at_byte(F_RDLCK, unit);
-    return l->locks >= 0 && !fcntl(l->locks, F_OFD_GETLK, &probe) && probe.l_type != F_UNLCK;
+    return l->locks >= 0 && os_locked(l->locks, unit);
 }
 
 fr_status ledger_join(ledger *l, bool alone, bool *taken, fr_error *err) {
     *taken = true;
-    if (alone) TRY(try_lock(l, F_WRLCK, 0, taken, err));
-    return *taken ? try_lock(l, F_RDLCK, 0, taken, err) : FR_OK;
+    if (alone) TRY(try_lock(l, false, 0, taken, err));
+    return *taken ? try_lock(l, true, 0, taken, err) : FR_OK;
 }
