@@ -1,0 +1,111 @@
+#!/bin/sh
+# aarch64.sh - builds for AArch64 and shows, under qemu-user, that it computes the bits of this
+# machine.
+#
+#   tools/aarch64.sh root               build/aarch64-root: the libraries, from Debian's packages
+#   tools/aarch64.sh build              cross-builds the preset aarch64, library, tool and tests
+#   tools/aarch64.sh test [NAME...]     runs tests of products, functions and fast paths
+#   tools/aarch64.sh compare [FULLRANK] every model trained and ranked there and by this machine's
+#                                       build: SHA-256 of checkpoints, ranks and scores
+#   tools/aarch64.sh                    all of it
+#
+# Needs Debian's gcc-aarch64-linux-gnu and qemu-user. Packages are fetched and unpacked with lists
+# and caches of their own: this machine's packages are neither asked nor changed, and no rights are
+# needed. qemu is slow, so models and stream are small.
+set -eu
+cd "$(dirname "$0")/.."
+root=$PWD/build/aarch64-root
+build=$PWD/build/aarch64
+
+needed="libc6-dev libgcc-12-dev libjansson-dev zlib1g-dev libcurl4-openssl-dev libssl-dev
+    libsqlite3-dev libcairo2-dev librandom123-dev libcmocka-dev"
+
+emulate() { qemu-aarch64 -L "$root" "$@"; }
+
+make_root() {
+    [ ! -e "$root/complete" ] || return 0
+    fetched=$PWD/build/aarch64-packages
+    rm -rf "$root" "$fetched"
+    mkdir -p "$root" "$fetched/state/lists/partial" "$fetched/cache/archives/partial" "$fetched/etc"
+    : >"$fetched/state/status"
+    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]" \
+        "http://deb.debian.org/debian bookworm main" >"$fetched/etc/sources.list"
+    for step in update "install --download-only $needed"; do
+        # shellcheck disable=SC2086 # words
+        apt-get -q -y -o APT::Architecture=arm64 -o APT::Architectures=arm64 \
+            -o APT::Install-Recommends=false -o APT::Sandbox::User=root -o Debug::NoLocking=true \
+            -o Dir::State="$fetched/state" -o Dir::State::status="$fetched/state/status" \
+            -o Dir::Cache="$fetched/cache" -o Dir::Etc::SourceList="$fetched/etc/sources.list" \
+            -o Dir::Etc::SourceParts=/dev/null $step >"$fetched/log" 2>&1 ||
+            { cat "$fetched/log" >&2; echo "aarch64.sh: packages cannot be fetched" >&2; exit 1; }
+    done
+    for package in "$fetched"/cache/archives/*.deb; do dpkg -x "$package" "$root"; done
+    rm -rf "$fetched"
+    touch "$root/complete"
+}
+
+# The tests that hold what differs between processors.
+usual_tests="test_nn_gemm test_nn_vmath test_base_rng test_craft_fast test_graphmixer_fast
+    test_tgn_fast test_dygformer_fast"
+
+run_tests() {
+    for name; do
+        if emulate "$build/tests/$name" >"$build/$name.log" 2>&1; then
+            echo "ok $name"
+        else
+            cat "$build/$name.log"
+            echo "not ok $name"
+            exit 1
+        fi
+    done
+}
+
+# Trains and ranks every model into DIRECTORY, with the command that follows.
+make_results() { # DIRECTORY COMMAND...
+    results=$1
+    shift
+    "$@" data synth --preset tiny --events 300 -o "$results/tiny" -q >"$results.log"
+    for model in craft craft-r dygformer dygformer-lha tgn graphmixer; do
+        small="--dim 16 --epochs 1 -q"
+        case $model in craft*) ;; *) small="$small --time-dim 8" ;; esac
+        # shellcheck disable=SC2086 # words
+        "$@" train --data "$results/tiny" --model $model $small -o "$results/$model" &&
+            "$@" rank --data "$results/tiny" --scorer "$results/$model/model.safetensors" -q \
+                -o "$results/$model.npy" --dump-scores "$results/$model-scores.npy" ||
+            exit 1
+    done >>"$results.log"
+    (cd "$results" && sha256sum tiny/*.npy ./*.npy ./*/model.safetensors) >"$results.sums"
+}
+
+compare() { # FULLRANK of this machine
+    work=$(mktemp -d)
+    trap 'rm -rf "$work"' EXIT
+    mkdir "$work/here" "$work/there"
+    make_results "$work/here" "$1"
+    make_results "$work/there" emulate "$build/fullrank"
+    if cmp -s "$work/here.sums" "$work/there.sums"; then
+        cat "$work/here.sums"
+        echo "$(wc -l <"$work/here.sums") files have the same SHA-256 on $(uname -m) and aarch64"
+    else
+        diff "$work/here.sums" "$work/there.sums" || true
+        echo "aarch64.sh: files differ between $(uname -m) and aarch64"
+        exit 1
+    fi
+}
+
+case ${1-all} in
+root) make_root ;;
+build) sh tools/build.sh aarch64 ;;
+test) shift
+    # shellcheck disable=SC2086 # words
+    run_tests ${*:-$usual_tests} ;;
+compare) compare "${2-build/fullrank}" ;;
+all)
+    make_root
+    sh tools/build.sh aarch64
+    # shellcheck disable=SC2086 # words
+    run_tests $usual_tests
+    sh tools/build.sh release
+    compare build/fullrank ;;
+*) echo "aarch64.sh: unknown word $1, expected root, build, test or compare" >&2; exit 2 ;;
+esac
