@@ -28,7 +28,7 @@ static fr_status read_all(const char *path, sums *out, fr_error *err) {
     input in;
     csv c = {.in.fd = -1};
     *out = (sums){0};
-    fr_status status = input_open(&in, path, err);
+    fr_status status = input_open(&in, path, NULL, err);
     if (status)
         input_close(&in);
     else

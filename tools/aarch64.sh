@@ -96,9 +96,11 @@ compare() { # FULLRANK of this machine
 case ${1-all} in
 root) make_root ;;
 build) sh tools/build.sh aarch64 ;;
-test) shift
+test)
+    shift
     # shellcheck disable=SC2086 # words
-    run_tests ${*:-$usual_tests} ;;
+    [ $# -gt 0 ] || set -- $usual_tests
+    run_tests "$@" ;;
 compare) compare "${2-build/fullrank}" ;;
 all)
     make_root
