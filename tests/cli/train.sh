@@ -28,7 +28,7 @@ is "leaves its files" "$(find run -type f | sort | tr '\n' ' ')" \
     "run/model.safetensors run/state.safetensors run/train.json "
 has "train.json has the loss" "$(cat run/train.json)" '"loss": ['
 if script -qc true /dev/null >/dev/null 2>&1 </dev/null; then
-    TERM=xterm script -qc "timeout -s INT 3 $fullrank train --data tiny --model dygformer --threads 1 -o bar" \
+    TERM=xterm script -qc "timeout -s INT 3 $fullrank train --data tiny --model dygformer --batch-size 50 --threads 1 -o bar" \
         /dev/null >bar.txt </dev/null
     if [ "$(tr '\r' '\n' <bar.txt | grep -c 'epoch ./3 loss 0.* events .* left')" -ge 3 ]; then
         pass "on a terminal epochs show how far they are"
