@@ -21,12 +21,13 @@ typedef struct ways {
     void (*forget_peak)(void);
     int (*random)(void *bytes, size_t count);
     int64_t (*modified)(const struct stat *facts);
+    void (*each_entry)(int folder, void (*each)(int folder, const char *name));
 } ways;
 
 #define WAYS                                                                                       \
     {                                                                                              \
         os_cores, os_write_back, os_exchange, os_lock, os_unlock, os_locked, os_sort,              \
-            os_peak_memory, os_forget_peak, os_random, os_modified                                 \
+            os_peak_memory, os_forget_peak, os_random, os_modified, os_each_entry                  \
     }
 
 static const ways usual = WAYS;
@@ -42,6 +43,7 @@ static const ways usual = WAYS;
 #define os_forget_peak   plain_forget_peak
 #define os_random        plain_random
 #define os_modified      plain_modified
+#define os_each_entry    plain_each_entry
 #define os_open_unlisted plain_open_unlisted
 #undef FR_BASE_OS_H
 #undef _GNU_SOURCE
@@ -105,6 +107,25 @@ static void test_exchange(void **state) {
         assert_holds(*state, "other", "first");
     }
     assert_int_equal(close(folder), 0);
+}
+
+static void remove_it(int folder, const char *name) {
+    assert_int_equal(unlinkat(folder, name, 0), 0);
+}
+
+/* More entries than are read at once, each removed as it comes. */
+static void test_entries(void **state) {
+    for (int k = 0; k < 2; k++) {
+        int folder = open(*state, O_RDONLY | O_DIRECTORY);
+        for (int i = 0; i < 300; i++) {
+            char name[32];
+            (void)snprintf(name, sizeof name, "entry-with-a-long-name-%d", i);
+            put(*state, name, "");
+        }
+        both[k]->each_entry(folder, remove_it);
+        assert_int_equal(directory_entries(*state), 0);
+        assert_int_equal(close(folder), 0);
+    }
 }
 
 /* What another process finds, as bits: is byte 3 locked, can it share it, have it alone, and have
@@ -173,6 +194,7 @@ static void test_sort(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {WITH_DIRECTORY(test_facts), WITH_DIRECTORY(test_exchange),
-                                       WITH_DIRECTORY(test_locks), cmocka_unit_test(test_sort)};
+                                       WITH_DIRECTORY(test_locks), WITH_DIRECTORY(test_entries),
+                                       cmocka_unit_test(test_sort)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "base/os.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -164,6 +165,33 @@ int64_t os_modified(const struct stat *facts) {
     struct timespec t = facts->st_mtim;
 #endif
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static void take_entry(int folder, const char *name, void (*each)(int folder, const char *name)) {
+    if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0) each(folder, name);
+}
+
+void os_each_entry(int folder, void (*each)(int folder, const char *name)) {
+    int list = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (list < 0) return;
+#ifdef LINUX
+    _Alignas(struct dirent64) char some[4096];
+    for (ssize_t size; (size = getdents64(list, (void *)some, sizeof some)) > 0;)
+        for (ssize_t at = 0; at < size;) {
+            const struct dirent64 *entry = (const void *)(some + at);
+            at += entry->d_reclen;
+            take_entry(folder, entry->d_name, each);
+        }
+    close(list);
+#else
+    DIR *entries = fdopendir(list);
+    for (struct dirent *entry; entries && (entry = readdir(entries));)
+        take_entry(folder, entry->d_name, each);
+    if (entries)
+        closedir(entries);
+    else
+        close(list);
+#endif
 }
 
 int os_open_unlisted(const char *path) {

@@ -51,6 +51,11 @@ int os_random(void *bytes, size_t count);
 /* When a file was last changed, in nanoseconds since 1970. */
 int64_t os_modified(const struct stat *facts);
 
+/* Calls `each` for every entry of an open directory but "." and "..", with the directory; it may
+ * remove the entry. Needs no memory, so that nothing is left behind when it is short; plain: does.
+ */
+void os_each_entry(int folder, void (*each)(int folder, const char *name));
+
 /* Opens a directory that may be entered but not listed, to name what is in it. Returns -1 with
  * errno if that cannot be. */
 int os_open_unlisted(const char *path);

@@ -50,30 +50,13 @@ static bool still_named(int fd, int folder, const char *name) {
 
 /* ---- removing ---- */
 
-static void remove_entry(int folder, const char *name);
-
-/* Not by opendir: nothing is left behind when memory is short, either. */
-static void remove_entries(int fd) {
-    int list = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (list < 0) return;
-    _Alignas(struct dirent64) char some[4096];
-    for (ssize_t size; (size = getdents64(list, some, sizeof some)) > 0;)
-        for (ssize_t at = 0; at < size;) {
-            const struct dirent64 *entry = (const void *)(some + at);
-            at += entry->d_reclen;
-            if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-                remove_entry(fd, entry->d_name);
-        }
-    close(list);
-}
-
 static void remove_entry(int folder, const char *name) {
     int fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) { /* no directory, or a closed one */
         if (unlinkat(folder, name, 0)) (void)unlinkat(folder, name, AT_REMOVEDIR);
         return;
     }
-    remove_entries(fd);
+    os_each_entry(fd, remove_entry);
     (void)unlinkat(folder, name, AT_REMOVEDIR);
     close(fd);
 }
@@ -108,7 +91,7 @@ static void remove_dead(int folder, const char *name) {
     int fd = openat(folder, name, how | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) return;
     if (!flock(fd, LOCK_EX | LOCK_NB) && still_named(fd, folder, name)) {
-        if (directory) remove_entries(fd);
+        if (directory) os_each_entry(fd, remove_entry);
         (void)unlinkat(folder, name, directory ? AT_REMOVEDIR : 0);
     }
     close(fd);
