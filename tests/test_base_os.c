@@ -118,7 +118,7 @@ static void test_entries(void **state) {
     for (int k = 0; k < 2; k++) {
         int folder = open(*state, O_RDONLY | O_DIRECTORY);
         for (int i = 0; i < 300; i++) {
-            char name[32];
+            char name[64];
             (void)snprintf(name, sizeof name, "entry-with-a-long-name-%d", i);
             put(*state, name, "");
         }
