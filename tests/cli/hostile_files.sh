@@ -219,17 +219,32 @@ rm -rf long good run l.csv*
 # ---- what killed runs leave ----
 
 cat >killed.py <<'PYTHON'
-import glob, signal, subprocess, sys, time
+import glob, os, signal, subprocess, sys, time
 how, watch = sys.argv[1:3]
-def start():
-    process = subprocess.Popen(sys.argv[3:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    before, end = set(glob.glob(watch)), time.monotonic() + 60
-    while set(glob.glob(watch)) <= before and process.poll() is None and time.monotonic() < end:
-        time.sleep(0.001)
-    process.send_signal(signal.SIGSTOP)
-    if process.poll() is not None:
-        sys.exit("ended too early")
-    return process
+def made():  # what is being written; the empty file that tries a directory is not
+    names = set()
+    for name in glob.glob(watch):
+        try:
+            if os.path.isdir(name) or os.path.getsize(name):
+                names.add(name)
+        except FileNotFoundError:
+            pass
+    return names
+def start():  # a process that is stopped while it writes, and that has no lock
+    for _ in range(100):
+        before = made()
+        process = subprocess.Popen(sys.argv[3:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while made() <= before and process.poll() is None:
+            pass
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(0.02)  # for the signal to arrive
+        if process.poll() is None and not made() <= before and not glob.glob("*.lock"):
+            return process
+        process.send_signal(signal.SIGCONT)
+        process.wait()
+        for name in glob.glob("d.*") + glob.glob("k.*"):
+            os.remove(name)
+    sys.exit("ended too early, 100 times")
 first = start()
 if how == "kill":
     first.kill()
@@ -244,7 +259,7 @@ dump() { "$fullrank" rank --data good --scorer baseline:recency -o k.npy --dump-
 if [ -n "$python" ]; then
     is "rank killed" "$("$python" killed.py kill 'd.npy.tmp-*' "$fullrank" rank --data good \
         --scorer baseline:recency -o k.npy --dump-scores d.npy)" "-9"
-    is "leaves a temporary" "$(left d.)" "d.npy.tmp "
+    has "leaves a temporary" "$(left d.)" "d.npy.tmp "
     runs "the next one works" 0 dump
     is "and removes it" "$(left d.)" "d.json d.npy "
     cp d.npy alone.npy
