@@ -412,6 +412,32 @@ FR_API const fr_baseline *fr_baseline_at(int index);
 
 typedef struct fr_ranking fr_ranking;
 
+enum { FR_CATALOG_FIXED, FR_CATALOG_TIME, FR_CATALOG_FILE };
+enum { FR_TIES_AVERAGE };
+
+/* What a ranking was made under. Results may be compared only if all of it is equal (PROTOCOL 4).
+ */
+typedef struct fr_protocol_facts {
+    char *data_sha256;           /* of the stream */
+    int64_t window, train, test; /* events */
+    int order;                   /* FR_ORDER_* */
+    int catalog;                 /* FR_CATALOG_* */
+    char *catalog_sha256;        /* over its ids, as in fr_window_facts */
+    int64_t catalog_size;
+    int oov;                 /* FR_OOV_* */
+    int ties;                /* FR_TIES_* */
+    double popularity_power; /* as in fr_rank_settings */
+    int64_t met;             /* the same; 0 = all test events were ranked */
+} fr_protocol_facts;
+/* Its fields, by name and in order; fr_options_text prints one. */
+extern FR_API const fr_option fr_protocol_fields[];
+
+/* The number of fields in which two protocols differ; 0 = their results may be compared. Writes
+ * "window (32768 against 8192), oov (exclude against zero)" to `out`, at most `size` bytes with the
+ * final 0, hashes by their first 16 digits; `out` may be NULL if `size` is 0. */
+FR_API int fr_protocol_compare(const fr_protocol_facts *a, const fr_protocol_facts *b, char *out,
+                               size_t size);
+
 typedef struct fr_rank_settings {
     int64_t shard; /* events one thread takes at a time; results do not depend on it */
     int64_t met;   /* rank only events whose source has met so many other destinations; 0 = all */
@@ -449,7 +475,8 @@ typedef struct fr_ranking_facts {
     int64_t seed;          /* of training, or what the scorer was opened with */
     int64_t epochs_done, epochs_asked; /* of training; 0 = not trained, or not known */
     const char *data;                  /* name of the stream's file */
-    const char *protocol;              /* results may be compared only if these are equal */
+    fr_protocol_facts protocol;        /* its texts belong to the ranking */
+    const char *protocol_text;         /* the same for people: "window=32768 train=27852 ..." */
     int oov;                           /* FR_OOV_* of the protocol */
     double seconds;                    /* scoring and ranking */
     double scores_per_second;
@@ -664,8 +691,8 @@ typedef struct fr_compared_pair {
 /* Everything belongs to the comparison. Columns: every K, then the full catalog. Models in the
  * order of their first run. Pairs: (0, 1), (0, 2), ..., (1, 2), ... */
 typedef struct fr_comparison_facts {
-    const char *protocol; /* of the first run */
-    int64_t events;       /* ranked, cut into blocks */
+    const char *protocol_text; /* of the first run */
+    int64_t events;            /* ranked, cut into blocks */
     int64_t blocks;
     int columns, models, pairs;
     const fr_compared_column *column;

@@ -162,16 +162,16 @@ static fr_ranking make_run(const char *model, const char *objective, int64_t see
                                  .n = above[i] < 0 ? -1 : CATALOG,
                                  .above = above[i],
                                  .avail_n = -1};
-    char *text = (char *)(uintptr_t) "window=10 order=stream oov=exclude";
+    char *text = (char *)(uintptr_t) "window=10";
     return (fr_ranking){.records = records,
                         .count = count,
-                        .protocol = text,
+                        .protocol = {.window = 10, .data_sha256 = text},
+                        .protocol_text = text,
                         .scorer = (char *)(uintptr_t)model,
                         .model = (char *)(uintptr_t)model,
                         .objective = (char *)(uintptr_t)objective,
                         .data = text,
-                        .seed = seed,
-                        .oov = FR_OOV_EXCLUDE};
+                        .seed = seed};
 }
 
 static fr_compare_settings standard(void) {
@@ -346,10 +346,11 @@ static void test_refused(void **state) {
     c.records[4][3].above = CATALOG;
     FAILS(fr_compare(c.run, 6, k, 1, &s, 0, NULL, &out, &err), FR_EINPUT, "file.npy: record 3");
     make_small(&c);
-    c.ranking[4].protocol = (char *)(uintptr_t) "window=12 order=stream oov=zero extra=1";
+    c.ranking[4].protocol = (fr_protocol_facts){
+        .data_sha256 = (char *)(uintptr_t) "window=10", .window = 12, .oov = FR_OOV_ZERO, .met = 1};
     FAILS(fr_compare(c.run, 6, k, 1, &s, 0, NULL, &out, &err), FR_EINPUT,
-          "they differ in window (10 against 12), oov (exclude against zero), extra (nothing "
-          "against 1); --force");
+          "they differ in window (10 against 12), oov (exclude against zero), met (0 against "
+          "1); --force");
     s.force = true;
     OK(fr_compare(c.run, 6, k, 1, &s, 0, NULL, &out, &err));
     fr_comparison_close(out);

@@ -140,7 +140,7 @@ static void produce(const char *directory) {
     fr_comparison_facts compared = fr_comparison_get(comparison);
     save(out, "difference", compared.pair[0].difference,
          (size_t)compared.columns * sizeof(fr_difference));
-    save(out, "protocol", compared.protocol, strlen(compared.protocol));
+    save(out, "protocol", compared.protocol_text, strlen(compared.protocol_text));
     fr_comparison_close(comparison);
     fr_options_free(fr_compare_options, &settings);
     for (int i = 0; i < 2; i++) fr_ranking_close(ranking[i]);

@@ -673,7 +673,8 @@ static void test_save_and_load(void **state) {
     fr_ranking_facts a = fr_ranking_get(r), b = fr_ranking_get(back);
     assert_int_equal(a.count, b.count);
     assert_memory_equal(a.records, b.records, (size_t)a.count * sizeof *a.records);
-    assert_string_equal(a.protocol, b.protocol);
+    assert_int_equal(fr_protocol_compare(&a.protocol, &b.protocol, NULL, 0), 0);
+    assert_string_equal(a.protocol_text, b.protocol_text);
     assert_string_equal(b.scorer, "baseline:recency");
     assert_int_equal(b.oov, FR_OOV_ZERO);
     fr_ranking_close(back);
@@ -688,8 +689,11 @@ static void test_save_and_load(void **state) {
     OK(fr_rank_run(w, &scorer, &steeper, NULL, &second, &err));
     fr_scorer_close(&scorer);
     OK(fr_ranking_save(second, other, false, &err));
-    assert_non_null(strstr(fr_ranking_get(second).protocol, "popularity_power=0.5"));
-    assert_string_not_equal(fr_ranking_get(second).protocol, a.protocol);
+    assert_non_null(strstr(fr_ranking_get(second).protocol_text, "popularity_power=0.5"));
+    char differ[80];
+    fr_protocol_facts changed = fr_ranking_get(second).protocol;
+    assert_int_equal(fr_protocol_compare(&a.protocol, &changed, differ, sizeof differ), 1);
+    assert_string_equal(differ, "popularity_power (1 against 0.5)");
     OK(json_read(in_directory(*state, "other.json"), &about, &err));
     assert_int_equal(json_integer_value(json_object_get(about, "seed")), 3);
     OK(json_write(side, about, &err));
@@ -705,7 +709,17 @@ static void test_save_and_load(void **state) {
     assert_int_equal(
         json_object_set_new(json_object_get(about, "protocol"), "oov", json_string("none")), 0);
     OK(json_write(side, about, &err));
-    FAILS(fr_ranking_load(path, &back, &err), FR_EINPUT, "oov is \"none\", expected exclude or");
+    FAILS(fr_ranking_load(path, &back, &err), FR_EINPUT,
+          "oov: found \"none\", expected one of exclude|zero");
+    OK(json_read(side, &about, &err));
+    json_t *protocol = json_object_get(about, "protocol");
+    assert_int_equal(json_object_set_new(protocol, "oov", json_string("zero")), 0);
+    assert_int_equal(json_object_set_new(protocol, "later", json_integer(1)), 0);
+    OK(json_write(side, json_incref(about), &err));
+    FAILS(fr_ranking_load(path, &back, &err), FR_EINPUT, "a field later, which is not known here");
+    assert_int_equal(json_object_del(protocol, "later") | json_object_del(protocol, "ties"), 0);
+    OK(json_write(side, about, &err));
+    FAILS(fr_ranking_load(path, &back, &err), FR_EINPUT, "its protocol has no ties");
     fr_ranking_close(second);
     put_text(side, "{}");
     FAILS(fr_ranking_load(path, &back, &err), FR_EINPUT, "does not describe rank records");

@@ -282,28 +282,34 @@ static bool scalar_text(const json_t *value, char *out, size_t size) {
     return false;
 }
 
-fr_status fr_config_read(const char *path, fr_config_set *set, void *user, fr_error *err) {
-    json_t *root = NULL;
-    NEED(path, err);
-    NEED(set, err);
-    TRY(json_read(path, &root, err));
-    fr_status status = FR_OK;
+fr_status options_from_json(const json_t *object, const char *where, fr_config_set *set, void *user,
+                            fr_error *err) {
     const char *key;
     json_t *value;
-    if (!json_is_object(root))
-        status = fail(err, FR_EUSAGE, "%s: found no JSON object, expected {\"option\": value, ...}",
-                      path);
-    json_object_foreach(root, key, value) {
-        if (status) break;
+    json_object_foreach((json_t *)(uintptr_t)object, key, value) {
         char text[4096];
         fr_error inner = {0};
+        fr_status status;
         if (!scalar_text(value, text, sizeof text))
             status =
                 fail(&inner, FR_EUSAGE, "option %s: expected a number, a text or true/false", key);
         else
             status = set(user, key, text, &inner);
-        if (status) (void)fail(err, status, "%s: %s", path, inner.message);
+        if (status) return fail(err, status, "%s: %s", where, inner.message);
     }
+    return FR_OK;
+}
+
+fr_status fr_config_read(const char *path, fr_config_set *set, void *user, fr_error *err) {
+    json_t *root = NULL;
+    NEED(path, err);
+    NEED(set, err);
+    TRY(json_read(path, &root, err));
+    fr_status status =
+        json_is_object(root)
+            ? options_from_json(root, path, set, user, err)
+            : fail(err, FR_EUSAGE, "%s: found no JSON object, expected {\"option\": value, ...}",
+                   path);
     json_decref(root);
     return status;
 }

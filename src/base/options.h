@@ -10,6 +10,11 @@
 fr_status options_to_json(const fr_option *table, const void *settings, json_t *object,
                           fr_error *err);
 
+/* Calls `set` for every entry of an object of plain values, as text, and stops at the first
+ * failure; `where` stands in front of its message. */
+fr_status options_from_json(const json_t *object, const char *where, fr_config_set *set, void *user,
+                            fr_error *err);
+
 /* Copies the caller's settings, a struct of `size` bytes, to `out` and checks every option of the
  * table; NULL gives the defaults, texts NULL, which consumers take for the default text. Texts stay
  * the caller's: `out` is not to be freed. A value out of range is FR_EUSAGE with the words of

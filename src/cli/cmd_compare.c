@@ -130,7 +130,7 @@ static json_t *comparison_json(const fr_comparison_facts *f, const fr_compare_se
     cli_json_put(root, "models", models);
     cli_json_put(root, "pairs", pairs);
     json_t *about = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:I}", "protocol",
-                              f->protocol, "sampler", s->sampler, "small",
+                              f->protocol_text, "sampler", s->sampler, "small",
                               s->small == FR_SMALL_WHOLE ? "whole" : "ineligible", "events",
                               (json_int_t)f->events, "block", (json_int_t)s->block, "blocks",
                               (json_int_t)f->blocks, "resamples", (json_int_t)s->resamples, "level",

@@ -252,26 +252,10 @@ static fr_status diagnose_scorer(const cli_call *call, diagnosis *d, fr_error *e
     return status;
 }
 
-/* The value of a key of a protocol, "window=131072 train=...". */
-static void protocol_value(const fr_ranking *ranking, const char *key, char *out, size_t size) {
-    const char *at = fr_ranking_get(ranking).protocol;
-    size_t length = strlen(key);
-    *out = 0;
-    for (; *at; at += strcspn(at, " "), at += *at == ' ') {
-        if (strncmp(at, key, length) != 0 || at[length] != '=') continue;
-        at += length + 1;
-        (void)snprintf(out, size, "%.*s", (int)strcspn(at, " "), at);
-        return;
-    }
-}
-
 /* Reads the records of --exhaustive, which must be of a fixed catalog. */
 static fr_status load_exhaustive(const char *path, part *p, fr_error *err) {
-    char catalog[32];
     fr_status status = fr_ranking_load(path, &p->ranking, err);
-    if (status) return status;
-    protocol_value(p->ranking, "catalog", catalog, sizeof catalog);
-    if (strcmp(catalog, "time") != 0) return FR_OK;
+    if (status || fr_ranking_get(p->ranking).protocol.catalog != FR_CATALOG_TIME) return status;
     (void)snprintf(err->message, sizeof err->message,
                    "%.900s: records with catalog time, expected those of a fixed catalog", path);
     return err->code = FR_EINPUT;
@@ -309,7 +293,7 @@ static json_t *diagnosis_json(const diagnosis *d) {
     fr_ranking_facts f = fr_ranking_get(d->cells.ranking);
     json_t *out = json_pack(
         "{s:o, s:o, s:s, s:I, s:I, s:I, s:{s:I, s:I, s:I}, s:o, s:o}", "scorer",
-        cli_json_text(f.scorer), "data", cli_json_text(f.data), "protocol", f.protocol, "k",
+        cli_json_text(f.scorer), "data", cli_json_text(f.data), "protocol", f.protocol_text, "k",
         (json_int_t)d->table.k, "ranked", (json_int_t)d->table.ranked, "unavailable",
         (json_int_t)d->table.unavailable, "eligible", "events", (json_int_t)d->table.eligible,
         "repeated", (json_int_t)d->table.cell[FR_REPEATED_SEEN].events, "new",
@@ -319,7 +303,7 @@ static json_t *diagnosis_json(const diagnosis *d) {
     fr_ranking_facts e = fr_ranking_get(d->exhaustive.ranking);
     cli_json_put(out, "exhaustive",
                  json_pack("{s:o, s:s, s:o, s:o, s:o}", "scorer", cli_json_text(e.scorer),
-                           "protocol", e.protocol, "all_seen",
+                           "protocol", e.protocol_text, "all_seen",
                            cli_json_real(d->exhaustive.diagonal[0].value), "all_unseen",
                            cli_json_real(d->exhaustive.diagonal[1].value), "split",
                            split_json(&d->exhaustive)));
@@ -361,12 +345,14 @@ static void print_split(const part *p) {
 }
 
 void diagnose_heading(const char *what, const fr_ranking *ranking) {
-    char window[32], catalog[32], order[32], line[160];
-    protocol_value(ranking, "window", window, sizeof window);
-    protocol_value(ranking, "catalog", catalog, sizeof catalog);
-    protocol_value(ranking, "order", order, sizeof order);
-    (void)snprintf(line, sizeof line, "%s (window %s, catalog %s, history order %s)", what, window,
-                   catalog, order);
+    static const char *const names[] = {"window", "catalog", "order"};
+    fr_protocol_facts protocol = fr_ranking_get(ranking).protocol;
+    char value[3][32], line[160];
+    for (int i = 0; i < 3; i++)
+        fr_options_text(fr_options_find(fr_protocol_fields, names[i]), &protocol, value[i],
+                        sizeof value[i]);
+    (void)snprintf(line, sizeof line, "%s (window %s, catalog %s, history order %s)", what,
+                   value[0], value[1], value[2]);
     diagnose_title(line);
 }
 

@@ -204,7 +204,7 @@ static void add_expected(json_t *out, const result *from, const request *r, int 
 static json_t *result_json(const result *from, const request *r) {
     fr_ranking_facts f = fr_ranking_get(from->ranking);
     json_t *root = json_pack("{s:o, s:s, s:s, s:s}", "file", cli_json_text(from->path), "scorer",
-                             f.scorer, "data", f.data, "protocol", f.protocol);
+                             f.scorer, "data", f.data, "protocol", f.protocol_text);
     json_t *by_rule = json_object(), *by_hits = json_object(), *expected = json_object(),
            *sampled = json_object();
     for (int i = 0; i < PLAIN; i++) {
@@ -452,38 +452,19 @@ static int write_per_event(const event_file *file, const result *all, int count)
 
 /* ---- The command ---- */
 
-/* Word number n of a protocol, "key=value", up to a blank or the end; "" behind the last. */
-static const char *protocol_word(const result *from, int n) {
-    const char *at = fr_ranking_get(from->ranking).protocol;
-    for (; n > 0 && *at; n--) {
-        at += strcspn(at, " ");
-        at += *at == ' ';
-    }
-    return at;
-}
-
-/* Names the fields in which any ranking differs from the first. */
+/* One warning for each ranking that must not be compared with the first. */
 static void warn_of_protocols(const cli_call *call, const result *all, int count) {
-    char fields[512] = "";
-    const char *first;
-    for (int n = 0; *(first = protocol_word(&all[0], n)); n++) {
-        bool differs = false;
-        size_t length = strcspn(first, " ");
-        for (int i = 1; i < count; i++) {
-            const char *other = protocol_word(&all[i], n);
-            differs |= strcspn(other, " ") != length || strncmp(first, other, length) != 0;
-        }
-        size_t used = strlen(fields);
-        if (differs)
-            (void)snprintf(fields + used, sizeof fields - used, "%s%.*s", used ? ", " : "",
-                           (int)strcspn(first, "="), first);
+    fr_ranking_facts first = fr_ranking_get(all[0].ranking);
+    for (int i = 1; i < count; i++) {
+        fr_ranking_facts other = fr_ranking_get(all[i].ranking);
+        char fields[640], line[1024];
+        if (!fr_protocol_compare(&first.protocol, &other.protocol, fields, sizeof fields)) continue;
+        (void)snprintf(line, sizeof line,
+                       "%.120s and %.120s follow different protocols and must not be compared; "
+                       "they differ in %s",
+                       call->argument[0], call->argument[i], fields);
+        call->context.log(call->context.user, FR_WARNING, line);
     }
-    char line[640];
-    (void)snprintf(line, sizeof line,
-                   "these rankings follow different protocols and must not be compared; they "
-                   "differ in: %s",
-                   fields);
-    if (*fields) call->context.log(call->context.user, FR_WARNING, line);
 }
 
 static int print_all(cli_call *call, const request *r, result *all, board_shape shape) {

@@ -120,7 +120,7 @@ static fr_status diagnose_models(const cli_call *call, intervention *ranking,
 static json_t *intervention_json(const intervention *t, bool cells) {
     fr_ranking_facts f = fr_ranking_get(t->base);
     json_t *out =
-        json_pack("{s:o, s:s, s:I}", "scorer", cli_json_text(f.scorer), "protocol", f.protocol,
+        json_pack("{s:o, s:s, s:I}", "scorer", cli_json_text(f.scorer), "protocol", f.protocol_text,
                   "ranked", (json_int_t)(cells ? t->cells[0].ranked : t->value[0][0].events));
     if (cells) {
         cli_json_put(out, "k", json_integer(t->cells[0].k));

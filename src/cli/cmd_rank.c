@@ -32,7 +32,7 @@ static int report(cli_call *call, const char *path, const fr_ranking *ranking) {
         json_t *out = json_pack(
             "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:o}", "output",
             cli_json_text(path), "scorer", cli_json_text(f.scorer), "protocol",
-            cli_json_text(f.protocol), "mrr", cli_json_real(row.mrr), "hits10",
+            cli_json_text(f.protocol_text), "mrr", cli_json_real(row.mrr), "hits10",
             cli_json_real(row.hits), "expected20", cli_json_real(row.expected), "all_seen",
             cli_json_real(row.all_seen), "all_unseen", cli_json_real(row.all_unseen), "coverage",
             cli_json_real(row.coverage), "ranked", (json_int_t)row.ranked, "ties",

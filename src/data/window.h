@@ -21,7 +21,7 @@
 #include "base/memory.h"
 #include "data/stream.h"
 
-enum { CATALOG_FIXED, CATALOG_TIME, CATALOG_FILE };
+enum { CATALOG_FIXED = FR_CATALOG_FIXED, CATALOG_TIME, CATALOG_FILE };
 
 struct fr_window {
     const fr_stream *stream;

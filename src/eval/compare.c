@@ -69,41 +69,11 @@ struct fr_comparison {
 
 /* ---- who is compared, and may it be ---- */
 
-static int word_length(const char *word) { return (int)strcspn(word, " "); }
-
-/* The word "key=..." of a protocol, NULL if it has none. */
-static const char *find_field(const char *protocol, const char *key, int length) {
-    for (const char *at = protocol; *at; at += word_length(at), at += *at == ' ')
-        if (!strncmp(at, key, (size_t)length) && at[length] == '=') return at;
-    return NULL;
-}
-
-/* Adds "key (value against value)" to a list; a NULL word is a field that is not there. */
-static void add_field(const char *a, const char *b, char *out, size_t size) {
-    int key = (int)strcspn(a ? a : b, "=");
-    size_t used = strlen(out);
-    (void)snprintf(out + used, size - used, "%s%.*s (%.*s against %.*s)", used ? ", " : "", key,
-                   a ? a : b, a ? word_length(a) - key - 1 : 7, a ? a + key + 1 : "nothing",
-                   b ? word_length(b) - key - 1 : 7, b ? b + key + 1 : "nothing");
-}
-
-/* The fields in which two protocols differ. */
-static void list_fields(const char *a, const char *b, char *out, size_t size) {
-    for (const char *at = a; *at; at += word_length(at), at += *at == ' ') {
-        const char *other = find_field(b, at, (int)strcspn(at, "="));
-        int length = word_length(at);
-        if (!other || word_length(other) != length || strncmp(at, other, (size_t)length))
-            add_field(at, other, out, size);
-    }
-    for (const char *at = b; *at; at += word_length(at), at += *at == ' ')
-        if (!find_field(a, at, (int)strcspn(at, "="))) add_field(NULL, at, out, size);
-}
-
 static fr_status check_protocol(const compared_run *a, const compared_run *b, bool force,
                                 const fr_context *context, fr_error *err) {
-    if (!strcmp(a->facts.protocol, b->facts.protocol)) return FR_OK;
-    char fields[640] = "";
-    list_fields(a->facts.protocol, b->facts.protocol, fields, sizeof fields);
+    char fields[640];
+    if (!fr_protocol_compare(&a->facts.protocol, &b->facts.protocol, fields, sizeof fields))
+        return FR_OK;
     if (!force)
         return fail(err, FR_EINPUT,
                     "%s and %s follow different protocols and must not be compared; they differ in "
@@ -182,7 +152,7 @@ static fr_status group_runs(fr_comparison *c, const fr_compare_run *given, int c
                     "every run is of the model %s: expected at least two models (NAME=FILE names a "
                     "file's model)",
                     c->run[0].name);
-    TRY(keep(c, c->run[0].facts.protocol, "", "", &c->facts.protocol, err));
+    TRY(keep(c, c->run[0].facts.protocol_text, "", "", &c->facts.protocol_text, err));
     qsort(c->run, (size_t)count, sizeof *c->run, by_model_and_seed);
     for (int i = 1; i < count; i++)
         if (c->run[i].model == c->run[i - 1].model && c->run[i].seed == c->run[i - 1].seed)

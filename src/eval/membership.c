@@ -21,8 +21,11 @@ static const char *const samplers[FR_CELLS] = {
 
 static fr_status fill_cell(const fr_ranking *r, const char *name, int64_t k, uint64_t seed,
                            const fr_context *context, fr_cell *out, fr_error *err) {
-    fr_sampling sampling = {
-        .sampler = name, .small = FR_SMALL_INELIGIBLE, .oov = r->oov, .k = &k, .k_count = 1};
+    fr_sampling sampling = {.sampler = name,
+                            .small = FR_SMALL_INELIGIBLE,
+                            .oov = r->protocol.oov,
+                            .k = &k,
+                            .k_count = 1};
     fr_expected exact;
     fr_draws drawn;
     TRY(fr_expected_compute(r->records, r->count, &sampling, context, &exact, err));
@@ -48,16 +51,14 @@ fr_status fr_membership_compute(const fr_ranking *ranking, int64_t k, uint64_t s
     const fr_ranking *r = ranking;
     NEED(ranking, err);
     NEED(out, err);
-    const char *catalog =
-        json_string_value(json_object_get(json_object_get(r->about, "protocol"), "catalog"));
-    if (!catalog || strcmp(catalog, "time") != 0)
+    if (r->protocol.catalog != FR_CATALOG_TIME)
         return fail(err, FR_EINPUT,
                     "records of %s with catalog %s, expected catalog time: the table's negatives "
                     "are all destinations that occurred before their event",
-                    r->scorer, catalog ? catalog : "(none)");
+                    r->scorer, r->protocol.catalog == FR_CATALOG_FILE ? "file" : "fixed");
     if (k < 1 || k > INT32_MAX)
         return fail(err, FR_EUSAGE, "K = %lld, expected 1 to %d", (long long)k, INT32_MAX);
-    TRY(check_records(r->records, r->count, r->oov, err));
+    TRY(check_records(r->records, r->count, r->protocol.oov, err));
     *out = (fr_membership){.k = k};
     for (int64_t i = 0; i < r->count; i++) out->ranked += r->records[i].covered;
     out->unavailable = r->count - out->ranked;

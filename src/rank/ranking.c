@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "base/npy.h"
 #include "base/sha256.h"
-#include "base/text.h"
+#include "rank/protocol.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,50 +73,14 @@ fr_status ranking_hash_file(const char *path, char out[65], fr_error *err) {
 
 /* ---- making ---- */
 
-static json_t *protocol_json(const fr_window *w, const ranking_notes *notes) {
-    json_t *protocol = json_pack(
-        "{s:s, s:i, s:i, s:i, s:s, s:s, s:s, s:i, s:s, s:s, s:f}", "data_sha256", w->stream->sha256,
-        "window", (int)w->events, "train", (int)w->train, "test", (int)(w->events - w->train),
-        "order", w->protocol.order == FR_ORDER_STRICT ? "strict" : "stream", "catalog",
-        w->catalog_kind == CATALOG_FIXED  ? "fixed"
-        : w->catalog_kind == CATALOG_TIME ? "time"
-                                          : "file",
-        "catalog_sha256", w->catalog_sha256, "catalog_size", (int)w->catalog_size, "oov",
-        w->protocol.oov == FR_OOV_ZERO ? "zero" : "exclude", "ties", "average", "popularity_power",
-        notes->popularity_power);
-    if (protocol && notes->met) /* a part of the events: another protocol */
-        json_put(&protocol, "met", json_integer(notes->met));
-    return protocol;
-}
-
-/* "window=32768 train=27852 ...": two results may be compared if these are equal (PROTOCOL 11). */
-static char *protocol_text(const json_t *protocol) {
-    char *text = strdup("");
-    const char *key;
-    json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)protocol, key, value) {
-        char number[32], *longer = NULL;
-        const char *word = json_string_value(value);
-        if (!word) (void)text_real(json_number_value(value), false, number, sizeof number);
-        if (text && asprintf(&longer, "%s%s%s=%.16s", text, *text ? " " : "", key,
-                             word ? word : number) < 0)
-            longer = NULL;
-        free(text);
-        text = longer;
-    }
-    return text;
-}
-
 /* Fills what is derived from `about`. */
 static fr_status read_about(fr_ranking *r, const char *path, fr_error *err) {
     const json_t *protocol = json_object_get(r->about, "protocol");
     const char *scorer = json_string_value(json_object_get(r->about, "scorer"));
     const char *data = json_string_value(json_object_get(r->about, "data"));
-    const char *oov = json_string_value(json_object_get(protocol, "oov"));
-    if (!json_is_object(protocol) || !scorer || !data || !oov)
+    if (!json_is_object(protocol) || !scorer || !data)
         return fail(err, FR_EINPUT, "%s: does not describe rank records", path);
-    if (strcmp(oov, "zero") && strcmp(oov, "exclude"))
-        return fail(err, FR_EINPUT, "%s: oov is \"%s\", expected exclude or zero", path, oov);
+    TRY(protocol_read(protocol, path, &r->protocol, err));
     const json_t *timing = json_object_get(r->about, "timing");
     r->seconds = json_number_value(json_object_get(timing, "seconds"));
     r->scores_per_second = json_number_value(json_object_get(timing, "scores_per_second"));
@@ -124,20 +88,19 @@ static fr_status read_about(fr_ranking *r, const char *path, fr_error *err) {
     r->verified = json_integer_value(json_object_get(verify, "events"));
     r->verified_error = json_number_value(json_object_get(verify, "largest_difference"));
     r->verified_ranks = json_integer_value(json_object_get(verify, "ranks_differ"));
-    r->oov = strcmp(oov, "zero") ? FR_OOV_EXCLUDE : FR_OOV_ZERO;
     const char *model = json_string_value(json_object_get(r->about, "model"));
     const char *objective = json_string_value(json_object_get(r->about, "objective"));
     r->seed = json_integer_value(json_object_get(r->about, "seed"));
     const json_t *training = json_object_get(r->about, "training");
     r->epochs_done = json_integer_value(json_object_get(training, "epochs_done"));
     r->epochs_asked = json_integer_value(json_object_get(training, "epochs_asked"));
-    r->protocol = protocol_text(protocol);
+    r->protocol_text = protocol_text(&r->protocol);
     r->scorer = strdup(scorer);
     r->model = strdup(model ? model : scorer);
     r->objective = strdup(objective ? objective : "");
     r->data = strdup(data);
-    return r->protocol && r->scorer && r->model && r->objective && r->data ? FR_OK
-                                                                           : fail_memory(err, 0);
+    bool whole = r->protocol_text && r->scorer && r->model && r->objective && r->data;
+    return whole ? FR_OK : fail_memory(err, 0);
 }
 
 fr_status ranking_make(const fr_window *w, const fr_scorer *scorer, fr_record *records,
@@ -149,13 +112,14 @@ fr_status ranking_make(const fr_window *w, const fr_scorer *scorer, fr_record *r
         return status;
     }
     fr_version v = fr_version_get();
+    fr_protocol_facts protocol = protocol_of_window(w, notes.popularity_power, notes.met);
     r->records = records;
     r->count = w->events - w->train;
     double rate = notes.seconds > 0 ? notes.scores / notes.seconds : 0;
     r->about = json_pack(
         "{s:s, s:i, s:o, s:o, s:I, s:o, s:{s:f, s:f}, s:{s:s, s:s}}", "format", "fullrank-ranks",
         "version", 1, "data", json_text(w->stream->name), "scorer", json_text(scorer->name), "seed",
-        (json_int_t)scorer->seed, "protocol", protocol_json(w, &notes), "timing", "seconds",
+        (json_int_t)scorer->seed, "protocol", protocol_json(&protocol), "timing", "seconds",
         notes.seconds, "scores_per_second", rate, "tool", "version", v.version, "commit", v.commit);
     json_put(&r->about, "data_checked", json_string(w->stream->facts.checked));
     json_put(&r->about, "model", json_text(scorer->model[0] ? scorer->model : scorer->name));
@@ -201,7 +165,8 @@ void fr_ranking_close(fr_ranking *r) {
     if (!r) return;
     json_decref(r->about);
     free(r->records);
-    free(r->protocol);
+    fr_options_free(fr_protocol_fields, &r->protocol);
+    free(r->protocol_text);
     free(r->scorer);
     free(r->model);
     free(r->objective);
@@ -221,7 +186,8 @@ fr_ranking_facts fr_ranking_get(const fr_ranking *r) {
                               .epochs_asked = r->epochs_asked,
                               .data = r->data,
                               .protocol = r->protocol,
-                              .oov = r->oov,
+                              .protocol_text = r->protocol_text,
+                              .oov = r->protocol.oov,
                               .seconds = r->seconds,
                               .scores_per_second = r->scores_per_second,
                               .verified = r->verified,

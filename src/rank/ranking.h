@@ -11,9 +11,9 @@
 struct fr_ranking {
     fr_record *records;
     int64_t count;
-    char *protocol, *scorer, *model, *objective, *data;
+    fr_protocol_facts protocol;
+    char *protocol_text, *scorer, *model, *objective, *data;
     int64_t seed, epochs_done, epochs_asked;
-    int oov;
     double seconds, scores_per_second;
     int64_t verified, verified_ranks;
     double verified_error;

@@ -150,7 +150,7 @@ static fr_status read_data(summary *s, data_numbers *d, const fr_context *contex
         m->all_seen = over_runs(m, offsetof(run_numbers, all_seen));
         m->all_unseen = over_runs(m, offsetof(run_numbers, all_unseen));
         m->available = over_runs(m, offsetof(run_numbers, available));
-        if (!*d->protocol) d->protocol = fr_ranking_get(u->ranking).protocol;
+        if (!*d->protocol) d->protocol = fr_ranking_get(u->ranking).protocol_text;
     }
     d->models = models;
     d->model = model;

@@ -485,13 +485,13 @@ static fr_status note_metrics(fr_study *s, const fr_ranking *r, unit_record *res
                                         "hits@10", "hits@50", "all-seen", "all-unseen"};
     enum { NAMES = sizeof names / sizeof *names };
     fr_metric_value value[NAMES];
-    TRY(fr_metrics_compute(r->records, r->count, r->oov, names, NAMES, value, err));
+    TRY(fr_metrics_compute(r->records, r->count, r->protocol.oov, names, NAMES, value, err));
     for (int i = 0; i < NAMES; i++)
         TRY(note(result, value[i].value, value[i].events, err, "%s", names[i]));
     fr_expected *expected;
     TRY(ALLOCATE(expected, s->plan.ks, err));
     fr_sampling uniform = {
-        .sampler = "uniform", .oov = r->oov, .k = s->plan.k, .k_count = s->plan.ks};
+        .sampler = "uniform", .oov = r->protocol.oov, .k = s->plan.k, .k_count = s->plan.ks};
     fr_status status =
         fr_expected_compute(r->records, r->count, &uniform, s->context, expected, err);
     for (int i = 0; !status && i < s->plan.ks; i++)
@@ -595,7 +595,8 @@ static fr_status do_project(fr_study *s, const plan_unit *unit, unit_record *res
         if (!status && !unit->diagnostic) {
             const char *mrr = "mrr";
             fr_metric_value value;
-            status = fr_metrics_compute(r->records, r->count, r->oov, &mrr, 1, &value, err);
+            status =
+                fr_metrics_compute(r->records, r->count, r->protocol.oov, &mrr, 1, &value, err);
             if (!status) status = note(result, value.value, value.events, err, "%smrr", prefix);
         }
         fr_ranking_close(r);
