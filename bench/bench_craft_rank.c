@@ -29,7 +29,7 @@ static double now(int threads) {
 
 typedef struct job {
     const fr_window *w;
-    fr_scorer *scorer;
+    fr_scorer_definition *scorer;
     int32_t first, step; /* events first, first + step, ... */
     float *scores[2];    /* of workers */
 } job;
@@ -38,14 +38,14 @@ static fr_status score_shard(void *state, int64_t shard, int worker, fr_error *e
     job *j = state;
     int32_t e = j->first + (int32_t)shard * j->step;
     fr_query query = {e, j->w->source[e], window_time(j->w, e)};
-    return j->scorer->score(j->scorer->state, &query, worker, j->scores[worker], err);
+    return j->scorer->score(j->scorer->state, &query, 1, worker, j->scores[worker], err);
 }
 
 /* Seconds per event over `events` events spread over the test part. */
 static fr_status run(const model *m, bool fast, int threads, int32_t events, double *seconds,
                      fr_error *err) {
     const fr_window *w = m->w;
-    fr_scorer scorer = {0};
+    fr_scorer_definition scorer = {0};
     int32_t test = w->events - w->train;
     if (events > test) events = test;
     job j = {.w = w, .scorer = &scorer, .first = w->train, .step = test / events};
@@ -59,7 +59,7 @@ static fr_status run(const model *m, bool fast, int threads, int32_t events, dou
     *seconds = (now(threads) - start) / events;
     free(j.scores[0]);
     free(j.scores[1]);
-    fr_scorer_close(&scorer);
+    if (scorer.state) scorer.close(scorer.state);
     return status;
 }
 

@@ -60,6 +60,11 @@ typedef struct fr_error {
  * without it. `out` may be NULL if `size` is 0. */
 FR_API size_t fr_text_printable(const char *text, char *out, size_t size);
 
+/* Fills *err, if there is one, with a message made as by printf, and returns `code`: for functions
+ * that the library calls back. */
+FR_API fr_status fr_fail(fr_error *err, fr_status code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 typedef enum fr_level { FR_NOTICE, FR_WARNING } fr_level;
 
 /* How long work talks to its caller. Any pointer may be NULL, and so may the context itself.
@@ -259,6 +264,54 @@ FR_API fr_window_facts fr_window_get(const fr_window *window);
  * fr_window_facts.candidates). They live as long as the window. */
 FR_API const int64_t *fr_window_candidates(const fr_window *window, int64_t *count);
 
+/* The window as arrays, which live as long as the window. Numbers of sources and destinations are
+ * places in ascending order of original id. The first `train` events are the training part
+ * (fr_window_facts). */
+typedef struct fr_columns {
+    const int32_t *source, *destination; /* [events] numbers */
+    const double *time;                  /* [events] as in the stream */
+    double start;                        /* time 0 of the window */
+    const float *features;               /* [events, feature_width]; NULL = none */
+    int64_t feature_width;
+    const int64_t *source_id;      /* [sources] original ids */
+    const int64_t *destination_id; /* [candidates] the same as fr_window_candidates */
+    const int32_t *catalog;        /* [catalog_size] destinations ranked over, ascending */
+} fr_columns;
+FR_API fr_columns fr_window_columns(const fr_window *window);
+
+/* One event: what scorers observe. */
+typedef struct fr_event {
+    int32_t event;               /* number in the window, from 0 */
+    int32_t source, destination; /* numbers */
+    double time;                 /* seconds since the window's start */
+    const float *features;       /* [feature_width]; NULL = none */
+} fr_event;
+/* An event by number; all is 0 for one that is not in the window. */
+FR_API fr_event fr_window_event(const fr_window *window, int32_t event);
+
+/* Events below this number are "before" the event under the protocol's order (PROTOCOL 2). For the
+ * number of events itself it is that number. */
+FR_API int32_t fr_window_cut(const fr_window *window, int32_t event);
+
+/* Ascending event numbers that point into the window's index: nothing is copied. Numbers out of
+ * range give an empty list. */
+typedef struct fr_history {
+    const int32_t *event;
+    int32_t count;
+} fr_history;
+/* The last `most` events of a source or a destination before event `before`, which is a number of
+ * the window or the number of its events. O(log). */
+FR_API fr_history fr_window_source_history(const fr_window *window, int32_t source, int32_t before,
+                                           int32_t most);
+FR_API fr_history fr_window_destination_history(const fr_window *window, int32_t destination,
+                                                int32_t before, int32_t most);
+/* All events of a pair before event `before`. */
+FR_API fr_history fr_window_pair_history(const fr_window *window, int32_t source,
+                                         int32_t destination, int32_t before);
+/* The first event of each pair of the source before event `before`: their destinations are those
+ * that the source has met, in order of the first meeting. */
+FR_API fr_history fr_window_met(const fr_window *window, int32_t source, int32_t before);
+
 /* ---- 6. Facts of PROTOCOL 13 ---- */
 
 typedef struct fr_facts {
@@ -344,69 +397,108 @@ typedef struct __attribute__((packed)) fr_record {
 /* What a scorer is asked: everything about an event but its destination. */
 typedef struct fr_query {
     int32_t event;  /* number in the window, from 0 */
-    int32_t source; /* dense number, ascending by original id */
+    int32_t source; /* number, ascending by original id */
     double time;    /* seconds since the window's start */
 } fr_query;
 
 /* Bytes of a scorer's name, the final 0 included: enough for any path. */
 enum { FR_NAME_MAX = 4224 };
 
-/* A scorer of one window. Scoring must not change what later scores are, and the score of a
- * candidate must not depend on anything but the query and the state. Zero the struct before filling
- * in what is needed: `state` and `score` at least. */
-typedef struct fr_scorer {
-    char name[FR_NAME_MAX]; /* as typed: "baseline:recency" */
-    int64_t seed;           /* it was opened with; of a checkpoint, the one of its training */
-    char model[64];         /* trained models: "craft"; "" = not trained, the name says it all */
-    char objective[16];     /* trained models: "bce", "bpr" */
-    char sha256[65];        /* of the file behind it, scores or checkpoint; "" = none */
-    int64_t epochs_done, epochs_asked; /* of its training; 0 = not trained, or not known */
-    const fr_window *window; /* ranking any other one is refused; NULL = it does not say */
-    void *state;
-    /* How many calls of `score` at the same time it can serve; 0 = any number. The engine never
-     * uses more threads than that, whatever the context says. */
-    int workers;
-    /* Fills scores[candidates of the window], finite, in the order of fr_window_candidates. An
-     * entry that is left alone is an error that names it. `worker` tells calls that may run at the
-     * same time apart: 0 .. workers - 1. */
-    fr_status (*score)(void *state, const fr_query *query, int worker, float *scores,
+/* How many calls of `score` at the same time a scorer can serve, if any number will do. */
+#define FR_WORKERS_ANY INT32_MAX
+
+/* What a scorer is, for fr_scorer_make: baselines, trained models, score files, the oracle and
+ * plug-ins fill the same struct. Scoring must not change what later scores are, and the score of a
+ * candidate must not depend on anything but the query and what was observed. Zero it, set `size`,
+ * `name` and `score`, and whatever else applies; zero stands for what most scorers want. */
+typedef struct fr_scorer_definition {
+    size_t size;      /* sizeof(fr_scorer_definition): a later release may add fields */
+    const char *name; /* as results show it: "my-tgn". Texts are copied */
+    /* Of trained models, for the description of the records; NULL and 0 = nothing to say. */
+    const char *model;     /* "craft": what runs are grouped by; NULL = the name */
+    const char *objective; /* "bce", "bpr" */
+    const char *sha256;    /* of the file it was read from */
+    int64_t seed;
+    int64_t epochs_done, epochs_asked;
+
+    void *state; /* of the scorer, for the functions below; from fr_scorer_make on it belongs to the
+                    fr_scorer, unless making fails */
+    /* Fills scores[count, row], finite, for `count` events, ascending, from 1 to `many` of them.
+     * A row has one entry per candidate in the order of fr_window_candidates (or see catalog_only).
+     * An entry that is left alone is an error that names it. Each row has the bits that a call for
+     * this event alone gives. `worker` tells calls that run at the same time apart: 0 .. workers -
+     * 1. */
+    fr_status (*score)(void *state, const fr_query *queries, int count, int worker, float *scores,
                        fr_error *err);
-    /* May be NULL. The same for `count` events at once, ascending, from 1 to `many` of them:
-     * scores[count, candidates], each row with the bits that `score` gives alone. For scorers
-     * without `observe` that share work between events near each other. */
-    fr_status (*score_many)(void *state, const fr_query *queries, int count, int worker,
-                            float *scores, fr_error *err);
-    int many; /* the most events of one such call, at least 1 */
-    /* NULL: nothing is remembered, and events may be scored in any order by many threads. Else
-     * called exactly once per event of the window, in stream order, before any event that has it in
-     * its history is scored, and never before its own scoring. */
-    fr_status (*observe)(void *state, int32_t event, fr_error *err);
-    int32_t start; /* first event to observe: earlier ones are already in the state */
-    /* It scores the catalog's destinations for covered events and knows nothing of others: there
-     * are no time-available ranks. */
+    int workers; /* calls of `score` at the same time; 0 = 1. The engine never makes more */
+    int many;    /* events of one call; 0 = 1 */
+    /* NULL: nothing is remembered, and events may be scored in any order. Else called exactly once
+     * per event of the window, in stream order, before any event that has it in its history is
+     * scored, and never before its own scoring; such a scorer has one worker and scores one event
+     * at a time. */
+    fr_status (*observe)(void *state, const fr_event *event, fr_error *err);
+    int32_t start; /* first event to observe: earlier ones are in the state already */
+    /* It knows the catalog only: a row has one entry per destination of fr_window_columns.catalog,
+     * in that order. Only events whose destination is in the catalog are asked for, and there are
+     * no time-available ranks. */
     bool catalog_only;
     /* A hash of all that scoring must leave alone, for checks in debug builds; may be NULL. */
     uint64_t (*fingerprint)(const void *state);
     void (*close)(void *state); /* may be NULL */
-} fr_scorer;
+} fr_scorer_definition;
+
+/* A scorer of one window, which must outlive it. */
+typedef struct fr_scorer fr_scorer;
+
+/* Makes one from a definition, of which nothing but `state` is kept. Numbers that contradict each
+ * other are FR_EUSAGE; the state is still the caller's then. */
+FR_API FR_MUST_USE fr_status fr_scorer_make(const fr_window *window,
+                                            const fr_scorer_definition *definition, fr_scorer **out,
+                                            fr_error *err);
 
 /* Opens "FILE.safetensors", "baseline:NAME[,option=value...]", "scores:FILE.npy" or "oracle" for a
- * window, which must outlive the scorer. The context's threads become the `workers` of a scorer
- * that needs memory for each of them. A checkpoint whose training stopped early is opened with a
- * warning to the context's log. */
+ * window. The context's threads become the `workers` of a scorer that needs memory for each of
+ * them. A checkpoint whose training stopped early is opened with a warning to the context's log. */
 FR_API FR_MUST_USE fr_status fr_scorer_open(const char *spec, const fr_window *window, int64_t seed,
-                                            const fr_context *context, fr_scorer *out,
+                                            const fr_context *context, fr_scorer **out,
                                             fr_error *err);
 FR_API void fr_scorer_close(fr_scorer *scorer);
 
-/* A baseline that can be named in a spec; the last has a NULL name. */
-typedef struct fr_baseline {
+/* Texts belong to the scorer. */
+typedef struct fr_scorer_facts {
     const char *name;
-    const char *summary; /* one line */
-    const char *text;    /* the definition, one paragraph */
-    const fr_option *options;
-} fr_baseline;
-FR_API const fr_baseline *fr_baseline_at(int index);
+    const char *model, *objective, *sha256; /* "" = nothing to say */
+    int64_t seed; /* it was opened with; of a checkpoint, the one of its training */
+    int64_t epochs_done, epochs_asked;
+    int64_t row;       /* scores it gives per event */
+    int workers, many; /* as defined, at least 1 */
+    bool remembers;    /* it observes events */
+    bool catalog_only;
+    int32_t observed; /* events below this number are in its state */
+} fr_scorer_facts;
+FR_API fr_scorer_facts fr_scorer_get(const fr_scorer *scorer);
+
+/* For programs that want scores instead of ranks. Fills scores[count, row] for events in ascending
+ * order; calls of different workers may run at the same time. */
+FR_API FR_MUST_USE fr_status fr_scorer_score(const fr_scorer *scorer, const fr_query *queries,
+                                             int count, int worker, float *scores, fr_error *err);
+/* Shows the scorer all events below `before` that it has not observed yet, each once. */
+FR_API FR_MUST_USE fr_status fr_scorer_observe(fr_scorer *scorer, int32_t before, fr_error *err);
+
+/* A kind of scorer: what opens one by name. */
+typedef struct fr_scorer_kind {
+    const char *name;
+    const char *summary;      /* one line */
+    const char *text;         /* the definition, one paragraph */
+    const fr_option *options; /* NULL = none */
+    size_t settings;          /* bytes of the settings struct that the options fill */
+    /* Fills a zeroed definition but for `size`, `name` and `seed`. If it fails, `close` is called
+     * for a state that was set. */
+    fr_status (*open)(const fr_window *window, const void *settings, int64_t seed,
+                      fr_scorer_definition *out, fr_error *err);
+} fr_scorer_kind;
+/* The baselines, which can be named in a spec; NULL after the last. */
+FR_API const fr_scorer_kind *fr_baseline_at(int index);
 
 /* ---- 10. Ranking: one score vector per event, records out (PROTOCOL 4, 5) ---- */
 
@@ -451,8 +543,7 @@ extern FR_API const fr_option fr_rank_options[];
 
 /* Scores every test event and records where its destination comes. The scorer is used up: its state
  * is that after the last event. */
-FR_API FR_MUST_USE fr_status fr_rank_run(const fr_window *window, fr_scorer *scorer,
-                                         const fr_rank_settings *settings,
+FR_API FR_MUST_USE fr_status fr_rank_run(fr_scorer *scorer, const fr_rank_settings *settings,
                                          const fr_context *context, fr_ranking **out,
                                          fr_error *err);
 /* Writes RANKS.npy and, beside it, RANKS.json: protocol, scorer, hashes, timings. Files that exist

@@ -21,17 +21,17 @@ static inline void drop(fixture *f) {
     fr_stream_close(f->stream);
 }
 
-typedef fr_status opener(const model *m, int threads, fr_scorer *out, fr_error *err);
+typedef fr_status opener(const model *m, int threads, fr_scorer_definition *out, fr_error *err);
 
 static inline fr_query query_of(const fixture *f, int32_t event) {
     return (fr_query){event, f->w->source[event], window_time(f->w, event)};
 }
 
-static inline void score(const fixture *f, fr_scorer *scorer, int32_t event, int worker,
+static inline void score(const fixture *f, fr_scorer_definition *scorer, int32_t event, int worker,
                          float *scores) {
     fr_error err;
     fr_query query = query_of(f, event);
-    OK(scorer->score(scorer->state, &query, worker, scores, &err));
+    OK(scorer->score(scorer->state, &query, 1, worker, scores, &err));
 }
 
 static inline size_t size_of(const fixture *f) {
@@ -43,7 +43,7 @@ static inline size_t size_of(const fixture *f) {
 static inline float *scores_in_steps(const fixture *f, opener *open, int32_t from, int worker,
                                      int step) {
     fr_error err;
-    fr_scorer scorer;
+    fr_scorer_definition scorer;
     int count = f->w->events - from;
     float *scores = calloc(1, size_of(f));
     assert_non_null(scores);
@@ -54,7 +54,7 @@ static inline float *scores_in_steps(const fixture *f, opener *open, int32_t fro
         score(f, &scorer, from + e, worker,
               scores + (size_t)(from + e) * (size_t)f->w->destinations);
     assert_true(model_fingerprint(&f->m) == before);
-    fr_scorer_close(&scorer);
+    scorer.close(scorer.state);
     return scores;
 }
 
@@ -113,7 +113,7 @@ static inline bool asked(int pattern, int32_t event) {
 static inline void check_many(const fixture *f, int32_t first, const float *expected, int pattern,
                               int most, bool backwards) {
     fr_error err;
-    fr_scorer fast;
+    fr_scorer_definition fast;
     size_t n = (size_t)f->w->destinations;
     int asked_for = 0;
     OK(f->m.kind->fast(&f->m, 1, &fast, &err));
@@ -128,14 +128,14 @@ static inline void check_many(const fixture *f, int32_t first, const float *expe
     for (int k = 0; k < calls; k++) {
         int from = (backwards ? calls - 1 - k : k) * most;
         int count = asked_for - from < most ? asked_for - from : most;
-        OK(fast.score_many(fast.state, queries + from, count, 0, got, &err));
+        OK(fast.score(fast.state, queries + from, count, 0, got, &err));
         for (int i = 0; i < count; i++)
             assert_memory_equal(got + (size_t)i * n, expected + (size_t)queries[from + i].event * n,
                                 n * sizeof *got);
     }
     free(got);
     free(queries);
-    fr_scorer_close(&fast);
+    fast.close(fast.state);
 }
 
 /* ---- threads ---- */
@@ -148,11 +148,10 @@ static inline void check_threads(const fixture *f) {
     for (int k = 0; k < 8; k++) {
         fr_rank_settings settings = {.shard = shards[k / 2], .popularity_power = 1};
         fr_context context = {.threads = k % 2 ? 3 : 1};
-        fr_scorer fast;
+        fr_scorer_definition fast;
         fr_ranking *ranking;
         OK(f->m.kind->fast(&f->m, context.threads, &fast, &err));
-        OK(fr_rank_run(f->w, &fast, &settings, &context, &ranking, &err));
-        fr_scorer_close(&fast);
+        OK(rank_with(f->w, fast, &settings, &context, &ranking, &err));
         if (!first) {
             first = ranking;
             continue;

@@ -84,7 +84,7 @@ static void test_more_threads_than_workers(void **state) {
         fr_ranking *ranking[3] = {0};
         char *path = train(&f, models[m], 1), *dump = in_directory(*state, "dump.npy");
         for (int k = 0; k < 3; k++) {
-            fr_scorer scorer;
+            fr_scorer *scorer;
             fr_rank_settings settings;
             OK(fr_options_defaults(fr_rank_options, &settings, &err));
             settings.shard = 1;
@@ -93,17 +93,17 @@ static void test_more_threads_than_workers(void **state) {
             free(settings.dump_scores);
             settings.dump_scores = strdup(dump);
             OK(fr_scorer_open(path, f.window, 7, k == 1 ? &eight : &one, &scorer, &err));
-            assert_int_equal(scorer.workers, k == 1 ? 8 : 1);
+            assert_int_equal(fr_scorer_get(scorer).workers, k == 1 ? 8 : 1);
             if (k == 2) { /* it stays as many as it was, whatever the context says now */
-                OK(fr_scorer_remove(&scorer, FR_REMOVE_RANDOM, 3, &eight, &err));
-                assert_int_equal(scorer.workers, 1);
+                OK(fr_scorer_remove(scorer, FR_REMOVE_RANDOM, 3, &eight, &err));
+                assert_int_equal(fr_scorer_get(scorer).workers, 1);
             }
-            OK(fr_rank_run(f.window, &scorer, &settings, &eight, &ranking[k], &err));
+            OK(fr_rank_run(scorer, &settings, &eight, &ranking[k], &err));
             fr_query query = {.event = EVENTS - 1};
             float scores[3 * DESTINATIONS];
-            FAILS(scorer.score(scorer.state, &query, k == 1 ? 8 : 1, scores, &err), FR_EUSAGE,
+            FAILS(fr_scorer_score(scorer, &query, 1, k == 1 ? 8 : 1, scores, &err), FR_EUSAGE,
                   "worker");
-            fr_scorer_close(&scorer);
+            fr_scorer_close(scorer);
             fr_options_free(fr_rank_options, &settings);
         }
         same_records(ranking[0], ranking[1]);
@@ -119,10 +119,10 @@ typedef struct counter {
     int most;
 } counter;
 
-static fr_status count_score(void *state, const fr_query *query, int worker, float *scores,
-                             fr_error *err) {
+static fr_status count_score(void *state, const fr_query *query, int count, int worker,
+                             float *scores, fr_error *err) {
     counter *c = state;
-    (void)err;
+    (void)count, (void)err;
     if (worker > c->most) c->most = worker;
     for (int64_t v = 0; v < c->candidates - c->left; v++)
         scores[v] = (float)((query->event * 31 + v * 17) % 101);
@@ -133,10 +133,10 @@ static void test_custom_scorer_with_one_worker(void **state) {
     fr_error err;
     fixture f = open_fixture(*state, "fixed");
     counter c = {.candidates = fr_window_get(f.window).candidates};
-    fr_scorer scorer = {.name = "mine", .state = &c, .workers = 1, .score = count_score};
+    fr_scorer_definition scorer = {.name = "mine", .state = &c, .score = count_score};
     fr_ranking *ranking;
     fr_rank_settings settings = {.shard = 1, .popularity_power = 1};
-    OK(fr_rank_run(f.window, &scorer, &settings, &(fr_context){.threads = 8}, &ranking, &err));
+    OK(rank_with(f.window, scorer, &settings, &(fr_context){.threads = 8}, &ranking, &err));
     assert_int_equal(c.most, 0);
     fr_ranking_close(ranking);
     close_fixture(&f);
@@ -158,23 +158,23 @@ static void test_candidates_of_a_catalog_file(void **state) {
 
     fr_ranking *ranking;
     counter c = {.candidates = count};
-    fr_scorer scorer = {.name = "mine", .state = &c, .workers = 1, .score = count_score};
-    OK(fr_rank_run(f.window, &scorer, NULL, NULL, &ranking, &err));
+    fr_scorer_definition scorer = {.name = "mine", .state = &c, .score = count_score};
+    OK(rank_with(f.window, scorer, NULL, NULL, &ranking, &err));
     assert_int_equal(fr_ranking_get(ranking).records[0].n, 1000);
     fr_ranking_close(ranking);
     c.left = 1; /* an entry left alone is no score, in the first vector and in later ones */
-    FAILS(fr_rank_run(f.window, &scorer, NULL, NULL, &ranking, &err), FR_EINPUT,
+    FAILS(rank_with(f.window, scorer, NULL, NULL, &ranking, &err), FR_EINPUT,
           "the score of destination 999 is");
     assert_null(ranking);
     close_fixture(&f);
 }
 
 /* The same behind a vector that was filled: nothing of it stays. */
-static fr_status forget_score(void *state, const fr_query *query, int worker, float *scores,
-                              fr_error *err) {
+static fr_status forget_score(void *state, const fr_query *query, int count, int worker,
+                              float *scores, fr_error *err) {
     counter *c = state;
     c->left = c->most > 0 ? 3 : 0;
-    fr_status status = count_score(c, query, worker, scores, err);
+    fr_status status = count_score(c, query, count, worker, scores, err);
     c->most++;
     return status;
 }
@@ -183,40 +183,98 @@ static void test_entry_left_alone_later(void **state) {
     fr_error err;
     fixture f = open_fixture(*state, "time");
     counter c = {.candidates = fr_window_get(f.window).candidates};
-    fr_scorer scorer = {.name = "mine", .state = &c, .workers = 1, .score = forget_score};
+    fr_scorer_definition scorer = {.name = "mine", .state = &c, .score = forget_score};
     fr_ranking *ranking;
-    FAILS(fr_rank_run(f.window, &scorer, NULL, NULL, &ranking, &err), FR_EINPUT, "event 481");
+    FAILS(rank_with(f.window, scorer, NULL, NULL, &ranking, &err), FR_EINPUT, "event 481");
+    close_fixture(&f);
+}
+
+static fr_status forget_event(void *state, const fr_event *event, fr_error *err) {
+    (void)state, (void)event, (void)err;
+    return FR_OK;
+}
+
+/* A definition that contradicts itself or the window makes no scorer. */
+static void test_bad_definitions(void **state) {
+    fr_error err;
+    fixture f = open_fixture(*state, "fixed"), timed = open_fixture(*state, "time");
+    char longest[FR_NAME_MAX + 1];
+    memset(longest, 'x', sizeof longest - 1);
+    longest[sizeof longest - 1] = 0;
+    const fr_scorer_definition good = {
+        .size = sizeof good, .name = "mine", .score = count_score, .observe = forget_event};
+    struct {
+        size_t at;
+        int64_t value;
+        const char *words;
+    } const cases[] = {
+        {offsetof(fr_scorer_definition, workers), -1, "mine: -1 workers"},
+        {offsetof(fr_scorer_definition, workers), 2, "mine: 2 workers, but it observes events"},
+        {offsetof(fr_scorer_definition, many), -1, "mine: many is -1"},
+        {offsetof(fr_scorer_definition, many), 2, "mine: 2 events at once, but it observes"},
+        {offsetof(fr_scorer_definition, start), -1, "mine: start is -1"},
+        {offsetof(fr_scorer_definition, start), INT32_MAX, "mine: start is 2147483647"}};
+    fr_scorer *scorer;
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        fr_scorer_definition bad = good;
+        *(int *)(void *)((char *)&bad + cases[k].at) = (int)cases[k].value;
+        FAILS(fr_scorer_make(f.window, &bad, &scorer, &err), FR_EUSAGE, cases[k].words);
+        assert_null(scorer);
+    }
+    fr_scorer_definition bad = good;
+    bad.size = 0;
+    FAILS(fr_scorer_make(f.window, &bad, &scorer, &err), FR_EUSAGE, "has size 0");
+    bad = good, bad.name = NULL;
+    FAILS(fr_scorer_make(f.window, &bad, &scorer, &err), FR_EUSAGE, "without a name");
+    bad.name = longest;
+    FAILS(fr_scorer_make(f.window, &bad, &scorer, &err), FR_EUSAGE, "a scorer of 4224 bytes");
+    bad = good, bad.score = NULL;
+    FAILS(fr_scorer_make(f.window, &bad, &scorer, &err), FR_EUSAGE, "mine: score is NULL");
+    bad = good, bad.catalog_only = true;
+    FAILS(fr_scorer_make(timed.window, &bad, &scorer, &err), FR_EINPUT, "fixed catalog only");
+    FAILS(fr_scorer_make(NULL, &good, &scorer, &err), FR_EUSAGE, "window is NULL");
+    FAILS(fr_scorer_make(f.window, NULL, &scorer, &err), FR_EUSAGE, "definition is NULL");
+    FAILS(fr_scorer_make(f.window, &good, NULL, &err), FR_EUSAGE, "out is NULL");
+    struct { /* of a later release, with a field that we do not know */
+        fr_scorer_definition known;
+        int64_t unknown;
+    } later = {.known = good};
+    later.known.size = sizeof later;
+    OK(fr_scorer_make(f.window, &later.known, &scorer, &err));
+    fr_scorer_close(scorer);
+    later.unknown = 1;
+    FAILS(fr_scorer_make(f.window, &later.known, &scorer, &err), FR_EUSAGE, "a later release");
+    close_fixture(&timed);
     close_fixture(&f);
 }
 
 static void test_bad_scorers(void **state) {
     fr_error err;
     fixture f = open_fixture(*state, "fixed");
-    fr_window *other;
-    fr_protocol all = {.window = 100, .train_share = 0.5};
-    OK(fr_window_open(f.stream, &all, NULL, &other, &err));
     fr_ranking *ranking;
-    fr_scorer scorer = {0};
-    FAILS(fr_rank_run(f.window, NULL, NULL, NULL, &ranking, &err), FR_EUSAGE, "scorer is NULL");
-    FAILS(fr_rank_run(f.window, &scorer, NULL, NULL, &ranking, &err), FR_EUSAGE, "score is NULL");
+    fr_scorer *scorer;
+    float scores[2 * DESTINATIONS];
+    fr_query query = {.event = EVENTS - 1};
+    FAILS(fr_rank_run(NULL, NULL, NULL, &ranking, &err), FR_EUSAGE, "scorer is NULL");
     OK(fr_scorer_open("baseline:recency", f.window, 0, NULL, &scorer, &err));
-    FAILS(fr_rank_run(other, &scorer, NULL, NULL, &ranking, &err), FR_EUSAGE, "another window");
-    FAILS(fr_scorer_remove(&scorer, FR_REMOVE_RANDOM, 0, NULL, &err), FR_EUSAGE, "no trained");
-    scorer.workers = -1;
-    FAILS(fr_rank_run(f.window, &scorer, NULL, NULL, &ranking, &err), FR_EUSAGE, "-1 workers");
-    scorer.workers = 0;
-    scorer.start = INT32_MAX;
-    FAILS(fr_rank_run(f.window, &scorer, NULL, NULL, &ranking, &err), FR_EUSAGE, "start is");
-    scorer.start = 0;
-    memset(scorer.name, 'x', sizeof scorer.name);
-    FAILS(fr_rank_run(f.window, &scorer, NULL, NULL, &ranking, &err), FR_EUSAGE, "has no end");
-    fr_scorer_close(&scorer);
-    fr_scorer_close(&scorer);
+    FAILS(fr_scorer_remove(scorer, FR_REMOVE_RANDOM, 0, NULL, &err), FR_EUSAGE, "no trained");
+    FAILS(fr_scorer_score(scorer, &query, 1, 1, scores, &err), FR_EUSAGE, "worker 1");
+    query.event = EVENTS;
+    FAILS(fr_scorer_score(scorer, &query, 1, 0, scores, &err), FR_EUSAGE, "event 600 is not in");
+    query = (fr_query){.source = -1};
+    FAILS(fr_scorer_score(scorer, &query, 1, 0, scores, &err), FR_EUSAGE, "source -1 is not in");
+    FAILS(fr_scorer_observe(scorer, EVENTS + 1, &err), FR_EUSAGE, "event 601 is not in");
+    OK(fr_rank_run(scorer, NULL, NULL, &ranking, &err));
+    fr_ranking_close(ranking);
+    assert_int_equal(fr_scorer_get(scorer).observed, EVENTS);
+    FAILS(fr_rank_run(scorer, NULL, NULL, &ranking, &err), FR_EUSAGE, "has observed test events");
+    fr_scorer_close(scorer);
+    fr_scorer_close(NULL);
+    assert_null(fr_scorer_get(NULL).name);
     FAILS(fr_scorer_open("baseline:recency", NULL, 0, NULL, &scorer, &err), FR_EUSAGE, "window");
     FAILS(fr_scorer_open(NULL, f.window, 0, NULL, &scorer, &err), FR_EUSAGE, "spec is NULL");
     FAILS(fr_scorer_open("", f.window, 0, NULL, &scorer, &err), FR_EUSAGE, "unknown scorer");
     FAILS(fr_scorer_open("baseline:", f.window, 0, NULL, NULL, &err), FR_EUSAGE, "out is NULL");
-    fr_window_close(other);
     close_fixture(&f);
 }
 
@@ -229,12 +287,12 @@ static void test_zeroed_settings(void **state) {
     const char *folder = *state, *run = in_directory(folder, "zero");
     fr_ranking *ranking = NULL;
     fr_window *window = NULL;
-    fr_scorer scorer;
+    fr_scorer *scorer;
     OK(fr_scorer_open("baseline:recency", f.window, 0, NULL, &scorer, &err));
-    FAILS(fr_rank_run(f.window, &scorer, &(fr_rank_settings){0}, NULL, &ranking, &err), FR_EUSAGE,
+    FAILS(fr_rank_run(scorer, &(fr_rank_settings){0}, NULL, &ranking, &err), FR_EUSAGE,
           "option shard: found \"0\"");
-    OK(fr_rank_run(f.window, &scorer, NULL, NULL, &ranking, &err));
-    fr_scorer_close(&scorer);
+    OK(fr_rank_run(scorer, NULL, NULL, &ranking, &err));
+    fr_scorer_close(scorer);
     FAILS(fr_window_open(f.stream, &(fr_protocol){0}, NULL, &window, &err), FR_EINPUT,
           "train share 0");
     OK(fr_window_open(f.stream, NULL, NULL, &window, &err));
@@ -283,7 +341,7 @@ static void test_values_out_of_range(void **state) {
     const char *run = in_directory(*state, "range");
     fr_ranking *ranking;
     fr_window *window;
-    fr_scorer scorer;
+    fr_scorer *scorer;
     OK(fr_scorer_open("baseline:random", f.window, 0, NULL, &scorer, &err));
     union {
         char bytes[1];
@@ -316,7 +374,7 @@ static void test_values_out_of_range(void **state) {
                 }
                 (void)snprintf(words, sizeof words, "option %s: found", o->key);
                 fr_status status =
-                    t == 0   ? fr_rank_run(f.window, &scorer, &s.rank, NULL, &ranking, &err)
+                    t == 0   ? fr_rank_run(scorer, &s.rank, NULL, &ranking, &err)
                     : t == 1 ? fr_window_open(f.stream, &s.protocol, NULL, &window, &err)
                     : t == 2 ? fr_train_run(f.window, "craft", &s.model, NULL, run, NULL, &err)
                              : fr_train_run(f.window, "craft", NULL, &s.training, run, NULL, &err);
@@ -328,7 +386,7 @@ static void test_values_out_of_range(void **state) {
         }
     }
     assert_true(refused > 80);
-    fr_scorer_close(&scorer);
+    fr_scorer_close(scorer);
     close_fixture(&f);
 }
 
@@ -361,8 +419,8 @@ static void test_null_handles(void **state) {
     FAILS(fr_facts_compute(NULL, f.window, NULL, &facts, &err), FR_EUSAGE, "window is NULL");
     FAILS(fr_facts_compute(f.window, NULL, NULL, &facts, &err), FR_EUSAGE, "diagnostic is NULL");
     FAILS(fr_facts_compute(f.window, f.window, NULL, NULL, &err), FR_EUSAGE, "out is NULL");
-    FAILS(fr_rank_run(NULL, NULL, NULL, NULL, &ranking, &err), FR_EUSAGE, "window is NULL");
-    FAILS(fr_rank_run(f.window, NULL, NULL, NULL, NULL, &err), FR_EUSAGE, "out is NULL");
+    FAILS(fr_rank_run(NULL, NULL, NULL, &ranking, &err), FR_EUSAGE, "scorer is NULL");
+    FAILS(fr_rank_run(NULL, NULL, NULL, NULL, &err), FR_EUSAGE, "out is NULL");
     FAILS(fr_ranking_save(NULL, path, false, &err), FR_EUSAGE, "ranking is NULL");
     FAILS(fr_ranking_check(NULL, false, &err), FR_EUSAGE, "path is NULL");
     FAILS(fr_ranking_load(NULL, &ranking, &err), FR_EUSAGE, "path is NULL");
@@ -564,22 +622,22 @@ static void test_epochs_done_of_asked(void **state) {
     FAILS(fr_train_run(f.window, "craft", NULL, &how, run, &context, &err), FR_ECANCEL, "");
     e = (ear){0};
     for (int resumed = 0; resumed < 2; resumed++) {
-        fr_scorer scorer;
+        fr_scorer *scorer;
         fr_ranking *ranking;
         OK(fr_scorer_open(in_directory(run, "model.safetensors"), f.window, 7, &context, &scorer,
                           &err));
-        assert_int_equal(scorer.epochs_done, 1 + resumed);
-        assert_int_equal(scorer.epochs_asked, 2);
+        assert_int_equal(fr_scorer_get(scorer).epochs_done, 1 + resumed);
+        assert_int_equal(fr_scorer_get(scorer).epochs_asked, 2);
         assert_int_equal(e.warnings, 1); /* of the first one only */
         assert_non_null(strstr(e.line, "stopped after 1 of 2 epochs"));
-        OK(fr_rank_run(f.window, &scorer, NULL, NULL, &ranking, &err));
+        OK(fr_rank_run(scorer, NULL, NULL, &ranking, &err));
         OK(fr_ranking_save(ranking, ranks, true, &err));
         fr_ranking_close(ranking);
         OK(fr_ranking_load(ranks, &ranking, &err));
         assert_int_equal(fr_ranking_get(ranking).epochs_done, 1 + resumed);
         assert_int_equal(fr_ranking_get(ranking).epochs_asked, 2);
         fr_ranking_close(ranking);
-        fr_scorer_close(&scorer);
+        fr_scorer_close(scorer);
         how.resume = true;
         if (!resumed) OK(fr_train_run(f.window, "craft", NULL, &how, run, NULL, &err));
     }
@@ -592,6 +650,7 @@ int main(void) {
         WITH_DIRECTORY(test_custom_scorer_with_one_worker),
         WITH_DIRECTORY(test_candidates_of_a_catalog_file),
         WITH_DIRECTORY(test_entry_left_alone_later),
+        WITH_DIRECTORY(test_bad_definitions),
         WITH_DIRECTORY(test_bad_scorers),
         WITH_DIRECTORY(test_zeroed_settings),
         WITH_DIRECTORY(test_values_out_of_range),

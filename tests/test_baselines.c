@@ -7,6 +7,7 @@
  */
 #include "base/rng.h"
 #include "data/window.h"
+#include "rank/scorer.h"
 #include "testing.h"
 
 #include <math.h>
@@ -154,18 +155,16 @@ static void test_definitions(void **state) {
             for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
                 char spec[64];
                 (void)snprintf(spec, sizeof spec, "baseline:%s", names[k]);
-                fr_scorer s;
+                fr_scorer *s;
                 OK(fr_scorer_open(spec, w, 1, NULL, &s, &err));
-                int32_t observed = 0;
                 float scores[64];
                 for (int32_t i = w->train; i < w->events; i++) {
-                    for (; s.observe && observed < window_cut(w, i); observed++)
-                        OK(s.observe(s.state, observed, &err));
+                    OK(fr_scorer_observe(s, window_cut(w, i), &err));
                     fr_query q = {i, w->source[i], window_time(w, i)};
-                    OK(s.score(s.state, &q, 0, scores, &err));
+                    OK(fr_scorer_score(s, &q, 1, 0, scores, &err));
                     if (i % 4 == 0) check_event(w, names[k], i, scores);
                 }
-                fr_scorer_close(&s);
+                fr_scorer_close(s);
             }
             fr_window_close(w);
         }
@@ -184,19 +183,19 @@ static void test_fingerprints(void **state) {
     for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
         char spec[64];
         float scores[64];
-        fr_scorer s;
+        fr_scorer *s;
         (void)snprintf(spec, sizeof spec, "baseline:%s", names[k]);
         OK(fr_scorer_open(spec, w, 1, NULL, &s, &err));
-        assert_true(!s.observe == !s.fingerprint);
-        for (int32_t i = 0; s.observe && i < w->events; i++) {
-            uint64_t before = s.fingerprint(s.state);
+        assert_true(!s->is.observe == !s->is.fingerprint);
+        for (int32_t i = 0; s->is.observe && i < w->events; i++) {
+            uint64_t before = s->is.fingerprint(s->is.state);
             fr_query q = {i, w->source[i], window_time(w, i)};
-            if (i >= w->train) OK(s.score(s.state, &q, 0, scores, &err));
-            assert_true(s.fingerprint(s.state) == before);
-            OK(s.observe(s.state, i, &err));
-            assert_true(s.fingerprint(s.state) != before);
+            if (i >= w->train) OK(fr_scorer_score(s, &q, 1, 0, scores, &err));
+            assert_true(s->is.fingerprint(s->is.state) == before);
+            OK(fr_scorer_observe(s, i + 1, &err));
+            assert_true(s->is.fingerprint(s->is.state) != before);
         }
-        fr_scorer_close(&s);
+        fr_scorer_close(s);
     }
     fr_scorer_close(NULL);
     fr_window_close(w);
@@ -205,11 +204,11 @@ static void test_fingerprints(void **state) {
 
 static double mrr(const fr_window *w, const char *spec) {
     fr_error err;
-    fr_scorer s;
+    fr_scorer *s;
     fr_ranking *r;
     fr_rank_settings settings = {.shard = 64, .popularity_power = 1};
     OK(fr_scorer_open(spec, w, 1, NULL, &s, &err));
-    OK(fr_rank_run(w, &s, &settings, NULL, &r, &err));
+    OK(fr_rank_run(s, &settings, NULL, &r, &err));
     fr_ranking_facts f = fr_ranking_get(r);
     double sum = 0;
     int64_t n = 0;
@@ -219,7 +218,7 @@ static double mrr(const fr_window *w, const char *spec) {
         n++;
     }
     fr_ranking_close(r);
-    fr_scorer_close(&s);
+    fr_scorer_close(s);
     return sum / (double)n;
 }
 
@@ -252,7 +251,7 @@ static void test_errors(void **state) {
     fr_stream *stream = make_stream(*state, 1, 100);
     fr_protocol p = {.train_share = 0.5};
     fr_window *w;
-    fr_scorer s;
+    fr_scorer *s;
     OK(fr_window_open(stream, &p, NULL, &w, &err));
     static const struct {
         const char *spec;

@@ -104,7 +104,7 @@ static void test_accuracy(void **state) {
 static void test_initial_parameters(void **state) {
     fr_error err;
     fixture f;
-    fr_scorer fast;
+    fr_scorer_definition fast;
     float scores[MOST_DESTINATIONS];
     make_window(&f, *state, FR_ORDER_STREAM);
     OK(model_open(&f.m, "craft-r", &usual, f.w, 7, &err));
@@ -113,7 +113,7 @@ static void test_initial_parameters(void **state) {
         score(&f, &fast, e, 0, scores);
         for (int v = 0; v < f.w->destinations; v++) assert_true(isfinite(scores[v]));
     }
-    fr_scorer_close(&fast);
+    fast.close(fast.state);
     drop(&f);
 }
 
@@ -157,7 +157,7 @@ static void check_ties(const char *directory, const char *name) {
     for (int32_t e = 0; e < f.w->events; e++) {
         const float *row = scores + (size_t)e * (size_t)f.w->destinations;
         int32_t count[MOST_DESTINATIONS] = {0}, cut = window_cut(f.w, e);
-        event_list past = window_source_history(f.w, f.w->source[e], cut, c->history);
+        fr_history past = window_source_history(f.w, f.w->source[e], cut, c->history);
         for (int p = 0; p < past.count; p++) count[f.w->destination[past.event[p]]]++;
         for (int32_t a = 0; a < f.w->destinations; a++)
             for (int32_t b = 0; b < a; b++) {

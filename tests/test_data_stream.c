@@ -118,7 +118,7 @@ static void test_window_is_safe(void **state) {
     fr_error err;
     fr_stream *s;
     fr_window *w;
-    fr_scorer scorer;
+    fr_scorer *scorer;
     fr_ranking *ranking[2];
     fr_protocol protocol;
     fr_rank_settings settings;
@@ -130,8 +130,8 @@ static void test_window_is_safe(void **state) {
     OK(fr_window_open(s, &protocol, NULL, &w, &err));
     for (int k = 0; k < 2; k++) {
         OK(fr_scorer_open("baseline:recency", w, 1, NULL, &scorer, &err));
-        OK(fr_rank_run(w, &scorer, &settings, NULL, &ranking[k], &err));
-        fr_scorer_close(&scorer);
+        OK(fr_rank_run(scorer, &settings, NULL, &ranking[k], &err));
+        fr_scorer_close(scorer);
         for (size_t i = 0; i < sizeof names / sizeof *names; i++) /* after the first round */
             assert_int_equal(truncate(in_directory(set, names[i]), 0), 0);
     }

@@ -63,7 +63,7 @@ static bool is_before(const plain_stream *s, const fr_window *w, int32_t j, int3
 }
 
 /* Compares `list` with the last `most` events before i for which `match` holds. */
-static void check_list(const plain_stream *s, const fr_window *w, int32_t i, event_list list,
+static void check_list(const plain_stream *s, const fr_window *w, int32_t i, fr_history list,
                        int32_t most, int64_t source, int64_t destination) {
     int32_t expected[MOST], count = 0;
     for (int32_t j = 0; j < w->events; j++) {
@@ -104,7 +104,7 @@ static void check_event(const plain_stream *s, const fr_window *w, int32_t i) {
         assert_int_equal(window_available(w, v, cut), available);
     }
     for (int32_t u = 0; u < w->sources; u++) { /* distinct destinations, by first meeting */
-        event_list met = window_met(w, u, cut);
+        fr_history met = window_met(w, u, cut);
         int32_t count = 0;
         for (int32_t j = 0; j < w->events; j++) {
             bool fresh = w->source[j] == u && is_before(s, w, j, i);

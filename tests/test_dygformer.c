@@ -6,7 +6,7 @@
 /* ---- inputs ---- */
 
 /* Nodes of a side's tokens; destinations are numbered behind the sources. */
-static int nodes_of(const fixture *f, int32_t self, event_list past, bool source, int32_t *node) {
+static int nodes_of(const fixture *f, int32_t self, fr_history past, bool source, int32_t *node) {
     int32_t sources = f->w->sources;
     node[0] = source ? self : sources + self;
     for (int j = 0; j < past.count; j++)
@@ -231,7 +231,7 @@ static void test_checkpoints(void **state) {
     assert_memory_equal(is->value, was->value,
                         (size_t)f.w->pairs * (size_t)was->base.dim * sizeof *is->value);
     OK(back.kind->memory->replay(&back, f.w->train, NULL, &err));
-    fr_scorer one, two;
+    fr_scorer_definition one, two;
     OK(f.m.kind->fast(&f.m, 1, &one, &err));
     OK(back.kind->fast(&back, 1, &two, &err));
     float a[MOST_DESTINATIONS], b[MOST_DESTINATIONS];
@@ -240,8 +240,8 @@ static void test_checkpoints(void **state) {
         score(&f, &two, e, 0, b);
         assert_memory_equal(a, b, (size_t)f.w->destinations * sizeof *a);
     }
-    fr_scorer_close(&one);
-    fr_scorer_close(&two);
+    one.close(one.state);
+    two.close(two.state);
     model_close(&back);
 
     const int64_t far = 1000, below = -1;

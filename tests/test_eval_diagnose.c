@@ -51,11 +51,11 @@ static fr_window *open_window(const fr_stream *stream, int64_t size, int order,
 
 static fr_ranking *rank_spec(const fr_window *w, const char *spec) {
     fr_error err;
-    fr_scorer scorer;
+    fr_scorer *scorer;
     fr_ranking *ranking;
     OK(fr_scorer_open(spec, w, 5, NULL, &scorer, &err));
-    OK(fr_rank_run(w, &scorer, &plain, NULL, &ranking, &err));
-    fr_scorer_close(&scorer);
+    OK(fr_rank_run(scorer, &plain, NULL, &ranking, &err));
+    fr_scorer_close(scorer);
     return ranking;
 }
 
@@ -306,9 +306,9 @@ typedef struct toy {
     const float *scores; /* [test events][destinations] */
 } toy;
 
-static fr_status toy_score(void *state, const fr_query *query, int worker, float *scores,
+static fr_status toy_score(void *state, const fr_query *query, int count, int worker, float *scores,
                            fr_error *err) {
-    (void)worker, (void)err;
+    (void)count, (void)worker, (void)err;
     const toy *t = state;
     memcpy(scores, t->scores + (size_t)(query->event - t->w->train) * (size_t)t->w->destinations,
            (size_t)t->w->destinations * sizeof *scores);
@@ -328,9 +328,9 @@ static void test_cells_against_draws(void **state) {
             scores[i * width + v] = (float)rng_below(key, i, (uint32_t)v, 12) +
                                     ((int32_t)v == w->destination[(size_t)w->train + i] ? 5.0f : 0);
     toy source = {w, scores};
-    fr_scorer scorer = {.name = "toy", .state = &source, .score = toy_score};
+    fr_scorer_definition scorer = {.state = &source, .score = toy_score};
     fr_ranking *ranking;
-    OK(fr_rank_run(w, &scorer, &plain, NULL, &ranking, &err));
+    OK(rank_with(w, scorer, &plain, NULL, &ranking, &err));
     fr_ranking_facts f = fr_ranking_get(ranking);
     fr_membership t;
     OK(fr_membership_compute(ranking, K, 1, NULL, &t, &err));

@@ -105,16 +105,16 @@ static void produce(const char *directory) {
     static const char *const files[] = {"first.npy", "second.npy"};
     fr_ranking *ranking[2];
     for (int i = 0; i < 2; i++) {
-        fr_scorer scorer;
+        fr_scorer *scorer;
         fr_rank_settings settings;
         OK(fr_options_defaults(fr_rank_options, &settings, &err));
         settings.popularity_power = 0.75;
         OK(fr_scorer_open(specs[i], window, 1, NULL, &scorer, &err));
         fr_ranking *fresh;
-        OK(fr_rank_run(window, &scorer, &settings, NULL, &fresh, &err));
+        OK(fr_rank_run(scorer, &settings, NULL, &fresh, &err));
         OK(fr_ranking_save(fresh, files[i], false, &err));
         fr_ranking_close(fresh);
-        fr_scorer_close(&scorer);
+        fr_scorer_close(scorer);
         fr_options_free(fr_rank_options, &settings);
         OK(fr_ranking_load(files[i], &ranking[i], &err));
     }

@@ -165,19 +165,24 @@ static void score(const fr_scorer *scorer, const fr_window *w, int32_t event, in
                   float *to) {
     fr_error err;
     fr_query query = {event, w->source[event], window_time(w, event)};
-    OK(scorer->score(scorer->state, &query, worker, to, &err));
+    OK(fr_scorer_score(scorer, &query, 1, worker, to, &err));
+}
+
+static fr_scorer *open_way(const model *m, bool fast, int threads) {
+    fr_error err;
+    fr_scorer_definition is;
+    OK((fast ? m->kind->fast : model_plain)(m, threads, &is, &err));
+    return scorer_of(m->w, is);
 }
 
 /* Scores of an event through plain forward and the fast path. The fast path sees an earlier event
  * first: what it keeps from event to event must not tell. */
 static void score_both(const model *m, int32_t event, scores to[2]) {
-    fr_error err;
     for (int fast = 0; fast < 2; fast++) {
-        fr_scorer scorer;
-        OK(fast ? m->kind->fast(m, 1, &scorer, &err) : model_plain(m, 1, &scorer, &err));
-        if (fast) score(&scorer, m->w, TRAIN, 0, to[fast]);
-        score(&scorer, m->w, event, 0, to[fast]);
-        fr_scorer_close(&scorer);
+        fr_scorer *scorer = open_way(m, fast, 1);
+        if (fast) score(scorer, m->w, TRAIN, 0, to[fast]);
+        score(scorer, m->w, event, 0, to[fast]);
+        fr_scorer_close(scorer);
     }
 }
 
@@ -310,12 +315,10 @@ static void check_any_order(const trained *t, fr_scorer *scorer) {
 
 /* Plain forward over blocks of candidates of several sizes, backwards, several events at a time. */
 static void check_any_block(const trained *t) {
-    fr_error err;
     scores expected[TESTED];
-    fr_scorer plain;
-    OK(model_plain(&t->m, 1, &plain, &err));
-    for (int i = 0; i < TESTED; i++) score(&plain, t->m.w, TRAIN + i, 0, expected[i]);
-    fr_scorer_close(&plain);
+    fr_scorer *plain = open_way(&t->m, false, 1);
+    for (int i = 0; i < TESTED; i++) score(plain, t->m.w, TRAIN + i, 0, expected[i]);
+    fr_scorer_close(plain);
     tape own = {.params = &t->m.params};
     for (int block = 1; block <= 7; block += 3) {
         for (int v = 0; v < DESTINATIONS; v += block) {
@@ -342,18 +345,15 @@ static void check_any_block(const trained *t) {
 }
 
 static void test_scoring_changes_nothing(void **state) {
-    fr_error err;
     for (int order = 0; order < 2; order++) {
         fixture f;
         open_fixture(&f, *state, order, 21);
         for (int k = 0; k < f.count; k++) {
             trained *t = &f.models[k];
             for (int fast = 0; fast < 2; fast++) {
-                fr_scorer scorer;
-                OK(fast ? t->m.kind->fast(&t->m, 2, &scorer, &err)
-                        : model_plain(&t->m, 2, &scorer, &err));
-                check_any_order(t, &scorer);
-                fr_scorer_close(&scorer);
+                fr_scorer *scorer = open_way(&t->m, fast, 2);
+                check_any_order(t, scorer);
+                fr_scorer_close(scorer);
             }
             check_any_block(t);
             uint64_t before = model_fingerprint(&t->m); /* it would tell */
@@ -382,11 +382,11 @@ static void test_records(void **state) {
         for (int turn = 0; turn < 9; turn++) {
             fr_context context = {.threads = threads[turn % 3]};
             fr_rank_settings settings = {.shard = shards[turn / 3], .popularity_power = 1};
-            fr_scorer scorer;
+            fr_scorer *scorer;
             fr_ranking *ranking;
             OK(fr_scorer_open(path, f.w, 0, &context, &scorer, &err));
-            OK(fr_rank_run(f.w, &scorer, &settings, &context, &ranking, &err));
-            fr_scorer_close(&scorer);
+            OK(fr_rank_run(scorer, &settings, &context, &ranking, &err));
+            fr_scorer_close(scorer);
             if (!first) {
                 first = ranking;
                 continue;
@@ -416,15 +416,14 @@ static void test_verify_stops(void **state) {
     bool verifying = false;
     fr_context context = {.user = &verifying, .progress = until_verify, .cancel = is_verifying};
     fr_rank_settings settings = {.shard = 64, .popularity_power = 1, .verify = 5};
-    fr_scorer scorer;
+    fr_scorer *scorer;
     fr_ranking *ranking;
     open_fixture(&f, *state, FR_ORDER_STREAM, 31);
     char *path = in_directory(*state, "model.safetensors");
     OK(checkpoint_save(&f.models[0].m, &run, run.epochs, path, &err));
     OK(fr_scorer_open(path, f.w, 0, &context, &scorer, &err));
-    FAILS(fr_rank_run(f.w, &scorer, &settings, &context, &ranking, &err), FR_ECANCEL,
-          "interrupted");
-    fr_scorer_close(&scorer);
+    FAILS(fr_rank_run(scorer, &settings, &context, &ranking, &err), FR_ECANCEL, "interrupted");
+    fr_scorer_close(scorer);
     close_fixture(&f);
 }
 

@@ -360,7 +360,7 @@ static float *all_scores(const fr_scorer *scorer, const fr_window *w) {
     assert_non_null(scores);
     for (int32_t e = w->train; e < w->events; e++) {
         fr_query query = {e, w->source[e], window_time(w, e)};
-        OK(scorer->score(scorer->state, &query, 0, scores + (size_t)(e - w->train) * n, &err));
+        OK(fr_scorer_score(scorer, &query, 1, 0, scores + (size_t)(e - w->train) * n, &err));
     }
     return scores;
 }
@@ -370,7 +370,7 @@ static float *all_scores(const fr_scorer *scorer, const fr_window *w) {
 static float *scores_by_hand(const fixture *f, const char *path) {
     fr_error err;
     model m, seen;
-    fr_scorer plain;
+    fr_scorer_definition is;
     double *direction;
     OK(checkpoint_load(&m, path, f->w, &err));
     OK(checkpoint_load(&seen, path, f->w, &err));
@@ -380,9 +380,10 @@ static float *scores_by_hand(const fixture *f, const char *path) {
     OK(project_direction(&seen, FR_REMOVE_MEMBERSHIP, 7, NULL, &direction, &err));
     OK(project_remove(&m, direction, &err));
     if (memory) OK(memory->replay(&m, f->w->train, NULL, &err));
-    OK(model_plain(&m, 1, &plain, &err));
-    float *scores = all_scores(&plain, f->w);
-    fr_scorer_close(&plain);
+    OK(model_plain(&m, 1, &is, &err));
+    fr_scorer *plain = scorer_of(f->w, is);
+    float *scores = all_scores(plain, f->w);
+    fr_scorer_close(plain);
     model_close(&m);
     model_close(&seen);
     free(direction);
@@ -400,27 +401,29 @@ static void test_scorers(void **state) {
         fr_model_settings settings = small(2);
         settings.history = 320; /* not all models have it: the default */
         const char *path = train(&f, *state, models[k], settings, 7);
-        fr_scorer plain, scorer;
+        fr_scorer *plain, *scorer;
+        fr_scorer_definition is;
         OK(fr_scorer_open(path, f.w, 7, &one, &scorer, &err));
-        float *base = all_scores(&scorer, f.w);
-        OK(fr_scorer_remove(&scorer, FR_REMOVE_NOTHING, 7, &one, &err));
-        float *nothing = all_scores(&scorer, f.w);
+        float *base = all_scores(scorer, f.w);
+        OK(fr_scorer_remove(scorer, FR_REMOVE_NOTHING, 7, &one, &err));
+        float *nothing = all_scores(scorer, f.w);
         assert_memory_equal(base, nothing, count * sizeof *base);
-        OK(fr_scorer_remove(&scorer, FR_REMOVE_MEMBERSHIP, 7, &one, &err));
-        float *once = all_scores(&scorer, f.w);
+        OK(fr_scorer_remove(scorer, FR_REMOVE_MEMBERSHIP, 7, &one, &err));
+        float *once = all_scores(scorer, f.w);
         assert_memory_not_equal(base, once, count * sizeof *base);
-        OK(learned_plain(&scorer, 1, &plain, &err));
-        float *slow = all_scores(&plain, f.w);
-        fr_scorer_close(&plain);
+        OK(learned_plain(scorer, 1, &is, &err));
+        plain = scorer_of(f.w, is);
+        float *slow = all_scores(plain, f.w);
+        fr_scorer_close(plain);
         float *by_hand = scores_by_hand(&f, path);
         assert_memory_equal(slow, by_hand, count * sizeof *slow);
-        OK(fr_scorer_remove(&scorer, FR_REMOVE_MEMBERSHIP, 7, &one, &err));
-        float *twice = all_scores(&scorer, f.w);
+        OK(fr_scorer_remove(scorer, FR_REMOVE_MEMBERSHIP, 7, &one, &err));
+        float *twice = all_scores(scorer, f.w);
         for (size_t i = 0; i < count; i++) {
             assert_true(fabsf(once[i] - slow[i]) < 1e-5f);
             assert_true(fabsf(once[i] - twice[i]) < 1e-5f);
         }
-        fr_scorer_close(&scorer);
+        fr_scorer_close(scorer);
         free(base);
         free(nothing);
         free(once);
@@ -428,11 +431,11 @@ static void test_scorers(void **state) {
         free(by_hand);
         free(twice);
     }
-    fr_scorer scorer;
+    fr_scorer *scorer;
     OK(fr_scorer_open("baseline:recency", f.w, 7, &one, &scorer, &err));
-    FAILS(fr_scorer_remove(&scorer, FR_REMOVE_MEMBERSHIP, 7, &one, &err), FR_EUSAGE,
+    FAILS(fr_scorer_remove(scorer, FR_REMOVE_MEMBERSHIP, 7, &one, &err), FR_EUSAGE,
           "baseline:recency is no trained model: it has no representation");
-    fr_scorer_close(&scorer);
+    fr_scorer_close(scorer);
     close_fixture(&f);
 }
 
@@ -440,7 +443,7 @@ static void test_scorers(void **state) {
 static void test_nothing_to_remove(void **state) {
     fr_error err;
     fixture f;
-    fr_scorer scorer;
+    fr_scorer *scorer;
     char *path = in_directory(*state, "once.csv"), *list = in_directory(*state, "one.txt");
     FILE *file = fopen(path, "w");
     (void)fprintf(file, "u,v,t\n");
@@ -449,17 +452,17 @@ static void test_nothing_to_remove(void **state) {
     open_csv(&f, path, "fixed");
     const char *checkpoint = train(&f, *state, "craft-r", small(2), 7);
     OK(fr_scorer_open(checkpoint, f.w, 7, NULL, &scorer, &err));
-    FAILS(fr_scorer_remove(&scorer, FR_REMOVE_MEMBERSHIP, 7, NULL, &err), FR_EINPUT,
+    FAILS(fr_scorer_remove(scorer, FR_REMOVE_MEMBERSHIP, 7, NULL, &err), FR_EINPUT,
           "training pairs: 0 of 160 pairs have met before, expected some and not all");
-    OK(fr_scorer_remove(&scorer, FR_REMOVE_RANDOM, 7, NULL, &err));
-    fr_scorer_close(&scorer);
+    OK(fr_scorer_remove(scorer, FR_REMOVE_RANDOM, 7, NULL, &err));
+    fr_scorer_close(scorer);
     close_fixture(&f);
     put_text(list, "3\n");
     open_csv(&f, path, list);
     OK(fr_scorer_open(checkpoint, f.w, 7, NULL, &scorer, &err));
-    FAILS(fr_scorer_remove(&scorer, FR_REMOVE_MEMBERSHIP, 7, NULL, &err), FR_EINPUT,
+    FAILS(fr_scorer_remove(scorer, FR_REMOVE_MEMBERSHIP, 7, NULL, &err), FR_EINPUT,
           "a catalog of 1 destinations, expected at least 2");
-    fr_scorer_close(&scorer);
+    fr_scorer_close(scorer);
     close_fixture(&f);
 }
 
@@ -467,19 +470,19 @@ static void test_nothing_to_remove(void **state) {
 
 static double mrr_without(const fixture *f, const char *path, int removal, int64_t seed) {
     fr_error err;
-    fr_scorer scorer;
+    fr_scorer *scorer;
     fr_rank_settings settings;
     fr_ranking *r;
     fr_metric_value mrr;
     const char *name = "mrr";
     OK(fr_options_defaults(fr_rank_options, &settings, &err));
     OK(fr_scorer_open(path, f->w, 7, NULL, &scorer, &err));
-    OK(fr_scorer_remove(&scorer, removal, seed, NULL, &err));
-    OK(fr_rank_run(f->w, &scorer, &settings, NULL, &r, &err));
+    OK(fr_scorer_remove(scorer, removal, seed, NULL, &err));
+    OK(fr_rank_run(scorer, &settings, NULL, &r, &err));
     fr_ranking_facts facts = fr_ranking_get(r);
     OK(fr_metrics_compute(facts.records, facts.count, facts.oov, &name, 1, &mrr, &err));
     fr_ranking_close(r);
-    fr_scorer_close(&scorer);
+    fr_scorer_close(scorer);
     fr_options_free(fr_rank_options, &settings);
     return mrr.value;
 }

@@ -92,7 +92,7 @@ static double expected_mrr(const fr_window *w, fr_scorer *scorer, int64_t wanted
         if (seen++ != used * covered / events || used == events) continue;
         used++;
         fr_query query = {i, w->source[i], window_time(w, i)};
-        OK(scorer->score(scorer->state, &query, 0, scores, &err));
+        OK(fr_scorer_score(scorer, &query, 1, 0, scores, &err));
         int32_t count = scaling_candidates(w, order, i, size, candidate);
         double rank = 1;
         for (int32_t k = 1; k < count; k++) {
@@ -139,23 +139,25 @@ static void test_models(void **state) {
     int count;
     OK(fr_scaling_run(w, spec, &settings, 3, NULL, point, &count, &err));
     check_points(point, count - 1, w->catalog_size, "forward");
-    fr_scorer fast, plain;
+    fr_scorer *fast, *plain;
+    fr_scorer_definition is;
     OK(fr_scorer_open(spec, w, 0, NULL, &fast, &err));
-    OK(learned_plain(&fast, 1, &plain, &err));
+    OK(learned_plain(fast, 1, &is, &err));
+    plain = scorer_of(w, is);
     for (int k = 0; k < count - 1; k++) {
         assert_int_equal(point[k].scored, point[k].size);
         assert_int_equal(point[k].events, 40);
-        double mrr = expected_mrr(w, &plain, 40, (int32_t)point[k].size);
+        double mrr = expected_mrr(w, plain, 40, (int32_t)point[k].size);
         assert_true(fabs(point[k].mrr - mrr) < 1e-12);
     }
     const fr_scaling_point *last = &point[count - 1];
     assert_string_equal(last->path, "fast");
     assert_int_equal(last->scored, w->destinations);
     assert_int_equal(last->size, w->catalog_size);
-    double mrr = expected_mrr(w, &fast, 40, w->catalog_size);
+    double mrr = expected_mrr(w, fast, 40, w->catalog_size);
     assert_true(fabs(last->mrr - mrr) < 1e-12);
-    fr_scorer_close(&plain);
-    fr_scorer_close(&fast);
+    fr_scorer_close(plain);
+    fr_scorer_close(fast);
     fr_options_free(fr_model_options, &shape);
     fr_options_free(fr_training_options, &training);
     fr_window_close(w);
@@ -175,11 +177,11 @@ static void test_scorers_without_a_model(void **state) {
         int count;
         OK(fr_scaling_run(w, specs[i], &settings, 3, NULL, point, &count, &err));
         check_points(point, count, w->catalog_size, "whole");
-        fr_scorer scorer;
+        fr_scorer *scorer;
         fr_ranking *ranking;
         fr_rank_settings plain = {.shard = 64, .popularity_power = 1};
         OK(fr_scorer_open(specs[i], w, 3, NULL, &scorer, &err));
-        OK(fr_rank_run(w, &scorer, &plain, NULL, &ranking, &err));
+        OK(fr_rank_run(scorer, &plain, NULL, &ranking, &err));
         fr_ranking_facts f = fr_ranking_get(ranking);
         const char *name = "mrr";
         fr_metric_value mrr;
@@ -188,7 +190,7 @@ static void test_scorers_without_a_model(void **state) {
         assert_true(fabs(point[count - 1].mrr - mrr.value) < 1e-12);
         assert_int_equal(point[0].scored, w->destinations);
         fr_ranking_close(ranking);
-        fr_scorer_close(&scorer);
+        fr_scorer_close(scorer);
     }
     fr_window_close(w);
     fr_stream_close(stream);

@@ -96,7 +96,7 @@ static void replay(model *m, int32_t from) {
 /* Scores of all destinations at events from .. to - 1, [to - from, destinations]. */
 static float *scores_of(const model *m, bool fast, int32_t from, int32_t to, bool backwards) {
     fr_error err;
-    fr_scorer scorer;
+    fr_scorer_definition scorer;
     size_t n = (size_t)m->w->destinations;
     float *scores = calloc((size_t)(to - from) * n, sizeof *scores);
     assert_non_null(scores);
@@ -104,9 +104,9 @@ static float *scores_of(const model *m, bool fast, int32_t from, int32_t to, boo
     for (int32_t i = 0; i < to - from; i++) {
         int32_t at = backwards ? to - from - 1 - i : i, event = from + at;
         fr_query query = {event, m->w->source[event], window_time(m->w, event)};
-        OK(scorer.score(scorer.state, &query, 0, scores + (size_t)at * n, &err));
+        OK(scorer.score(scorer.state, &query, 1, 0, scores + (size_t)at * n, &err));
     }
-    fr_scorer_close(&scorer);
+    scorer.close(scorer.state);
     return scores;
 }
 
@@ -187,7 +187,7 @@ static void test_eager_equals_lazy(void **state) {
         for (int32_t x = 0; x < a->nodes; x++) {
             const real *s = tgn_state(b, tgn_place(b, f.w, x, end));
             assert_memory_equal(tgn_state(a, x), s, (size_t)a->dim * sizeof *s);
-            event_list last = tgn_neighbors(a, f.w, x, end);
+            fr_history last = tgn_neighbors(a, f.w, x, end);
             assert_true(last.count > 0);
             assert_true(a->updated[x] == window_time(f.w, last.event[last.count - 1]));
             assert_false(a->pending[x]);

@@ -188,15 +188,13 @@ static void test_threads(void **state) {
 static void test_not_replayed(void **state) {
     fr_error err;
     fixture f;
-    fr_scorer fast;
+    fr_scorer_definition fast;
     float scores[MOST_DESTINATIONS];
     make(&f, *state, FR_ORDER_STREAM, false, usual, true);
     OK(tgn_fast(&f.m, 1, &fast, &err));
     fr_query query = {f.w->train - 1, f.w->source[f.w->train - 1], 0};
-    FAILS(fast.score(fast.state, &query, 0, scores, &err), FR_EUSAGE, "has not been replayed");
-    FAILS(fast.score_many(fast.state, &query, 1, 0, scores, &err), FR_EUSAGE,
-          "has not been replayed");
-    fr_scorer_close(&fast);
+    FAILS(fast.score(fast.state, &query, 1, 0, scores, &err), FR_EUSAGE, "has not been replayed");
+    fast.close(fast.state);
     drop(&f);
 }
 

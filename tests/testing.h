@@ -27,8 +27,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#undef fail
 #include <cmocka.h>
-#undef fail /* ours, of status.h */
+#undef fail
+#define fail fr_fail /* ours, of status.h */
 
 /* OK and FAILS use the local variable `err`. FAILS expects `code`, the same code in err and a
  * one-line message that contains `part`. */
@@ -126,6 +128,28 @@ static inline const char *data_file(const char *name) {
     const char *folder = getenv("FULLRANK_DATA");
     char *path = in_directory(folder ? folder : FULLRANK_SOURCE_DIR "/../shared/data", name);
     return access(path, R_OK) ? NULL : path;
+}
+
+/* ---- scorers ---- */
+
+/* A scorer from a definition without size and perhaps without a name. */
+static inline fr_scorer *scorer_of(const fr_window *w, fr_scorer_definition is) {
+    fr_error err;
+    fr_scorer *scorer;
+    is.size = sizeof is;
+    if (!is.name) is.name = "toy";
+    OK(fr_scorer_make(w, &is, &scorer, &err));
+    return scorer;
+}
+
+/* Ranks with a scorer that is made for it, and closes it. */
+static inline fr_status rank_with(const fr_window *w, fr_scorer_definition is,
+                                  const fr_rank_settings *settings, const fr_context *context,
+                                  fr_ranking **out, fr_error *err) {
+    fr_scorer *scorer = scorer_of(w, is);
+    fr_status status = fr_rank_run(scorer, settings, context, out, err);
+    fr_scorer_close(scorer);
+    return status;
 }
 
 #endif

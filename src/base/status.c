@@ -38,7 +38,7 @@ static void set_message(fr_error *err, fr_status code, const char *reason, const
     free(shown);
 }
 
-fr_status fail(fr_error *err, fr_status code, const char *format, ...) {
+fr_status fr_fail(fr_error *err, fr_status code, const char *format, ...) {
     if (err) {
         va_list args;
         va_start(args, format);

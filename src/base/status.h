@@ -10,9 +10,8 @@
 
 #include "fullrank.h"
 
-/* Fills *err (if any) with the formatted message and returns `code`. */
-fr_status fail(fr_error *err, fr_status code, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+/* What fr_fail is called at home. */
+#define fail fr_fail
 /* The same with ": " and the text of errno behind it; FR_EFILE, or FR_ENOMEM when errno says so. */
 fr_status fail_errno(fr_error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* `bytes` is how many were asked for; 0 = not known. */

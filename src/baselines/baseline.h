@@ -11,23 +11,9 @@
 
 #include "data/window.h"
 
-typedef struct baseline {
-    fr_baseline facts;
-    size_t settings; /* bytes of the settings struct */
-    fr_status (*open)(const fr_window *w, const void *settings, int64_t seed, fr_scorer *out,
-                      fr_error *err);
-} baseline;
-
-/* Ends with a NULL name. */
-extern const baseline *const baselines[];
-
-extern const baseline baseline_random, baseline_popularity, baseline_recent_popularity,
+extern const fr_scorer_kind baseline_random, baseline_popularity, baseline_recent_popularity,
     baseline_recency, baseline_frequency, baseline_decayed_frequency, baseline_edgebank,
     baseline_membership, baseline_markov;
-
-/* Opens "NAME,option=value,..."; `context` hears nothing yet. */
-fr_status baseline_open(const char *spec, const fr_window *w, int64_t seed, fr_scorer *out,
-                        fr_error *err);
 
 /* Positions in the window are scores: refuses windows whose positions float32 cannot hold twice
  * over. */
@@ -43,8 +29,8 @@ typedef struct keyed {
  * keys share a score. Sorts the list. */
 void baseline_lift(keyed *list, int32_t count, float base, float *scores);
 
-/* Settings of baselines that have none, and of those that forget. */
-extern const fr_option baseline_no_options[], baseline_decay_options[];
+/* Settings of baselines that forget. */
+extern const fr_option baseline_decay_options[];
 typedef struct decay_settings {
     double half_life;
 } decay_settings;

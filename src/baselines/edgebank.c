@@ -56,18 +56,18 @@ static double oldest_time(const edgebank *b, int32_t cut) {
 static bool remembers(const edgebank *b, int32_t source, int32_t destination, int32_t cut,
                       double oldest) {
     if (b->settings.memory == UNLIMITED) return true;
-    event_list pair = window_pair_history(b->w, source, destination, cut);
+    fr_history pair = window_pair_history(b->w, source, destination, cut);
     if (b->settings.memory == THRESHOLD) return (double)pair.count * b->distinct[cut] >= cut;
     return b->w->time[pair.event[pair.count - 1]] >= oldest;
 }
 
-static fr_status score(void *state, const fr_query *query, int worker, float *scores,
+static fr_status score(void *state, const fr_query *query, int count, int worker, float *scores,
                        fr_error *err) {
-    (void)worker, (void)err;
+    (void)count, (void)worker, (void)err;
     const edgebank *b = state;
     const fr_window *w = b->w;
     int32_t cut = window_cut(w, query->event);
-    event_list met = window_met(w, query->source, cut);
+    fr_history met = window_met(w, query->source, cut);
     double oldest = met.count ? oldest_time(b, cut) : 0;
     memset(scores, 0, (size_t)w->destinations * sizeof *scores);
     for (int32_t k = 0; k < met.count; k++) {
@@ -84,13 +84,14 @@ static void close_edgebank(void *state) {
 }
 
 static fr_status open_edgebank(const fr_window *w, const void *settings, int64_t seed,
-                               fr_scorer *out, fr_error *err) {
+                               fr_scorer_definition *out, fr_error *err) {
     (void)seed;
     edgebank *b;
     TRY(ALLOCATE(b, 1, err));
     b->w = w;
     if (settings) b->settings = *(const edgebank_settings *)settings;
-    *out = (fr_scorer){.state = b, .score = score, .close = close_edgebank};
+    *out = (fr_scorer_definition){
+        .state = b, .workers = FR_WORKERS_ANY, .score = score, .close = close_edgebank};
     if (b->settings.memory != THRESHOLD) return FR_OK;
     TRY(TAKE(&b->memory, b->distinct, w->events + 1, err));
     for (int32_t k = 0; k < w->pairs; k++) b->distinct[w->firsts[k] + 1] = 1;
@@ -99,7 +100,7 @@ static fr_status open_edgebank(const fr_window *w, const void *settings, int64_t
 }
 
 static fr_status open_membership(const fr_window *w, const void *settings, int64_t seed,
-                                 fr_scorer *out, fr_error *err) {
+                                 fr_scorer_definition *out, fr_error *err) {
     (void)settings;
     return open_edgebank(w, NULL, seed, out, err);
 }
@@ -110,24 +111,22 @@ static const fr_option edgebank_options[] = {
     {"share", FR_OPTION_REAL, "0.15", "SHARE", 0, 1, offsetof(edgebank_settings, share),
      "memory=window: of all events so far; memory=duration: of the training prefix's duration"},
     {0}};
-const baseline baseline_edgebank = {
-    .facts =
-        {"edgebank", "1 if the pair is in memory, else 0",
-         "EdgeBank of Poursafaei et al. (2022), brought up to date before every event. "
-         "memory=unlimited remembers every pair met so far. memory=window (DGB, and TGB at first): "
-         "those met at or after the 0.85 quantile of all event times so far (share=0.15). "
-         "memory=duration (TGB today): those met in the last 0.15 of the training prefix's "
-         "duration, counted back from the latest event. memory=threshold (DGB): those met at least "
-         "as often as the average pair. Scores are 0 and 1, so ties are real and the tie rule "
-         "decides the number.",
-         edgebank_options},
+const fr_scorer_kind baseline_edgebank = {
+    "edgebank",
+    "1 if the pair is in memory, else 0",
+    "EdgeBank of Poursafaei et al. (2022), brought up to date before every event. "
+    "memory=unlimited remembers every pair met so far. memory=window (DGB, and TGB at first): "
+    "those met at or after the 0.85 quantile of all event times so far (share=0.15). "
+    "memory=duration (TGB today): those met in the last 0.15 of the training prefix's "
+    "duration, counted back from the latest event. memory=threshold (DGB): those met at least "
+    "as often as the average pair. Scores are 0 and 1, so ties are real and the tie rule "
+    "decides the number.",
+    edgebank_options,
     .settings = sizeof(edgebank_settings),
     .open = open_edgebank};
 
-const baseline baseline_membership = {
-    .facts = {"membership", "1 if the pair has met before, else 0",
-              "Pair membership alone, s = M(u, v): what remains of a model that only knows which "
-              "destinations the source has met. The same scores as edgebank with unlimited memory.",
-              baseline_no_options},
-    .settings = 1,
+const fr_scorer_kind baseline_membership = {
+    "membership", "1 if the pair has met before, else 0",
+    "Pair membership alone, s = M(u, v): what remains of a model that only knows which "
+    "destinations the source has met. The same scores as edgebank with unlimited memory.",
     .open = open_membership};

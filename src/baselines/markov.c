@@ -25,9 +25,9 @@ typedef struct markov {
     keyed *list;         /* [destinations] scratch, one worker only */
 } markov;
 
-static fr_status score(void *state, const fr_query *query, int worker, float *scores,
+static fr_status score(void *state, const fr_query *query, int count, int worker, float *scores,
                        fr_error *err) {
-    (void)worker, (void)err;
+    (void)count, (void)worker, (void)err;
     const markov *m = state;
     memcpy(scores, m->tail, (size_t)m->w->destinations * sizeof *scores);
     int32_t last = m->last[query->source];
@@ -43,9 +43,9 @@ static fr_status score(void *state, const fr_query *query, int worker, float *sc
     return FR_OK;
 }
 
-static fr_status observe(void *state, int32_t event, fr_error *err) {
+static fr_status observe(void *state, const fr_event *event, fr_error *err) {
     markov *m = state;
-    int32_t u = m->w->source[event], v = m->w->destination[event];
+    int32_t u = event->source, v = event->destination;
     m->tail[v] += 1;
     int32_t last = m->last[u];
     m->last[u] = v;
@@ -79,18 +79,18 @@ static void close_markov(void *state) {
     free(m);
 }
 
-static fr_status open_markov(const fr_window *w, const void *settings, int64_t seed, fr_scorer *out,
-                             fr_error *err) {
+static fr_status open_markov(const fr_window *w, const void *settings, int64_t seed,
+                             fr_scorer_definition *out, fr_error *err) {
     (void)settings, (void)seed;
     markov *m;
     TRY(baseline_check_positions(w, err));
     TRY(ALLOCATE(m, 1, err));
     m->w = w;
-    *out = (fr_scorer){.state = m,
-                       .score = score,
-                       .observe = observe,
-                       .fingerprint = fingerprint,
-                       .close = close_markov};
+    *out = (fr_scorer_definition){.state = m,
+                                  .score = score,
+                                  .observe = observe,
+                                  .fingerprint = fingerprint,
+                                  .close = close_markov};
     TRY(TAKE(&m->memory, m->tail, w->destinations, err));
     TRY(TAKE(&m->memory, m->list, w->destinations, err));
     TRY(TAKE(&m->memory, m->last, w->sources, err));
@@ -98,13 +98,10 @@ static fr_status open_markov(const fr_window *w, const void *settings, int64_t s
     return TAKE(&m->memory, m->rows, w->destinations, err);
 }
 
-const baseline baseline_markov = {.facts = {"markov",
-                                            "what has followed the source's last destination",
-                                            "Destinations that have followed the source's last "
-                                            "destination, in anyone's sequence, come "
-                                            "first, by how often they did, equal counts by "
-                                            "popularity. All others follow by popularity. "
-                                            "A source without history gets plain popularity.",
-                                            baseline_no_options},
-                                  .settings = 1,
-                                  .open = open_markov};
+const fr_scorer_kind baseline_markov = {"markov", "what has followed the source's last destination",
+                                        "Destinations that have followed the source's last "
+                                        "destination, in anyone's sequence, come "
+                                        "first, by how often they did, equal counts by "
+                                        "popularity. All others follow by popularity. "
+                                        "A source without history gets plain popularity.",
+                                        .open = open_markov};

@@ -15,18 +15,18 @@ typedef struct popularity {
     float *count; /* [destinations] */
 } popularity;
 
-static fr_status score_count(void *state, const fr_query *query, int worker, float *scores,
-                             fr_error *err) {
-    (void)query, (void)worker, (void)err;
+static fr_status score_count(void *state, const fr_query *query, int count, int worker,
+                             float *scores, fr_error *err) {
+    (void)query, (void)count, (void)worker, (void)err;
     const popularity *p = state;
     memcpy(scores, p->count, (size_t)p->w->destinations * sizeof *scores);
     return FR_OK;
 }
 
-static fr_status observe_count(void *state, int32_t event, fr_error *err) {
+static fr_status observe_count(void *state, const fr_event *event, fr_error *err) {
     (void)err;
     popularity *p = state;
-    p->count[p->w->destination[event]] += 1;
+    p->count[event->destination] += 1;
     return FR_OK;
 }
 
@@ -41,18 +41,18 @@ static void close_count(void *state) {
     free(p);
 }
 
-static fr_status open_count(const fr_window *w, const void *settings, int64_t seed, fr_scorer *out,
-                            fr_error *err) {
+static fr_status open_count(const fr_window *w, const void *settings, int64_t seed,
+                            fr_scorer_definition *out, fr_error *err) {
     (void)settings, (void)seed;
     popularity *p;
     TRY(baseline_check_positions(w, err));
     TRY(ALLOCATE(p, 1, err));
     p->w = w;
-    *out = (fr_scorer){.state = p,
-                       .score = score_count,
-                       .observe = observe_count,
-                       .fingerprint = fingerprint_count,
-                       .close = close_count};
+    *out = (fr_scorer_definition){.state = p,
+                                  .score = score_count,
+                                  .observe = observe_count,
+                                  .fingerprint = fingerprint_count,
+                                  .close = close_count};
     return TAKE(&p->memory, p->count, w->destinations, err);
 }
 
@@ -73,19 +73,19 @@ typedef struct recent {
     float *score;   /* [destinations] place of the first one with equal heat */
 } recent;
 
-static fr_status score_recent(void *state, const fr_query *query, int worker, float *scores,
-                              fr_error *err) {
-    (void)query, (void)worker, (void)err;
+static fr_status score_recent(void *state, const fr_query *query, int count, int worker,
+                              float *scores, fr_error *err) {
+    (void)query, (void)count, (void)worker, (void)err;
     const recent *r = state;
     memcpy(scores, r->score, (size_t)r->w->destinations * sizeof *scores);
     return FR_OK;
 }
 
-static fr_status observe_recent(void *state, int32_t event, fr_error *err) {
+static fr_status observe_recent(void *state, const fr_event *event, fr_error *err) {
     (void)err;
     recent *r = state;
-    int32_t v = r->w->destination[event], from = r->place[v], at = from;
-    double heat = baseline_heat(r->heat[v], r->decay * window_time(r->w, event));
+    int32_t v = event->destination, from = r->place[v], at = from;
+    double heat = baseline_heat(r->heat[v], r->decay * event->time);
     r->heat[v] = heat;
     for (; at + 1 < r->w->destinations && r->heat[r->order[at + 1]] <= heat; at++) {
         r->order[at] = r->order[at + 1];
@@ -114,19 +114,19 @@ static void close_recent(void *state) {
     free(r);
 }
 
-static fr_status open_recent(const fr_window *w, const void *settings, int64_t seed, fr_scorer *out,
-                             fr_error *err) {
+static fr_status open_recent(const fr_window *w, const void *settings, int64_t seed,
+                             fr_scorer_definition *out, fr_error *err) {
     (void)seed;
     recent *r;
     TRY(baseline_check_positions(w, err));
     TRY(ALLOCATE(r, 1, err));
     r->w = w;
     r->decay = baseline_decay(w, ((const decay_settings *)settings)->half_life);
-    *out = (fr_scorer){.state = r,
-                       .score = score_recent,
-                       .observe = observe_recent,
-                       .fingerprint = fingerprint_recent,
-                       .close = close_recent};
+    *out = (fr_scorer_definition){.state = r,
+                                  .score = score_recent,
+                                  .observe = observe_recent,
+                                  .fingerprint = fingerprint_recent,
+                                  .close = close_recent};
     TRY(TAKE(&r->memory, r->heat, w->destinations, err));
     TRY(TAKE(&r->memory, r->order, w->destinations, err));
     TRY(TAKE(&r->memory, r->place, w->destinations, err));
@@ -138,20 +138,18 @@ static fr_status open_recent(const fr_window *w, const void *settings, int64_t s
     return FR_OK;
 }
 
-const baseline baseline_popularity = {
-    .facts = {"popularity", "how often the destination has occurred",
-              "The score is the number of events of the destination so far, of all sources, in the "
-              "training prefix and the test suffix alike. The same order for every source.",
-              baseline_no_options},
-    .settings = 1,
+const fr_scorer_kind baseline_popularity = {
+    "popularity", "how often the destination has occurred",
+    "The score is the number of events of the destination so far, of all sources, in the "
+    "training prefix and the test suffix alike. The same order for every source.",
     .open = open_count};
 
-const baseline baseline_recent_popularity = {
-    .facts =
-        {"recent-popularity", "how often the destination has occurred lately",
-         "As popularity, but an event counts 2^(-age / half-life), so destinations are ordered "
-         "by their present rate; the score is the place in that order. Destinations that have "
-         "never occurred come last and tie.",
-         baseline_decay_options},
+const fr_scorer_kind baseline_recent_popularity = {
+    "recent-popularity",
+    "how often the destination has occurred lately",
+    "As popularity, but an event counts 2^(-age / half-life), so destinations are ordered "
+    "by their present rate; the score is the place in that order. Destinations that have "
+    "never occurred come last and tie.",
+    baseline_decay_options,
     .settings = sizeof(decay_settings),
     .open = open_recent};

@@ -9,9 +9,9 @@ typedef struct random_state {
     int32_t destinations;
 } random_state;
 
-static fr_status score(void *state, const fr_query *query, int worker, float *scores,
+static fr_status score(void *state, const fr_query *query, int count, int worker, float *scores,
                        fr_error *err) {
-    (void)worker, (void)err;
+    (void)count, (void)worker, (void)err;
     const random_state *s = state;
     for (int32_t v = 0; v < s->destinations; v += 4) {
         rng_block bits = rng_bits(s->key, (uint64_t)query->event, (uint32_t)v / 4);
@@ -21,21 +21,19 @@ static fr_status score(void *state, const fr_query *query, int worker, float *sc
     return FR_OK;
 }
 
-static fr_status open_random(const fr_window *w, const void *settings, int64_t seed, fr_scorer *out,
-                             fr_error *err) {
+static fr_status open_random(const fr_window *w, const void *settings, int64_t seed,
+                             fr_scorer_definition *out, fr_error *err) {
     (void)settings;
     random_state *s;
     TRY(ALLOCATE(s, 1, err));
     *s = (random_state){{.seed = (uint64_t)seed, .purpose = RNG_BASELINE}, w->destinations};
-    *out = (fr_scorer){.state = s, .score = score, .close = free};
+    *out = (fr_scorer_definition){
+        .state = s, .workers = FR_WORKERS_ANY, .score = score, .close = free};
     return FR_OK;
 }
 
-const baseline baseline_random = {
-    .facts =
-        {"random", "scores drawn at random",
-         "Every destination gets a uniform random score in [0, 1), drawn anew for every event from "
-         "--seed. Its MRR is what knowing nothing gives: about H(N)/N for a catalog of N.",
-         baseline_no_options},
-    .settings = 1,
+const fr_scorer_kind baseline_random = {
+    "random", "scores drawn at random",
+    "Every destination gets a uniform random score in [0, 1), drawn anew for every event from "
+    "--seed. Its MRR is what knowing nothing gives: about H(N)/N for a catalog of N.",
     .open = open_random};

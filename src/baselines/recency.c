@@ -34,13 +34,13 @@ static double own_key(const recency *r, int32_t source, int32_t destination, int
     return r->order == BY_LAST ? last : count + last / (w->events + 1.0);
 }
 
-static fr_status score(void *state, const fr_query *query, int worker, float *scores,
+static fr_status score(void *state, const fr_query *query, int count, int worker, float *scores,
                        fr_error *err) {
-    (void)worker, (void)err; /* stateful: a single worker */
+    (void)count, (void)worker, (void)err; /* stateful: a single worker */
     const recency *r = state;
     const fr_window *w = r->w;
     int32_t cut = window_cut(w, query->event);
-    event_list met = window_met(w, query->source, cut);
+    fr_history met = window_met(w, query->source, cut);
     for (int32_t k = 0; k < met.count; k++) {
         int32_t v = w->destination[met.event[k]];
         r->list[k] = (keyed){own_key(r, query->source, v, cut), v};
@@ -50,14 +50,14 @@ static fr_status score(void *state, const fr_query *query, int worker, float *sc
     return FR_OK;
 }
 
-static fr_status observe(void *state, int32_t event, fr_error *err) {
+static fr_status observe(void *state, const fr_event *event, fr_error *err) {
     (void)err;
     recency *r = state;
-    int32_t v = r->w->destination[event];
-    r->tail[v] = (float)event;
+    int32_t v = event->destination;
+    r->tail[v] = (float)event->event;
     if (r->heat) {
-        double *heat = &r->heat[window_pair(r->w, r->w->source[event], v)];
-        *heat = baseline_heat(*heat, r->decay * window_time(r->w, event));
+        double *heat = &r->heat[window_pair(r->w, event->source, v)];
+        *heat = baseline_heat(*heat, r->decay * event->time);
     }
     return FR_OK;
 }
@@ -74,19 +74,19 @@ static void close_recency(void *state) {
     free(r);
 }
 
-static fr_status open_own(const fr_window *w, own_order order, double decay, fr_scorer *out,
-                          fr_error *err) {
+static fr_status open_own(const fr_window *w, own_order order, double decay,
+                          fr_scorer_definition *out, fr_error *err) {
     recency *r;
     TRY(baseline_check_positions(w, err));
     TRY(ALLOCATE(r, 1, err));
     r->w = w;
     r->order = order;
     r->decay = decay;
-    *out = (fr_scorer){.state = r,
-                       .score = score,
-                       .observe = observe,
-                       .fingerprint = fingerprint,
-                       .close = close_recency};
+    *out = (fr_scorer_definition){.state = r,
+                                  .score = score,
+                                  .observe = observe,
+                                  .fingerprint = fingerprint,
+                                  .close = close_recency};
     int32_t longest = 0;
     for (int32_t u = 0; u < w->sources; u++) {
         int32_t pairs = w->source_pair_at[u + 1] - w->source_pair_at[u];
@@ -101,51 +101,45 @@ static fr_status open_own(const fr_window *w, own_order order, double decay, fr_
     return FR_OK;
 }
 
-static fr_status open_last(const fr_window *w, const void *settings, int64_t seed, fr_scorer *out,
-                           fr_error *err) {
+static fr_status open_last(const fr_window *w, const void *settings, int64_t seed,
+                           fr_scorer_definition *out, fr_error *err) {
     (void)settings, (void)seed;
     return open_own(w, BY_LAST, 0, out, err);
 }
 
-static fr_status open_count(const fr_window *w, const void *settings, int64_t seed, fr_scorer *out,
-                            fr_error *err) {
+static fr_status open_count(const fr_window *w, const void *settings, int64_t seed,
+                            fr_scorer_definition *out, fr_error *err) {
     (void)settings, (void)seed;
     return open_own(w, BY_COUNT, 0, out, err);
 }
 
 static fr_status open_decayed(const fr_window *w, const void *settings, int64_t seed,
-                              fr_scorer *out, fr_error *err) {
+                              fr_scorer_definition *out, fr_error *err) {
     (void)seed;
     double half_life = ((const decay_settings *)settings)->half_life;
     return open_own(w, BY_DECAYED_COUNT, baseline_decay(w, half_life), out, err);
 }
 
-const baseline baseline_recency = {
-    .facts =
-        {"recency", "own destinations, most recent first",
-         "The source's own destinations come first, the most recently met on top. All others "
-         "follow "
-         "by their last position in the stream, whoever met them; those that have never occurred "
-         "come last and tie.",
-         baseline_no_options},
-    .settings = 1,
+const fr_scorer_kind baseline_recency = {
+    "recency", "own destinations, most recent first",
+    "The source's own destinations come first, the most recently met on top. All others "
+    "follow "
+    "by their last position in the stream, whoever met them; those that have never occurred "
+    "come last and tie.",
     .open = open_last};
 
-const baseline baseline_frequency = {
-    .facts =
-        {"frequency", "own destinations, most often met first",
-         "The source's own destinations come first, by the number of times the pair has met, equal "
-         "numbers by the more recent meeting. All others follow as in recency.",
-         baseline_no_options},
-    .settings = 1,
+const fr_scorer_kind baseline_frequency = {
+    "frequency", "own destinations, most often met first",
+    "The source's own destinations come first, by the number of times the pair has met, equal "
+    "numbers by the more recent meeting. All others follow as in recency.",
     .open = open_count};
 
-const baseline baseline_decayed_frequency = {
-    .facts =
-        {"decayed-frequency", "own destinations, by decayed count",
-         "As frequency, but a meeting counts 2^(-age / half-life), and equal counts tie: between "
-         "recency (short half-life) and frequency (long half-life). All others follow as in "
-         "recency.",
-         baseline_decay_options},
+const fr_scorer_kind baseline_decayed_frequency = {
+    "decayed-frequency",
+    "own destinations, by decayed count",
+    "As frequency, but a meeting counts 2^(-age / half-life), and equal counts tie: between "
+    "recency (short half-life) and frequency (long half-life). All others follow as in "
+    "recency.",
+    baseline_decay_options,
     .settings = sizeof(decay_settings),
     .open = open_decayed};

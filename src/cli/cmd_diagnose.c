@@ -200,14 +200,14 @@ static fr_status measure(part *p, fr_error *err) {
 fr_status diagnose_rank(const cli_call *call, const fr_window *window, const char *spec,
                         int removal, int64_t met, int64_t seed, fr_ranking **out, fr_error *err) {
     fr_rank_settings settings;
-    fr_scorer scorer = {0};
+    fr_scorer *scorer = NULL;
     fr_status status = fr_options_defaults(fr_rank_options, &settings, err);
     settings.met = met;
     if (!status) status = fr_scorer_open(spec, window, seed, &call->context, &scorer, err);
     if (!status && removal != FR_REMOVE_NOTHING)
-        status = fr_scorer_remove(&scorer, removal, seed, &call->context, err);
-    if (!status) status = fr_rank_run(window, &scorer, &settings, &call->context, out, err);
-    fr_scorer_close(&scorer);
+        status = fr_scorer_remove(scorer, removal, seed, &call->context, err);
+    if (!status) status = fr_rank_run(scorer, &settings, &call->context, out, err);
+    fr_scorer_close(scorer);
     fr_options_free(fr_rank_options, &settings);
     return status;
 }

@@ -82,7 +82,7 @@ static int run_rank(cli_call *call) {
     fr_stream *stream = NULL;
     fr_window *window = NULL;
     fr_ranking *ranking = NULL;
-    fr_scorer scorer = {0};
+    fr_scorer *scorer = NULL;
     settings->force = io->force;
     if (settings->dump_scores && same_place(io->output, settings->dump_scores))
         return cli_usage("options output and dump-scores are the same file, %s", io->output);
@@ -93,11 +93,11 @@ static int run_rank(cli_call *call) {
     if (!status) status = fr_window_open(stream, protocol, &call->context, &window, &err);
     if (!status)
         status = fr_scorer_open(io->scorer, window, seed->seed, &call->context, &scorer, &err);
-    if (!status) status = fr_rank_run(window, &scorer, settings, &call->context, &ranking, &err);
+    if (!status) status = fr_rank_run(scorer, settings, &call->context, &ranking, &err);
     if (!status) status = fr_ranking_save(ranking, io->output, io->force, &err);
     int code = status ? cli_report(status, &err) : report(call, io->output, ranking);
     fr_ranking_close(ranking);
-    fr_scorer_close(&scorer);
+    fr_scorer_close(scorer);
     fr_window_close(window);
     fr_stream_close(stream);
     return code;
@@ -126,11 +126,11 @@ const cli_command cli_rank_command = {
 
 static int print_baselines(bool json) {
     json_t *list = json ? json_array() : NULL;
-    const fr_baseline *b;
+    const fr_scorer_kind *b;
     for (int i = 0; (b = fr_baseline_at(i)); i++) {
         if (json) {
             json_t *options = json_object();
-            for (const fr_option *o = b->options; o->key; o++)
+            for (const fr_option *o = b->options; o && o->key; o++)
                 cli_json_put(options, o->key, json_string(o->standard));
             cli_json_push(list, json_pack("{s:s, s:s, s:s, s:o}", "name", b->name, "summary",
                                           b->summary, "definition", b->text, "options", options));
@@ -139,7 +139,7 @@ static int print_baselines(bool json) {
         (void)printf("%s%s%s%s: %s\n", i ? "\n" : "", cli_style(stdout, CLI_BOLD), b->name,
                      cli_style(stdout, CLI_PLAIN), b->summary);
         cli_paragraph(b->text, 2);
-        for (const fr_option *o = b->options; o->key; o++) {
+        for (const fr_option *o = b->options; o && o->key; o++) {
             char line[512], facts[128];
             cli_option_facts(o, facts, sizeof facts);
             (void)snprintf(line, sizeof line, "%s=%s: %s (%s)", o->key, cli_value_word(o), o->help,

@@ -79,7 +79,7 @@ static void ranking_facts(const fr_window *w, fr_facts *f) {
 static void count_negatives(const fr_window *w, eligible_event *e) {
     int32_t i = e->event, u = w->source[i], v = w->destination[i], cut = window_cut(w, i);
     int32_t self = window_self(w, u);
-    event_list met = window_met(w, u, cut);
+    fr_history met = window_met(w, u, cut);
     e->repeated = false;
     e->seen = e->catalog_seen = 0;
     for (int32_t k = 0; k < met.count; k++) {

@@ -330,18 +330,18 @@ int32_t events_below(const int32_t *event, int32_t count, int32_t cut) {
 }
 
 /* The last `most` entries below `cut` of list[from..to). */
-static event_list last_below(const int32_t *list, int32_t from, int32_t to, int32_t cut,
+static fr_history last_below(const int32_t *list, int32_t from, int32_t to, int32_t cut,
                              int32_t most) {
     int32_t count = events_below(list + from, to - from, cut);
     int32_t skip = count > most ? count - most : 0;
-    return (event_list){list + from + skip, count - skip};
+    return (fr_history){list + from + skip, count - skip};
 }
 
-event_list window_source_history(const fr_window *w, int32_t source, int32_t cut, int32_t most) {
+fr_history window_source_history(const fr_window *w, int32_t source, int32_t cut, int32_t most) {
     return last_below(w->source_events, w->source_at[source], w->source_at[source + 1], cut, most);
 }
 
-event_list window_destination_history(const fr_window *w, int32_t destination, int32_t cut,
+fr_history window_destination_history(const fr_window *w, int32_t destination, int32_t cut,
                                       int32_t most) {
     return last_below(w->destination_events, w->destination_at[destination],
                       w->destination_at[destination + 1], cut, most);
@@ -353,14 +353,76 @@ int32_t window_pair(const fr_window *w, int32_t source, int32_t destination) {
     return pair < to && w->pair_destination[pair] == destination ? pair : -1;
 }
 
-event_list window_pair_history(const fr_window *w, int32_t source, int32_t destination,
+fr_history window_pair_history(const fr_window *w, int32_t source, int32_t destination,
                                int32_t cut) {
     int32_t pair = window_pair(w, source, destination);
-    if (pair < 0) return (event_list){0};
+    if (pair < 0) return (fr_history){0};
     return last_below(w->pair_events, w->pair_at[pair], w->pair_at[pair + 1], cut, INT32_MAX);
 }
 
-event_list window_met(const fr_window *w, int32_t source, int32_t cut) {
+fr_history window_met(const fr_window *w, int32_t source, int32_t cut) {
     return last_below(w->firsts, w->source_pair_at[source], w->source_pair_at[source + 1], cut,
                       INT32_MAX);
+}
+
+/* ---- the same for programs, which may ask for what is not there ---- */
+
+fr_columns fr_window_columns(const fr_window *w) {
+    if (!w) return (fr_columns){0};
+    int64_t width = w->stream->facts.feature_width;
+    return (fr_columns){.source = w->source,
+                        .destination = w->destination,
+                        .time = w->time,
+                        .start = w->start,
+                        .features = width ? w->stream->feature + w->first * width : NULL,
+                        .feature_width = width,
+                        .source_id = w->source_id,
+                        .destination_id = w->destination_id,
+                        .catalog = w->catalog};
+}
+
+fr_event fr_window_event(const fr_window *w, int32_t event) {
+    if (!w || event < 0 || event >= w->events) return (fr_event){0};
+    int64_t width = w->stream->facts.feature_width;
+    return (fr_event){.event = event,
+                      .source = w->source[event],
+                      .destination = w->destination[event],
+                      .time = window_time(w, event),
+                      .features = width ? w->stream->feature + (w->first + event) * width : NULL};
+}
+
+int32_t fr_window_cut(const fr_window *w, int32_t event) {
+    if (!w || event < 0) return 0;
+    return event < w->events ? window_cut(w, event) : w->events;
+}
+
+static bool is_source(const fr_window *w, int32_t source) {
+    return w && source >= 0 && source < w->sources;
+}
+
+static bool is_destination(const fr_window *w, int32_t destination) {
+    return w && destination >= 0 && destination < w->destinations;
+}
+
+fr_history fr_window_source_history(const fr_window *w, int32_t source, int32_t before,
+                                    int32_t most) {
+    if (!is_source(w, source) || most < 0) return (fr_history){0};
+    return window_source_history(w, source, fr_window_cut(w, before), most);
+}
+
+fr_history fr_window_destination_history(const fr_window *w, int32_t destination, int32_t before,
+                                         int32_t most) {
+    if (!is_destination(w, destination) || most < 0) return (fr_history){0};
+    return window_destination_history(w, destination, fr_window_cut(w, before), most);
+}
+
+fr_history fr_window_pair_history(const fr_window *w, int32_t source, int32_t destination,
+                                  int32_t before) {
+    if (!is_source(w, source) || !is_destination(w, destination)) return (fr_history){0};
+    return window_pair_history(w, source, destination, fr_window_cut(w, before));
+}
+
+fr_history fr_window_met(const fr_window *w, int32_t source, int32_t before) {
+    if (!is_source(w, source)) return (fr_history){0};
+    return window_met(w, source, fr_window_cut(w, before));
 }

@@ -54,12 +54,6 @@ struct fr_window {
         *self; /* [sources] the source as a destination if ids are shared (-1 = none), else NULL */
 };
 
-/* A slice of ascending event numbers; points into the index, nothing is copied. */
-typedef struct event_list {
-    const int32_t *event;
-    int32_t count;
-} event_list;
-
 /* Events below this number are "before event i". */
 static inline int32_t window_cut(const fr_window *w, int32_t i) { return w->cut ? w->cut[i] : i; }
 
@@ -70,8 +64,8 @@ static inline double window_time(const fr_window *w, int32_t i) { return w->time
 int32_t events_below(const int32_t *event, int32_t count, int32_t cut);
 
 /* The last `most` events of a source / destination below `cut`, oldest first. O(log degree). */
-event_list window_source_history(const fr_window *w, int32_t source, int32_t cut, int32_t most);
-event_list window_destination_history(const fr_window *w, int32_t destination, int32_t cut,
+fr_history window_source_history(const fr_window *w, int32_t source, int32_t cut, int32_t most);
+fr_history window_destination_history(const fr_window *w, int32_t destination, int32_t cut,
                                       int32_t most);
 
 /* The number of a pair, 0..pairs-1, or -1 if the two never meet in the window. O(log). */
@@ -79,12 +73,12 @@ int32_t window_pair(const fr_window *w, int32_t source, int32_t destination);
 
 /* The events of a pair below `cut`, all of them: the count is the pair count, the last entry the
  * most recent meeting; not met = empty. O(log). */
-event_list window_pair_history(const fr_window *w, int32_t source, int32_t destination,
+fr_history window_pair_history(const fr_window *w, int32_t source, int32_t destination,
                                int32_t cut);
 
 /* First meetings of a source below `cut`, ascending: destination[event] runs through the distinct
  * destinations it has met (H_u of PROTOCOL 2), in order of first meeting. O(log). */
-event_list window_met(const fr_window *w, int32_t source, int32_t cut);
+fr_history window_met(const fr_window *w, int32_t source, int32_t cut);
 
 /* True if the destination has occurred below `cut`: the time-available catalog (PROTOCOL 3). */
 static inline bool window_available(const fr_window *w, int32_t destination, int32_t cut) {

@@ -82,7 +82,7 @@ static fr_status open_craft_r(model *m, fr_error *err) { return open_kind(m, tru
 static void close_craft(model *m) { free(m->own); }
 
 real craft_elapsed(const fr_window *w, int32_t event, int32_t cut, int32_t destination) {
-    event_list last = window_destination_history(w, destination, cut, 1);
+    fr_history last = window_destination_history(w, destination, cut, 1);
     return last.count ? (real)(float)(w->time[event] - w->time[last.event[0]]) : -100000;
 }
 
@@ -117,7 +117,7 @@ static bool read_inputs(const model *m, tape *t, const model_batch *b, inputs *i
     if (t->status) return false;
     for (int i = 0, at = 0; i < b->events; i++) {
         int32_t e = b->event[i], cut = window_cut(w, e);
-        event_list past = window_source_history(w, w->source[e], cut, c->history);
+        fr_history past = window_source_history(w, w->source[e], cut, c->history);
         in->spans[i] = (span){b->from[i], b->from[i + 1], at, at + past.count};
         for (int p = 0; p < past.count; p++, at++) {
             in->item[at] = w->destination[past.event[p]];

@@ -22,6 +22,6 @@ typedef struct craft {
 real craft_elapsed(const fr_window *w, int32_t event, int32_t cut, int32_t destination);
 
 /* A scorer through tables made once per checkpoint (MODELS 2.6). */
-fr_status craft_fast(const model *m, int threads, fr_scorer *out, fr_error *err);
+fr_status craft_fast(const model *m, int threads, fr_scorer_definition *out, fr_error *err);
 
 #endif

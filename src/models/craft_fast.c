@@ -156,7 +156,7 @@ SIMD_INLINE void read_source(const fast *f, worker *w, const fr_query *query) {
     const fr_window *window = f->t.m->w;
     int dim = c->dim;
     int32_t cut = window_cut(window, query->event);
-    event_list past = window_source_history(window, query->source, cut, c->history);
+    fr_history past = window_source_history(window, query->source, cut, c->history);
     real *rho = w->wide;
     w->slots = past.count;
     w->folded = w->slots * c->heads <= dim;
@@ -325,9 +325,9 @@ SIMD_INLINE void score_event(const fast *f, worker *w, const fr_query *query, fl
 SIMD_BUILDS(run, score_event, (const fast *f, worker *w, const fr_query *query, float *scores),
             (f, w, query, scores))
 
-static fr_status score(void *state, const fr_query *query, int number, float *scores,
+static fr_status score(void *state, const fr_query *query, int count, int number, float *scores,
                        fr_error *err) {
-    (void)err;
+    (void)count, (void)err; /* one at a time */
     const fast *f = state;
     f->run(f, &f->workers[number], query, scores);
     return FR_OK;
@@ -380,10 +380,11 @@ static void close_fast(void *state) {
     free(f);
 }
 
-fr_status craft_fast(const model *m, int threads, fr_scorer *out, fr_error *err) {
+fr_status craft_fast(const model *m, int threads, fr_scorer_definition *out, fr_error *err) {
     fast *f;
     TRY(ALLOCATE(f, 1, err));
-    *out = (fr_scorer){.state = f, .workers = threads, .score = score, .close = close_fast};
+    *out =
+        (fr_scorer_definition){.state = f, .workers = threads, .score = score, .close = close_fast};
     f->run = run_now();
     TRY(craft_tables_open(&f->t, m, err));
     int n = m->w->destinations;

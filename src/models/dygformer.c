@@ -84,13 +84,13 @@ static void close_dygformer(model *m) { free(m->own); }
 
 static int patches_of(const dygformer *f, int tokens) { return (tokens + f->patch - 1) / f->patch; }
 
-static event_list source_past(const model *m, int32_t event) {
+static fr_history source_past(const model *m, int32_t event) {
     const dygformer *f = m->own;
     return window_source_history(m->w, m->w->source[event], window_cut(m->w, event),
                                  f->history - 1);
 }
 
-static event_list candidate_past(const model *m, int32_t event, int32_t candidate) {
+static fr_history candidate_past(const model *m, int32_t event, int32_t candidate) {
     const dygformer *f = m->own;
     return window_destination_history(m->w, candidate, window_cut(m->w, event), f->history - 1);
 }
@@ -134,7 +134,7 @@ typedef struct places {
 
 /* Tokens and patches of a side; returns the number of its first patch. */
 static int put_side(const model *m, dygformer_inputs *in, places *at, int32_t event,
-                    event_list past) {
+                    fr_history past) {
     const dygformer *f = m->own;
     int first = at->side_patch, token = at->side_token;
     for (int j = 0; j <= past.count; j++) {
@@ -172,7 +172,7 @@ static void put_count(dygformer_inputs *in, int token, int32_t source, int32_t c
 /* Counts of a sequence whose first token is `at` (table of MODELS 3.1). met[v] is the number of
  * times v stands in the source's past; by[u] is zero on entry and on return. */
 static void put_counts(const fr_window *w, dygformer_inputs *in, int at, int32_t u, int32_t v,
-                       event_list source, event_list own, const int32_t *met, int32_t *by) {
+                       fr_history source, fr_history own, const int32_t *met, int32_t *by) {
     for (int j = 0; j < own.count; j++) by[w->source[own.event[j]]]++;
     put_count(in, at++, 1, by[u]);
     for (int j = 0; j < source.count; j++) {
@@ -200,11 +200,11 @@ bool dygformer_read(const model *m, tape *t, const model_batch *b, dygformer_inp
     places at = {0};
     for (int i = 0; i < b->events; i++) {
         int32_t e = b->event[i], u = w->source[e];
-        event_list source = source_past(m, e);
+        fr_history source = source_past(m, e);
         int source_patch = put_side(m, in, &at, e, source);
         for (int j = 0; j < source.count; j++) met[w->destination[source.event[j]]]++;
         for (int k = b->from[i]; k < b->from[i + 1]; k++, at.sequence++) {
-            event_list own = candidate_past(m, e, b->candidate[k]);
+            fr_history own = candidate_past(m, e, b->candidate[k]);
             int own_patch = put_side(m, in, &at, e, own), first = at.patch;
             put_counts(w, in, at.token, u, b->candidate[k], source, own, met, by);
             put_patches(f, in, &at, source.count + 1, source_patch, 0);

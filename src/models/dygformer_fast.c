@@ -343,7 +343,7 @@ static void read_source(const fast *f, const fr_query *query, side *u) {
     u->past = dygformer_source_past(&f->t, u->source, u->cut);
     u->patches = patches_of(d, u->past.count + 1);
     for (int j = 0; j < u->past.count; j++) u->times[u->past.node[j]]++;
-    event_list firsts = window_met(w, u->source, u->cut);
+    fr_history firsts = window_met(w, u->source, u->cut);
     for (int j = 0; j < firsts.count; j++) u->met[w->destination[firsts.event[j]]] = true;
     if (!f->remembers) return;
     for (int32_t k = w->source_pair_at[u->source]; k < w->source_pair_at[u->source + 1]; k++) {
@@ -411,7 +411,7 @@ SIMD_INLINE const kept *keep_candidate(const fast *f, worker *w, int32_t v, int3
 static void read_pair(const fast *f, const side *u, sequence *s) {
     s->met = s->met_by = 0;
     if (!u->met[s->candidate]) return;
-    event_list both = window_pair_history(f->t.m->w, u->source, s->candidate, u->cut);
+    fr_history both = window_pair_history(f->t.m->w, u->source, s->candidate, u->cut);
     s->met = u->times[s->candidate];
     if (s->past.count)
         s->met_by = both.count - events_below(both.event, both.count, s->past.event[0]);
@@ -508,17 +508,12 @@ SIMD_BUILDS(run, score_events,
             (const fast *f, worker *w, const fr_query *queries, int count, float *scores),
             (f, w, queries, count, scores))
 
-static fr_status score_many(void *state, const fr_query *queries, int count, int number,
-                            float *scores, fr_error *err) {
+static fr_status score(void *state, const fr_query *queries, int count, int number, float *scores,
+                       fr_error *err) {
     (void)err;
     const fast *f = state;
     f->run(f, &f->workers[number], queries, count, scores);
     return FR_OK;
-}
-
-static fr_status score(void *state, const fr_query *query, int number, float *scores,
-                       fr_error *err) {
-    return score_many(state, query, 1, number, scores, err);
 }
 
 /* ---- opening ---- */
@@ -589,15 +584,14 @@ static int longest_side(const model *m) {
     return patches_of(d, most < d->history ? most + 1 : d->history);
 }
 
-fr_status dygformer_fast(const model *m, int threads, fr_scorer *out, fr_error *err) {
+fr_status dygformer_fast(const model *m, int threads, fr_scorer_definition *out, fr_error *err) {
     fast *f;
     TRY(ALLOCATE(f, 1, err));
-    *out = (fr_scorer){.state = f,
-                       .workers = threads,
-                       .score = score,
-                       .score_many = score_many,
-                       .many = model_many(m, EVENTS),
-                       .close = close_fast};
+    *out = (fr_scorer_definition){.state = f,
+                                  .workers = threads,
+                                  .score = score,
+                                  .many = model_many(m, EVENTS),
+                                  .close = close_fast};
     f->run = run_now();
     TRY(dygformer_tables_open(&f->t, m, m->fast_tables ? m->fast_tables : TABLES, err));
     f->longest = longest_side(m);

@@ -5,6 +5,6 @@
 #include "models/model.h"
 
 /* A scorer through tables made once per checkpoint, for both kinds. */
-fr_status dygformer_fast(const model *m, int threads, fr_scorer *out, fr_error *err);
+fr_status dygformer_fast(const model *m, int threads, fr_scorer_definition *out, fr_error *err);
 
 #endif

@@ -213,7 +213,7 @@ static fr_status make_codes(dygformer_tables *t, size_t bytes, fr_error *err) {
     return FR_OK;
 }
 
-static dygformer_past slice(const dygformer_tables *t, int side, event_list list) {
+static dygformer_past slice(const dygformer_tables *t, int side, fr_history list) {
     const fr_window *w = t->m->w;
     ptrdiff_t at = list.event - (side ? w->destination_events : w->source_events);
     return (dygformer_past){list.count, list.event, t->node[side] + at, t->clock[side] + at};

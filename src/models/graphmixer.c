@@ -72,7 +72,7 @@ typedef struct inputs {
 
 /* Slots of one node at event e, behind those of the nodes before it. `part` numbers the nodes of an
  * event. */
-static void read_node(const model *m, inputs *in, int node, int32_t e, int part, event_list past) {
+static void read_node(const model *m, inputs *in, int node, int32_t e, int part, fr_history past) {
     const graphmixer *g = m->own;
     const fr_window *w = m->w;
     int at = in->from[node], hidden = in->hidden_from[node];
@@ -97,7 +97,7 @@ static bool read_inputs(const model *m, tape *t, const model_batch *b, inputs *i
     in->from = tape_take(t, (size_t)nodes + 1, sizeof *in->from);
     in->hidden_from = tape_take(t, (size_t)nodes + 1, sizeof *in->hidden_from);
     in->divisor = tape_take(t, (size_t)nodes, sizeof *in->divisor);
-    event_list *past = tape_take(t, (size_t)nodes, sizeof *past);
+    fr_history *past = tape_take(t, (size_t)nodes, sizeof *past);
     if (t->status) return false;
     for (int i = 0; i < b->events; i++) {
         int32_t e = b->event[i], cut = window_cut(w, e);

@@ -26,6 +26,6 @@ static inline real graphmixer_divisor(const graphmixer *g, int slots) {
 }
 
 /* A scorer that encodes every destination once per event (MODELS 6.3). */
-fr_status graphmixer_fast(const model *m, int threads, fr_scorer *out, fr_error *err);
+fr_status graphmixer_fast(const model *m, int threads, fr_scorer_definition *out, fr_error *err);
 
 #endif

@@ -31,7 +31,7 @@ typedef struct worker {
     /* nodes under way */
     int32_t *node;    /* [destinations] those to make */
     bool *waiting;    /* [destinations] is it in `node`? false between events */
-    event_list *past; /* [destinations] */
+    fr_history *past; /* [destinations] */
     real *pooled;     /* [destinations, dim] hbar */
     real *head;       /* [destinations, head width] */
     real *source;     /* [head width] Ws [h; e] + bs */
@@ -76,7 +76,7 @@ static void norm(const fast *f, int rows, param_pair p, const real *more, real *
 }
 
 /* X = Wp [f; phi(t - t_j)] + bp of `count` nodes, slot 0 the newest; returns the slots. */
-static int project(const fast *f, worker *w, double time, int count, const event_list *past) {
+static int project(const fast *f, worker *w, double time, int count, const fr_history *past) {
     const graphmixer *g = f->g;
     const fr_window *window = f->m->w;
     const real *frequency = AT(g->time.weight), *phase = AT(g->time.bias);
@@ -98,7 +98,7 @@ static int project(const fast *f, worker *w, double time, int count, const event
 
 /* branch = (A2 GELU(A1[:, :m] LN(X) + a1) + a2)_j, after the branch before is added to X */
 static void mix_tokens(const fast *f, worker *w, const graphmixer_layer *y, const real *more,
-                       int count, const event_list *past, int slots) {
+                       int count, const fr_history *past, int slots) {
     const graphmixer *g = f->g;
     int d = g->dim, size = g->hidden * d;
     norm(f, slots, y->token_norm, more, w->x, w->y);
@@ -123,7 +123,7 @@ static void mix_channels(const fast *f, worker *w, const graphmixer_layer *y, in
 }
 
 /* hbar of `count` nodes, each with at least one slot */
-static void encode_block(const fast *f, worker *w, double time, int count, const event_list *past,
+static void encode_block(const fast *f, worker *w, double time, int count, const fr_history *past,
                          real *pooled) {
     const graphmixer *g = f->g;
     int d = g->dim, slots = project(f, w, time, count, past);
@@ -193,9 +193,9 @@ static int list_stale(const fast *f, worker *w, int32_t event) {
     return count;
 }
 
-static fr_status score(void *state, const fr_query *query, int number, float *scores,
+static fr_status score(void *state, const fr_query *query, int count, int number, float *scores,
                        fr_error *err) {
-    (void)err;
+    (void)count, (void)err; /* one at a time */
     const fast *f = state;
     const graphmixer *g = f->g;
     const fr_window *window = f->m->w;
@@ -298,11 +298,12 @@ static void close_fast(void *state) {
     free(f);
 }
 
-fr_status graphmixer_fast(const model *m, int threads, fr_scorer *out, fr_error *err) {
+fr_status graphmixer_fast(const model *m, int threads, fr_scorer_definition *out, fr_error *err) {
     fast *f;
     TRY(ALLOCATE(f, 1, err));
     *f = (fast){.m = m, .g = m->own, .block = m->fast_block ? m->fast_block : BLOCK};
-    *out = (fr_scorer){.state = f, .workers = threads, .score = score, .close = close_fast};
+    *out =
+        (fr_scorer_definition){.state = f, .workers = threads, .score = score, .close = close_fast};
     TRY(make_edges(f, err));
     TRY(make_halves(f, err));
     TRY(TAKE(&f->memory, f->workers, threads, err));

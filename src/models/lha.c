@@ -52,7 +52,7 @@ static const real *stored(const lha *h, int32_t pair) {
 static int32_t last_replayed(const model *m, int32_t event, int32_t candidate) {
     const lha *h = m->own;
     if (event < h->from) return -1;
-    event_list met =
+    fr_history met =
         window_pair_history(m->w, m->w->source[event], candidate, window_cut(m->w, event));
     int32_t last = met.count ? met.event[met.count - 1] : -1;
     return last >= h->from ? last : -1;
@@ -181,7 +181,7 @@ static void run_recurrence(const model *m, int32_t from, real *states, real *rho
         rho[k] = stored(h, k) ? kernel_dot(d, weight, stored(h, k)) : 0;
     for (int32_t e = from; e < w->events; e++) {
         int32_t u = w->source[e], v = w->destination[e], pair = window_pair(w, u, v);
-        event_list met = window_pair_history(w, u, v, e);
+        fr_history met = window_pair_history(w, u, v, e);
         int32_t last = met.count ? met.event[met.count - 1] : -1;
         real *here = states + (size_t)(e - from) * (size_t)d;
         const real *before = stored(h, pair);

@@ -102,7 +102,7 @@ typedef struct model_kind {
     const model_sharing *sharing; /* NULL = none; events_at_once is 0 then */
     /* A scorer through the model's fast path; it refers to the model, which must outlive it. A
      * model that remembers has been replayed from the first test event. */
-    fr_status (*fast)(const model *m, int threads, fr_scorer *out, fr_error *err);
+    fr_status (*fast)(const model *m, int threads, fr_scorer_definition *out, fr_error *err);
     /* The matrices z is multiplied by, all with as many rows; their columns one behind the other
      * are those of z. Returns how many there are. Of two-layer heads the first layer. */
     int (*head)(const model *m, int *weights /* [MODEL_HEADS] */);
@@ -143,6 +143,6 @@ uint64_t model_fingerprint(const model *m);
 int model_many(const model *m, int most);
 
 /* Scores through plain forward, for any model: the reference of the fast path. */
-fr_status model_plain(const model *m, int threads, fr_scorer *out, fr_error *err);
+fr_status model_plain(const model *m, int threads, fr_scorer_definition *out, fr_error *err);
 
 #endif

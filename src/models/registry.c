@@ -119,8 +119,9 @@ typedef struct plain_scorer {
 /* Candidates at a time: what is kept of each may be large, and no score depends on the others. */
 enum { PLAIN_BLOCK = 256 };
 
-static fr_status score(void *state, const fr_query *query, int worker, float *scores,
+static fr_status score(void *state, const fr_query *query, int count, int worker, float *scores,
                        fr_error *err) {
+    (void)count; /* one at a time */
     plain_scorer *s = state;
     tape *t = &s->tapes[worker];
     int32_t all = s->m->w->destinations;
@@ -149,11 +150,12 @@ int model_many(const model *m, int most) {
     return most;
 }
 
-fr_status model_plain(const model *m, int threads, fr_scorer *out, fr_error *err) {
+fr_status model_plain(const model *m, int threads, fr_scorer_definition *out, fr_error *err) {
     plain_scorer *s;
     TRY(ALLOCATE(s, 1, err));
     *s = (plain_scorer){.m = m, .threads = threads};
-    *out = (fr_scorer){.state = s, .workers = threads, .score = score, .close = close_plain};
+    *out = (fr_scorer_definition){
+        .state = s, .workers = threads, .score = score, .close = close_plain};
     TRY(ALLOCATE(s->tapes, threads, err));
     TRY(ALLOCATE(s->candidate, m->w->destinations, err));
     for (int i = 0; i < threads; i++) s->tapes[i].params = &m->params;

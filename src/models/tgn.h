@@ -56,13 +56,13 @@ static inline int32_t tgn_other(const tgn *c, const fr_window *w, int32_t node, 
 }
 
 /* The last events of a node below `cut`, at most c->neighbors. */
-static inline event_list tgn_neighbors(const tgn *c, const fr_window *w, int32_t node,
+static inline fr_history tgn_neighbors(const tgn *c, const fr_window *w, int32_t node,
                                        int32_t cut) {
     return node < c->sources ? window_source_history(w, node, cut, c->neighbors)
                              : window_destination_history(w, node - c->sources, cut, c->neighbors);
 }
 
 /* A scorer through composed matrices and states turned into keys beforehand (MODELS 5.6). */
-fr_status tgn_fast(const model *m, int threads, fr_scorer *out, fr_error *err);
+fr_status tgn_fast(const model *m, int threads, fr_scorer_definition *out, fr_error *err);
 
 #endif

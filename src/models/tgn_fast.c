@@ -291,18 +291,13 @@ SIMD_BUILDS(run, run_any,
             (const fast *f, worker *w, const fr_query *queries, int count, float *scores),
             (f, w, queries, count, scores))
 
-static fr_status score_many(void *state, const fr_query *queries, int count, int number,
-                            float *scores, fr_error *err) {
+static fr_status score(void *state, const fr_query *queries, int count, int number, float *scores,
+                       fr_error *err) {
     fast *f = state;
     if (queries->event < f->t.c->from)
         return fail(err, FR_EUSAGE, "internal: event %d has not been replayed", queries->event);
     f->run(f, &f->workers[number], queries, count, scores);
     return FR_OK;
-}
-
-static fr_status score(void *state, const fr_query *query, int number, float *scores,
-                       fr_error *err) {
-    return score_many(state, query, 1, number, scores, err);
 }
 
 /* ---- opening ---- */
@@ -342,15 +337,14 @@ static void close_fast(void *state) {
     free(f);
 }
 
-fr_status tgn_fast(const model *m, int threads, fr_scorer *out, fr_error *err) {
+fr_status tgn_fast(const model *m, int threads, fr_scorer_definition *out, fr_error *err) {
     fast *f;
     TRY(ALLOCATE(f, 1, err));
-    *out = (fr_scorer){.state = f,
-                       .workers = threads,
-                       .score = score,
-                       .score_many = score_many,
-                       .many = model_many(m, EVENTS),
-                       .close = close_fast};
+    *out = (fr_scorer_definition){.state = f,
+                                  .workers = threads,
+                                  .score = score,
+                                  .many = model_many(m, EVENTS),
+                                  .close = close_fast};
     f->run = run_now();
     TRY(tgn_tables_open(&f->t, m, err));
     int64_t columns = (int64_t)m->w->destinations * EVENTS;

@@ -41,7 +41,7 @@ void tgn_memory_close(tgn *c) {
 int64_t tgn_place(const tgn *c, const fr_window *w, int32_t node, int32_t cut) {
     if (cut <= c->from) return node;
     bool source = node < c->sources;
-    event_list last = source ? window_source_history(w, node, cut, 1)
+    fr_history last = source ? window_source_history(w, node, cut, 1)
                              : window_destination_history(w, node - c->sources, cut, 1);
     if (!last.count || last.event[0] < c->from) return node;
     return c->nodes + 2 * (int64_t)(last.event[0] - c->from) + !source;

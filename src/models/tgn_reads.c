@@ -33,7 +33,7 @@ static int32_t number_of(numbering *n, int64_t place) {
 /* A row: a node at an event. */
 typedef struct row {
     int32_t node, event, part;
-    event_list past;
+    fr_history past;
 } row;
 
 /* Events first .. end - 1 of the batch. */

@@ -33,7 +33,7 @@ static void sum_keys(const tgn_source *s, const tgn_tables *t, const tgn_past *p
     const fr_window *w = t->m->w;
     int width = c->key_width, d = c->dim;
     const real *q = s->query + i * t->mix_width;
-    event_list list = tgn_neighbors(c, w, query->source, past->cut[i]);
+    fr_history list = tgn_neighbors(c, w, query->source, past->cut[i]);
     for (int j = 0; j < list.count; j++) {
         int32_t e = list.event[j];
         real *key = s->key + j * width;

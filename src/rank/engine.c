@@ -3,6 +3,7 @@
 
 #include "base/shards.h"
 
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +12,8 @@ typedef struct batch {
     int count;
     scored_event *facts; /* [many] */
     fr_query *queries;   /* [many] */
-    float *scores;       /* [many, candidates] */
+    float *scores;       /* [many, row] */
+    float *spread;       /* [candidates] of one event, if rows are over the catalog; else NULL */
 } batch;
 
 typedef struct engine {
@@ -24,7 +26,7 @@ typedef struct engine {
     batch *batches;     /* [workers] */
 } engine;
 
-static scored_event describe(const fr_window *w, int32_t event) {
+scored_event engine_describe(const fr_window *w, int32_t event) {
     int32_t cut = window_cut(w, event), v = w->destination[event];
     return (scored_event){.event = event,
                           .cut = cut,
@@ -59,38 +61,52 @@ static fr_status check_finite(const fr_window *w, int32_t event, const float *sc
     return FR_OK;
 }
 
+bool engine_ranks(const fr_window *w, const scored_event *e, bool catalog_only, int64_t met) {
+    return (e->covered || (e->available && !catalog_only)) && met_others(w, e) >= met;
+}
+
+void engine_spread(const fr_window *w, const float *row, float *to) {
+    for (int32_t v = 0; v < w->destinations; v++)
+        to[v] = w->catalog_place[v] < 0 ? -FLT_MAX : row[w->catalog_place[v]];
+}
+
+fr_status engine_read(const fr_window *w, const scored_event *e, const float *scores,
+                      const probe *probes, int probe_count, fr_error *err) {
+    TRY(check_finite(w, e->event, scores, err));
+    for (int k = 0; k < probe_count; k++) TRY(probes[k].read(probes[k].state, e, scores, err));
+    return FR_OK;
+}
+
 #ifdef FULLRANK_CHECK_STATE
 static uint64_t fingerprint(const fr_scorer *scorer) {
-    return scorer->fingerprint ? scorer->fingerprint(scorer->state) : 0;
+    return scorer->is.fingerprint ? scorer->is.fingerprint(scorer->is.state) : 0;
 }
 #endif
 
 /* Every entry is NaN before: one that the scorer leaves alone does not pass for a score. */
 static fr_status score_batch(engine *e, const batch *b, int worker, fr_error *err) {
-    fr_scorer *s = e->scorer;
-    memset(b->scores, 0xff, (size_t)b->count * (size_t)e->w->destinations * sizeof *b->scores);
-    if (e->many > 1) return s->score_many(s->state, b->queries, b->count, worker, b->scores, err);
-    return s->score(s->state, b->queries, worker, b->scores, err);
+    const fr_scorer *s = e->scorer;
+    memset(b->scores, 0xff, (size_t)b->count * (size_t)s->row * sizeof *b->scores);
+#ifdef FULLRANK_CHECK_STATE
+    uint64_t before = fingerprint(s);
+#endif
+    TRY(s->is.score(s->is.state, b->queries, b->count, worker, b->scores, err));
+#ifdef FULLRANK_CHECK_STATE
+    if (fingerprint(s) != before)
+        return fail(err, FR_EINPUT, "event %lld: scoring changed the state of %s",
+                    (long long)(e->w->first + b->facts->event), s->is.name);
+#endif
+    return FR_OK;
 }
 
 /* Scores what has been gathered and lets the probes read it, event by event. */
 static fr_status rank_batch(engine *e, batch *b, int worker, fr_error *err) {
-    const fr_window *w = e->w;
-    const float *scores = b->scores;
     if (!b->count) return FR_OK;
-#ifdef FULLRANK_CHECK_STATE
-    uint64_t before = fingerprint(e->scorer);
-#endif
     TRY(score_batch(e, b, worker, err));
-#ifdef FULLRANK_CHECK_STATE
-    if (fingerprint(e->scorer) != before)
-        return fail(err, FR_EINPUT, "event %lld: scoring changed the state of %s",
-                    (long long)(w->first + b->facts->event), e->scorer->name);
-#endif
-    for (int i = 0; i < b->count; i++, scores += w->destinations) {
-        TRY(check_finite(w, b->facts[i].event, scores, err));
-        for (int k = 0; k < e->probe_count; k++)
-            TRY(e->probes[k].read(e->probes[k].state, &b->facts[i], scores, err));
+    for (int i = 0; i < b->count; i++) {
+        const float *scores = b->scores + i * e->scorer->row;
+        if (b->spread) engine_spread(e->w, scores, b->spread), scores = b->spread;
+        TRY(engine_read(e->w, &b->facts[i], scores, e->probes, e->probe_count, err));
     }
     b->count = 0;
     return FR_OK;
@@ -100,9 +116,8 @@ static fr_status rank_batch(engine *e, batch *b, int worker, fr_error *err) {
 static fr_status rank_event(engine *e, int32_t event, int worker, fr_error *err) {
     const fr_window *w = e->w;
     batch *b = &e->batches[worker];
-    scored_event facts = describe(w, event);
-    if (!facts.covered && (!facts.available || e->scorer->catalog_only)) return FR_OK;
-    if (met_others(w, &facts) < e->met) return FR_OK;
+    scored_event facts = engine_describe(w, event);
+    if (!engine_ranks(w, &facts, e->scorer->is.catalog_only, e->met)) return FR_OK;
     facts.worker = worker;
     b->facts[b->count] = facts;
     b->queries[b->count++] = (fr_query){event, facts.source, window_time(w, event)};
@@ -119,11 +134,8 @@ static fr_status rank_shard(void *job, int64_t shard, int worker, fr_error *err)
 
 static fr_status rank_in_order(engine *e, const fr_context *context, fr_error *err) {
     const fr_window *w = e->w;
-    int32_t observed = e->scorer->start;
-    for (int32_t event = w->train; event <= w->events; event++) {
-        int32_t cut = event < w->events ? window_cut(w, event) : w->events;
-        for (; observed < cut; observed++) TRY(e->scorer->observe(e->scorer->state, observed, err));
-        if (event == w->events) break;
+    for (int32_t event = w->train; event < w->events; event++) {
+        TRY(fr_scorer_observe(e->scorer, window_cut(w, event), err));
         TRY(rank_event(e, event, 0, err));
         if (((event - w->train) & 63) == 0) {
             TRY(context_check(context, err));
@@ -131,40 +143,44 @@ static fr_status rank_in_order(engine *e, const fr_context *context, fr_error *e
                              (uint64_t)(w->events - w->train), "events");
         }
     }
-    return FR_OK;
+    return fr_scorer_observe(e->scorer, w->events, err);
 }
 
 static fr_status make_batch(const engine *e, batch *b, fr_error *err) {
     size_t many = (size_t)e->many;
     TRY(ALLOCATE(b->facts, many, err));
     TRY(ALLOCATE(b->queries, many, err));
-    return ALLOCATE(b->scores, many * (size_t)e->w->destinations, err);
+    if (e->scorer->is.catalog_only) TRY(ALLOCATE(b->spread, e->w->destinations, err));
+    return ALLOCATE(b->scores, many * (size_t)e->scorer->row, err);
+}
+
+static void free_batch(batch *b) {
+    free(b->facts);
+    free(b->queries);
+    free(b->scores);
+    free(b->spread);
 }
 
 fr_context engine_team(const fr_scorer *scorer, const fr_context *context) {
-    return context_team(context, scorer->observe ? 1 : scorer->workers);
+    return context_team(context, scorer->is.workers);
 }
 
-fr_status engine_run(const fr_window *w, fr_scorer *scorer, const probe *probes, int probe_count,
+fr_status engine_run(fr_scorer *scorer, const probe *probes, int probe_count,
                      const fr_rank_settings *settings, const fr_context *context, fr_error *err) {
+    const fr_window *w = scorer->window;
     int64_t shard = settings->shard;
-    int many = scorer->score_many && !scorer->observe && scorer->many > 1 ? scorer->many : 1;
-    if (many > shard) many = (int)shard;
+    int many = scorer->is.many < shard ? scorer->is.many : (int)shard;
     engine e = {w, scorer, probes, probe_count, shard, settings->met, many, NULL};
     int64_t shards = (w->events - w->train + shard - 1) / shard;
     fr_context team = engine_team(scorer, context);
     if (team.threads > shards) team.threads = (int)shards;
     fr_status status = ALLOCATE(e.batches, team.threads, err);
     for (int k = 0; !status && k < team.threads; k++) status = make_batch(&e, &e.batches[k], err);
-    if (!status && scorer->observe)
+    if (!status && scorer->is.observe)
         status = rank_in_order(&e, context, err);
     else if (!status)
         status = shards_run(&team, "rank", shards, rank_shard, &e, err);
-    for (int k = 0; e.batches && k < team.threads; k++) {
-        free(e.batches[k].facts);
-        free(e.batches[k].queries);
-        free(e.batches[k].scores);
-    }
+    for (int k = 0; e.batches && k < team.threads; k++) free_batch(&e.batches[k]);
     free(e.batches);
     return status;
 }

@@ -5,7 +5,7 @@
  *         scorer->observe(event)                    exactly once
  *
  * A scorer without memory is run over fixed shards of events by as many threads as it can serve,
- * several ranked events of a shard at a time if it has score_many; one with memory event by event.
+ * several ranked events of a shard at a time if it takes many; one with memory event by event.
  * With strict order an event is observed only when time has moved on, so that no scoring sees
  * events of its own time.
  */
@@ -13,7 +13,7 @@
 #define FR_RANK_ENGINE_H
 
 #include "base/context.h"
-#include "data/window.h"
+#include "rank/scorer.h"
 
 /* An event whose scores are there to be read. */
 typedef struct scored_event {
@@ -32,13 +32,23 @@ typedef struct probe {
     fr_status (*read)(void *state, const scored_event *event, const float *scores, fr_error *err);
 } probe;
 
+scored_event engine_describe(const fr_window *w, int32_t event);
+/* Is the event ranked? Not if its destination is in neither catalog, or in the time-available one
+ * only and the scorer knows no other than the fixed one, or if the source has met fewer than `met`
+ * other destinations. */
+bool engine_ranks(const fr_window *w, const scored_event *e, bool catalog_only, int64_t met);
+/* to[candidates] from a row over the catalog; what is not in it gets the least of all scores, which
+ * nobody reads. */
+void engine_spread(const fr_window *w, const float *row, float *to);
+/* Checks that the scores are numbers and lets the probes read them. */
+fr_status engine_read(const fr_window *w, const scored_event *e, const float *scores,
+                      const probe *probes, int probe_count, fr_error *err);
+
 /* The context with as many threads as the engine will use for this scorer. */
 fr_context engine_team(const fr_scorer *scorer, const fr_context *context);
 
-/* Runs over the test suffix. Events whose destination is in neither catalog are not scored, nor are
- * uncovered ones by a scorer that knows the catalog only, nor those whose source has met fewer than
- * settings->met other destinations. */
-fr_status engine_run(const fr_window *w, fr_scorer *scorer, const probe *probes, int probe_count,
+/* Runs over the test suffix; events that are not ranked are not scored. */
+fr_status engine_run(fr_scorer *scorer, const probe *probes, int probe_count,
                      const fr_rank_settings *settings, const fr_context *context, fr_error *err);
 
 #endif

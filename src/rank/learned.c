@@ -10,31 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The model, and the scorer of its fast path that refers to it. */
+/* The model, its fast path, which refers to it, and what the file says of the training. */
 typedef struct learned {
     model m;
-    fr_scorer fast;
-    int workers; /* it has memory for */
+    fr_scorer_definition fast;
+    char model[64], objective[16];
 } learned;
 
-static fr_status check_worker(const learned *l, int worker, fr_error *err) {
-    if (!l->fast.score) return fail(err, FR_EUSAGE, "a scorer that could not be changed is no use");
-    if (worker >= 0 && worker < l->workers) return FR_OK;
-    return fail(err, FR_EUSAGE, "worker %d of a scorer that was opened for %d", worker, l->workers);
-}
-
-static fr_status score(void *state, const fr_query *query, int worker, float *scores,
+static fr_status score(void *state, const fr_query *queries, int count, int worker, float *scores,
                        fr_error *err) {
     learned *l = state;
-    TRY(check_worker(l, worker, err));
-    return l->fast.score(l->fast.state, query, worker, scores, err);
-}
-
-static fr_status score_many(void *state, const fr_query *queries, int count, int worker,
-                            float *scores, fr_error *err) {
-    learned *l = state;
-    TRY(check_worker(l, worker, err));
-    return l->fast.score_many(l->fast.state, queries, count, worker, scores, err);
+    if (!l->fast.score) return fail(err, FR_EUSAGE, "a scorer that could not be changed is no use");
+    return l->fast.score(l->fast.state, queries, count, worker, scores, err);
 }
 
 static uint64_t fingerprint(const void *state) {
@@ -72,38 +59,44 @@ static fr_status read_text(const safetensors *file, const char *key, char *out, 
 
 /* Which model, objective and seed: what comparisons group runs by (PROTOCOL 11); and how far the
  * training went. */
-static fr_status read_training(const char *path, fr_scorer *out, fr_error *err) {
+static fr_status read_training(const char *path, learned *l, fr_scorer_definition *out,
+                               fr_error *err) {
     safetensors file = {0};
     TRY(safetensors_open(path, &file, err));
-    fr_status status = read_text(&file, "model", out->model, sizeof out->model, err);
-    if (!status) status = read_text(&file, "loss", out->objective, sizeof out->objective, err);
+    fr_status status = read_text(&file, "model", l->model, sizeof l->model, err);
+    if (!status) status = read_text(&file, "loss", l->objective, sizeof l->objective, err);
     if (!status) status = read_number(&file, "seed", &out->seed, err);
     if (!status) status = read_number(&file, "epochs_done", &out->epochs_done, err);
     if (!status) status = read_number(&file, "epochs_asked", &out->epochs_asked, err);
+    out->model = l->model;
+    out->objective = l->objective;
     safetensors_close(&file);
     return status;
 }
 
 fr_status learned_open(const char *path, const fr_window *w, const fr_context *context,
-                       fr_scorer *out, fr_error *err) {
+                       fr_scorer_definition *out, fr_error *err) {
     learned *l;
     TRY(ALLOCATE(l, 1, err));
-    l->workers = context_threads(context);
-    *out = (fr_scorer){.state = l,
-                       .workers = l->workers,
-                       .score = score,
-                       .fingerprint = fingerprint,
-                       .close = close_learned};
+    *out = (fr_scorer_definition){.state = l,
+                                  .workers = context_threads(context),
+                                  .score = score,
+                                  .fingerprint = fingerprint,
+                                  .close = close_learned};
     TRY(checkpoint_load(&l->m, path, w, err));
-    TRY(read_training(path, out, err));
+    TRY(read_training(path, l, out, err));
     if (out->epochs_done < out->epochs_asked)
         context_log(context, FR_WARNING,
                     "%s: its training stopped after %lld of %lld epochs; --resume goes on with it",
                     path, (long long)out->epochs_done, (long long)out->epochs_asked);
     if (l->m.kind->memory) TRY(l->m.kind->memory->replay(&l->m, w->train, context, err));
-    TRY(l->m.kind->fast(&l->m, l->workers, &l->fast, err));
-    if (l->fast.score_many) out->score_many = score_many, out->many = l->fast.many;
+    TRY(l->m.kind->fast(&l->m, out->workers, &l->fast, err));
+    out->many = l->fast.many;
     return FR_OK;
+}
+
+static learned *learned_of(const fr_scorer *scorer) {
+    return scorer->is.close == close_learned ? scorer->is.state : NULL;
 }
 
 /* The direction is that of a second copy of the model: one that remembers must see the training
@@ -111,10 +104,10 @@ fr_status learned_open(const char *path, const fr_window *w, const fr_context *c
 fr_status fr_scorer_remove(fr_scorer *scorer, int what, int64_t seed, const fr_context *context,
                            fr_error *err) {
     NEED(scorer, err);
-    learned *l = scorer->close == close_learned ? scorer->state : NULL;
+    learned *l = learned_of(scorer);
     if (!l)
         return fail(err, FR_EUSAGE, "%s is no trained model: it has no representation",
-                    scorer->name);
+                    scorer->is.name);
     if (what < 0 || what >= FR_REMOVALS)
         return fail(err, FR_EUSAGE, "removal %d is not known, expected FR_REMOVE_*", what);
     if (what == FR_REMOVE_NOTHING) return FR_OK;
@@ -122,7 +115,7 @@ fr_status fr_scorer_remove(fr_scorer *scorer, int what, int64_t seed, const fr_c
     double *direction = NULL;
     const fr_window *w = l->m.w;
     const model_memory *memory = l->m.kind->memory;
-    fr_status status = checkpoint_load(&copy, scorer->name, w, err);
+    fr_status status = checkpoint_load(&copy, scorer->is.name, w, err);
     if (!status && memory) {
         memory->reset(&copy);
         status = memory->replay(&copy, 0, context, err);
@@ -134,19 +127,20 @@ fr_status fr_scorer_remove(fr_scorer *scorer, int what, int64_t seed, const fr_c
     if (status) return status;
     if (memory) TRY(memory->replay(&l->m, w->train, context, err));
     l->fast.close(l->fast.state); /* its tables are of the old head */
-    l->fast = (fr_scorer){0};
-    return l->m.kind->fast(&l->m, l->workers, &l->fast, err);
+    l->fast = (fr_scorer_definition){0};
+    return l->m.kind->fast(&l->m, scorer->is.workers, &l->fast, err);
 }
 
 const model *learned_model(const fr_scorer *scorer) {
-    const learned *l = scorer->close == close_learned ? scorer->state : NULL;
+    const learned *l = learned_of(scorer);
     return l ? &l->m : NULL;
 }
 
-fr_status learned_plain(const fr_scorer *scorer, int threads, fr_scorer *out, fr_error *err) {
+fr_status learned_plain(const fr_scorer *scorer, int threads, fr_scorer_definition *out,
+                        fr_error *err) {
     const model *m = learned_model(scorer);
     if (!m)
         return fail(err, FR_EUSAGE, "%s has one way of scoring only: nothing to verify",
-                    scorer->name);
+                    scorer->is.name);
     return model_plain(m, threads, out, err);
 }

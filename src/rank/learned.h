@@ -3,14 +3,16 @@
 #define FR_RANK_LEARNED_H
 
 #include "models/model.h"
+#include "rank/scorer.h"
 
 /* Opens a checkpoint through the model's fast path; a model that remembers takes in the test events
  * first (model.h). */
 fr_status learned_open(const char *path, const fr_window *w, const fr_context *context,
-                       fr_scorer *out, fr_error *err);
+                       fr_scorer_definition *out, fr_error *err);
 /* The same model through plain forward; it must be closed before `learned`. An error if `learned`
  * is none. */
-fr_status learned_plain(const fr_scorer *learned, int threads, fr_scorer *out, fr_error *err);
+fr_status learned_plain(const fr_scorer *learned, int threads, fr_scorer_definition *out,
+                        fr_error *err);
 /* The model behind a scorer, which owns it; NULL if there is none. */
 const model *learned_model(const fr_scorer *scorer);
 

@@ -30,20 +30,20 @@ static fr_status observe_row(oracle *o, int64_t row, fr_error *err) {
     return FR_OK;
 }
 
-static fr_status observe(void *state, int32_t event, fr_error *err) {
+static fr_status observe(void *state, const fr_event *event, fr_error *err) {
     (void)err;
     oracle *o = state;
     const fr_window *w = o->w;
-    synth_event e = {.source = (int32_t)w->source_id[w->source[event]],
-                     .destination = (int32_t)w->destination_id[w->destination[event]],
-                     .time = w->time[event]};
+    synth_event e = {.source = (int32_t)w->source_id[event->source],
+                     .destination = (int32_t)w->destination_id[event->destination],
+                     .time = w->time[event->event]};
     synth_observe(o->world, &e);
     return FR_OK;
 }
 
-static fr_status score(void *state, const fr_query *query, int worker, float *scores,
+static fr_status score(void *state, const fr_query *query, int count, int worker, float *scores,
                        fr_error *err) {
-    (void)worker, (void)err;
+    (void)count, (void)worker, (void)err;
     const oracle *o = state;
     const fr_window *w = o->w;
     synth_probability(o->world, (int32_t)w->source_id[query->source], w->time[query->event], o->p);
@@ -62,7 +62,7 @@ static void close_oracle(void *state) {
     free(o);
 }
 
-fr_status oracle_open(const fr_window *w, const fr_context *context, fr_scorer *out,
+fr_status oracle_open(const fr_window *w, const fr_context *context, fr_scorer_definition *out,
                       fr_error *err) {
     const fr_stream *s = w->stream;
     if (!s->synth)
@@ -73,7 +73,8 @@ fr_status oracle_open(const fr_window *w, const fr_context *context, fr_scorer *
     oracle *o;
     TRY(ALLOCATE(o, 1, err));
     o->w = w;
-    *out = (fr_scorer){.state = o, .score = score, .observe = observe, .close = close_oracle};
+    *out = (fr_scorer_definition){
+        .state = o, .score = score, .observe = observe, .close = close_oracle};
     TRY(synth_open(&parameters, &o->world, err));
     TRY(ALLOCATE(o->p, parameters.destinations, err));
     TRY(ALLOCATE(o->known_as, w->destinations, err));

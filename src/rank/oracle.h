@@ -7,6 +7,7 @@
 #include "data/window.h"
 
 /* Replays the events before the window; an error if the stream was not made by `data synth`. */
-fr_status oracle_open(const fr_window *w, const fr_context *context, fr_scorer *out, fr_error *err);
+fr_status oracle_open(const fr_window *w, const fr_context *context, fr_scorer_definition *out,
+                      fr_error *err);
 
 #endif

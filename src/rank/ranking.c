@@ -103,8 +103,10 @@ static fr_status read_about(fr_ranking *r, const char *path, fr_error *err) {
     return whole ? FR_OK : fail_memory(err, 0);
 }
 
-fr_status ranking_make(const fr_window *w, const fr_scorer *scorer, fr_record *records,
-                       ranking_notes notes, fr_ranking **out, fr_error *err) {
+fr_status ranking_make(const fr_scorer *from, fr_record *records, ranking_notes notes,
+                       fr_ranking **out, fr_error *err) {
+    const fr_window *w = from->window;
+    const fr_scorer_definition *scorer = &from->is;
     fr_ranking *r;
     fr_status status = ALLOCATE(r, 1, err);
     if (status) {

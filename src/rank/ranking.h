@@ -4,7 +4,7 @@
 #define FR_RANK_RANKING_H
 
 #include "base/lock.h"
-#include "data/window.h"
+#include "rank/scorer.h"
 
 #include <jansson.h>
 
@@ -31,8 +31,8 @@ typedef struct ranking_notes {
 } ranking_notes;
 
 /* Takes over `records`. */
-fr_status ranking_make(const fr_window *w, const fr_scorer *scorer, fr_record *records,
-                       ranking_notes notes, fr_ranking **out, fr_error *err);
+fr_status ranking_make(const fr_scorer *scorer, fr_record *records, ranking_notes notes,
+                       fr_ranking **out, fr_error *err);
 
 /* Puts together what was kept apart: records and what RANKS.json held. Takes over both, even on
  * failure; `where` is for messages. */

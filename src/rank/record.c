@@ -30,7 +30,7 @@ fr_status recorder_open(recorder *r, const fr_window *w, bool catalog_only, doub
     }
     for (int32_t k = 0; k < test; k++) {
         int32_t i = w->train + k, u = w->source[i], v = w->destination[i], cut = window_cut(w, i);
-        event_list pair = window_pair_history(w, u, v, cut);
+        fr_history pair = window_pair_history(w, u, v, cut);
         r->records[k] = (fr_record){
             .event = w->first + i,
             .source = w->source_id[u],
@@ -96,7 +96,7 @@ static counts count_seen(const recorder *r, const scored_event *e, const float *
                          int32_t self) {
     const fr_window *w = r->w;
     counts c = {0};
-    event_list met = window_met(w, e->source, e->cut);
+    fr_history met = window_met(w, e->source, e->cut);
     for (int32_t k = 0; k < met.count; k++) {
         int32_t v = w->destination[met.event[k]];
         bool in = w->catalog_kind == CATALOG_TIME || w->catalog_place[v] >= 0;

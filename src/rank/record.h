@@ -16,7 +16,7 @@ typedef struct recorder {
     fr_record *records; /* [test events] */
 } recorder;
 
-/* All records start as not covered. `catalog_only` as in fr_scorer. */
+/* All records start as not covered. `catalog_only` as in fr_scorer_definition. */
 fr_status recorder_open(recorder *r, const fr_window *w, bool catalog_only, double popularity_power,
                         fr_error *err);
 void recorder_close(recorder *r);

@@ -16,6 +16,7 @@
 #include "base/options.h"
 #include "base/os.h"
 #include "base/rng.h"
+#include "rank/engine.h"
 #include "rank/learned.h"
 
 #include <math.h>
@@ -74,6 +75,8 @@ typedef struct scaling {
     int32_t events;     /* to measure */
     int32_t *candidate; /* [catalog_size + 1] of the event at hand */
     float *scores;      /* [most of destinations, catalog_size + 1] */
+    float *catalog_row; /* [catalog_size] for scorers that know no more */
+    float *row;         /* of the two, what the scorer fills */
     tape tape;          /* of forward */
 } scaling;
 
@@ -106,7 +109,8 @@ static fr_status score_event(scaling *s, fr_scorer *scorer, const model *forward
         return FR_OK;
     }
     fr_query query = {event, s->w->source[event], window_time(s->w, event)};
-    TRY(scorer->score(scorer->state, &query, 0, s->scores, err));
+    TRY(fr_scorer_score(scorer, &query, 1, 0, s->row, err));
+    if (scorer->is.catalog_only) engine_spread(s->w, s->row, s->scores);
     *twice = count_among(s->scores, s->candidate, count);
     return FR_OK;
 }
@@ -114,8 +118,8 @@ static fr_status score_event(scaling *s, fr_scorer *scorer, const model *forward
 /* One size. A scorer that remembers is a fresh one. `forward` is NULL for the scorer's own way. */
 static fr_status measure(scaling *s, fr_scorer *scorer, const model *forward, int32_t size,
                          fr_scaling_point *out, fr_error *err) {
-    int32_t observed = scorer->start;
     *out = (fr_scaling_point){.size = size};
+    s->row = scorer->is.catalog_only ? s->catalog_row : s->scores;
     s->tape.params = forward ? &forward->params : NULL;
     os_forget_peak();
     for (int32_t i = 0; i < s->events; i++) {
@@ -124,8 +128,7 @@ static fr_status measure(scaling *s, fr_scorer *scorer, const model *forward, in
         double fastest = -1;
         int64_t twice = 0;
         TRY(context_check(s->context, err));
-        for (; scorer->observe && observed < cut; observed++)
-            TRY(scorer->observe(scorer->state, observed, err));
+        TRY(fr_scorer_observe(scorer, cut, err));
         for (int64_t r = 0; r < s->settings->repeats; r++) {
             double worked = clock_seconds(CLOCK_THREAD_CPUTIME_ID), start = clock_now();
             TRY(score_event(s, scorer, forward, event, count, &twice, err));
@@ -167,26 +170,26 @@ static fr_status run(scaling *s, const char *spec, int64_t seed, fr_scaling_poin
     int32_t sizes[FR_SCALING_MAX];
     int size_count = catalog_sizes(w->catalog_size, sizes);
     fr_context alone = context_team(s->context, 1);
-    fr_scorer scorer = {0};
+    fr_scorer *scorer = NULL;
     fr_status status = fr_scorer_open(spec, w, seed, &alone, &scorer, err);
-    const model *forward = status ? NULL : learned_model(&scorer);
+    const model *forward = status ? NULL : learned_model(scorer);
     for (int k = 0; !status && k < size_count; k++) {
         context_progress(s->context, "scaling", (uint64_t)k, (uint64_t)size_count, "sizes");
-        if (k && scorer.observe) { /* back to the start of the stream */
-            fr_scorer_close(&scorer);
+        if (k && scorer->is.observe) { /* back to the start of the stream */
+            fr_scorer_close(scorer);
             status = fr_scorer_open(spec, w, seed, &alone, &scorer, err);
         }
         fr_scaling_point *point = &out[(*count)++];
-        if (!status) status = measure(s, &scorer, forward, sizes[k], point, err);
+        if (!status) status = measure(s, scorer, forward, sizes[k], point, err);
         point->path = forward ? "forward" : "whole";
     }
     tape_free(&s->tape);
     if (!status && forward) {
         fr_scaling_point *point = &out[(*count)++];
-        status = measure(s, &scorer, NULL, w->catalog_size, point, err);
+        status = measure(s, scorer, NULL, w->catalog_size, point, err);
         point->path = "fast";
     }
-    fr_scorer_close(&scorer);
+    fr_scorer_close(scorer);
     return status;
 }
 
@@ -210,6 +213,7 @@ fr_status fr_scaling_run(const fr_window *window, const char *spec,
     if (!status) status = ALLOCATE(s.order, w->catalog_size, err);
     if (!status) status = ALLOCATE(s.candidate, w->catalog_size + 1, err);
     if (!status) status = ALLOCATE(s.scores, most, err);
+    if (!status) status = ALLOCATE(s.catalog_row, w->catalog_size, err);
     if (!status) {
         scaling_order(w, (uint64_t)seed, s.order);
         status = run(&s, spec, seed, out, count, err);
@@ -218,5 +222,6 @@ fr_status fr_scaling_run(const fr_window *window, const char *spec,
     free(s.event);
     free(s.candidate);
     free(s.scores);
+    free(s.catalog_row);
     return status;
 }

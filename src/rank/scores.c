@@ -27,7 +27,9 @@ typedef struct score_file {
     int64_t rows, columns;
     int64_t *row;                     /* [test events] row of the file, -1 = none */
     int32_t *destination;             /* [columns] */
+    int32_t *place;                   /* [columns] in a row of scores, -1 = not in it */
     uint8_t *scored;                  /* [destinations] */
+    bool catalog_only;                /* as in the definition */
     number_list events, destinations; /* from the files beside it; empty = the usual order */
 } score_file;
 
@@ -186,29 +188,32 @@ static float half(uint16_t bits) { /* IEEE binary16; every value is a float32 */
 }
 
 /* A row of doubles as floats in the same order with the same ties. */
-static fr_status keep_order(const double *row, int64_t n, const int32_t *destination, float *scores,
+static fr_status keep_order(const double *row, int64_t n, const int32_t *place, float *scores,
                             fr_error *err) {
     bool exact = true, finite = true;
+    int32_t count = 0;
     for (int64_t k = 0; k < n; k++) {
-        scores[destination[k]] = (float)row[k];
-        exact &= (double)scores[destination[k]] == row[k];
+        if (place[k] < 0) continue;
+        scores[place[k]] = (float)row[k];
+        exact &= (double)scores[place[k]] == row[k];
         finite &= row[k] - row[k] == 0;
     }
     if (exact || !finite) return FR_OK; /* the engine names what is not finite */
     keyed *list;
     TRY(ALLOCATE(list, n, err));
-    for (int64_t k = 0; k < n; k++) list[k] = (keyed){row[k], destination[k]};
-    baseline_lift(list, (int32_t)n, 0, scores);
+    for (int64_t k = 0; k < n; k++)
+        if (place[k] >= 0) list[count++] = (keyed){row[k], place[k]};
+    baseline_lift(list, count, 0, scores);
     free(list);
     return FR_OK;
 }
 
-static fr_status score(void *state, const fr_query *query, int worker, float *scores,
+static fr_status score(void *state, const fr_query *query, int count, int worker, float *scores,
                        fr_error *err) {
-    (void)worker;
+    (void)count, (void)worker;
     const score_file *s = state;
     int64_t row = s->row[query->event - s->w->train];
-    for (int32_t v = 0; v < s->w->destinations; v++)
+    for (int32_t v = 0; !s->catalog_only && v < s->w->destinations; v++)
         if (!s->scored[v]) scores[v] = -FLT_MAX; /* never read as a candidate */
     if (row < 0)
         return fail(err, FR_EINPUT, "%s: no row for event %lld", s->path,
@@ -217,15 +222,15 @@ static fr_status score(void *state, const fr_query *query, int worker, float *sc
     switch (s->file.item) {
     case 2:
         for (int64_t k = 0; k < s->columns; k++)
-            scores[s->destination[k]] = half(((const uint16_t *)(const void *)data)[k]);
+            if (s->place[k] >= 0)
+                scores[s->place[k]] = half(((const uint16_t *)(const void *)data)[k]);
         return FR_OK;
     case 4:
         for (int64_t k = 0; k < s->columns; k++)
-            scores[s->destination[k]] = ((const float *)(const void *)data)[k];
+            if (s->place[k] >= 0) scores[s->place[k]] = ((const float *)(const void *)data)[k];
         return FR_OK;
     default:
-        return keep_order((const double *)(const void *)data, s->columns, s->destination, scores,
-                          err);
+        return keep_order((const double *)(const void *)data, s->columns, s->place, scores, err);
     }
 }
 
@@ -247,6 +252,7 @@ static void close_file(void *state) {
     free(s->path);
     free(s->row);
     free(s->destination);
+    free(s->place);
     free(s->scored);
     free(s->events.at);
     free(s->destinations.at);
@@ -264,16 +270,25 @@ static fr_status open_file(score_file *s, fr_error *err) {
     static const char *const sides[] = {".json", ".events.npy", ".destinations.npy"};
     for (int k = 0; k < 3; k++) TRY(read_side(s, sides[k], err));
     TRY(match_columns(s, err));
-    return match_rows(s, err);
+    TRY(match_rows(s, err));
+    s->catalog_only = catalog_only(s);
+    TRY(ALLOCATE(s->place, s->columns, err));
+    for (int64_t k = 0; k < s->columns; k++) {
+        int32_t v = s->destination[k];
+        s->place[k] = s->catalog_only ? s->w->catalog_place[v] : v;
+    }
+    return FR_OK;
 }
 
-fr_status scores_open(const char *path, const fr_window *w, fr_scorer *out, fr_error *err) {
+fr_status scores_open(const char *path, const fr_window *w, fr_scorer_definition *out,
+                      fr_error *err) {
     score_file *s;
     TRY(ALLOCATE(s, 1, err));
     s->w = w;
-    *out = (fr_scorer){.state = s, .score = score, .close = close_file};
+    *out = (fr_scorer_definition){
+        .state = s, .workers = FR_WORKERS_ANY, .score = score, .close = close_file};
     s->path = strdup(path);
     fr_status status = s->path ? open_file(s, err) : fail_memory(err, strlen(path));
-    if (!status) out->catalog_only = catalog_only(s);
+    out->catalog_only = s->catalog_only;
     return status;
 }

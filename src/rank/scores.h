@@ -9,6 +9,7 @@
  * FILE.json with "events" (rows of the stream) and "destinations" (original ids), as --dump-scores
  * writes it, or FILE.events.npy and FILE.destinations.npy (int64), each optional. Unless every
  * destination and event of the time-available catalog is there, there are no such ranks. */
-fr_status scores_open(const char *path, const fr_window *w, fr_scorer *out, fr_error *err);
+fr_status scores_open(const char *path, const fr_window *w, fr_scorer_definition *out,
+                      fr_error *err);
 
 #endif

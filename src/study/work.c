@@ -460,7 +460,7 @@ static fr_status scorer_spec(fr_study *s, const plan_unit *unit, char **out, fr_
 /* One ranking pass; `removal` is what is taken out of a model's representation. */
 static fr_status rank_once(fr_study *s, const plan_unit *unit, const fr_window *w, int removal,
                            int64_t met, fr_ranking **out, fr_error *err) {
-    fr_scorer scorer = {0};
+    fr_scorer *scorer = NULL;
     fr_rank_settings settings;
     char *spec;
     *out = NULL;
@@ -469,9 +469,9 @@ static fr_status rank_once(fr_study *s, const plan_unit *unit, const fr_window *
     TRY(scorer_spec(s, unit, &spec, err));
     fr_status status = fr_scorer_open(spec, w, unit->seed, s->context, &scorer, err);
     if (!status && removal != FR_REMOVE_NOTHING)
-        status = fr_scorer_remove(&scorer, removal, unit->seed, s->context, err);
-    if (!status) status = fr_rank_run(w, &scorer, &settings, s->context, out, err);
-    fr_scorer_close(&scorer);
+        status = fr_scorer_remove(scorer, removal, unit->seed, s->context, err);
+    if (!status) status = fr_rank_run(scorer, &settings, s->context, out, err);
+    fr_scorer_close(scorer);
     fr_options_free(fr_rank_options, &settings);
     free(spec);
     return status;

@@ -23,7 +23,7 @@ static const fuzz_bytes *good_checkpoint(int number) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     if (!size) return 0;
-    static fr_scorer scorer;
+    static fr_scorer *scorer;
     char path[FUZZ_PATH];
     fr_error err = {0};
     fr_rank_settings settings = {0};
@@ -37,10 +37,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
         fr_scorer_open(fuzz_path(path, "model.safetensors"), w, 1, &fuzz_context, &scorer, &err);
     fuzz_reason(status, &err);
     if (!status) {
-        status = fr_rank_run(w, &scorer, &settings, &fuzz_context, &ranking, &err);
+        status = fr_rank_run(scorer, &settings, &fuzz_context, &ranking, &err);
         fuzz_reason(status, &err);
         fr_ranking_close(ranking);
-        fr_scorer_close(&scorer);
+        fr_scorer_close(scorer);
     }
     fr_options_free(fr_rank_options, &settings);
     return 0;

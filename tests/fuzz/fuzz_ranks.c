@@ -17,19 +17,19 @@ static struct { fuzz_bytes records, about; } good;
 static void prepare(void) {
     char path[FUZZ_PATH];
     fr_error err = {0};
-    fr_scorer scorer;
+    fr_scorer *scorer;
     fr_rank_settings settings = {0};
     fr_ranking *ranking;
     if (good.records.at) return;
     const fr_window *w = fuzz_window();
     fuzz_must(fr_options_defaults(fr_rank_options, &settings, &err), &err);
     fuzz_must(fr_scorer_open("baseline:popularity", w, 1, &fuzz_context, &scorer, &err), &err);
-    fuzz_must(fr_rank_run(w, &scorer, &settings, &fuzz_context, &ranking, &err), &err);
+    fuzz_must(fr_rank_run(scorer, &settings, &fuzz_context, &ranking, &err), &err);
     fuzz_must(fr_ranking_save(ranking, fuzz_path(path, "good.npy"), true, &err), &err);
     good.records = fuzz_read(path);
     good.about = fuzz_read(fuzz_path(path, "good.json"));
     fr_ranking_close(ranking);
-    fr_scorer_close(&scorer);
+    fr_scorer_close(scorer);
     fr_options_free(fr_rank_options, &settings);
 }
 

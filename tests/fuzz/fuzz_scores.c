@@ -54,7 +54,7 @@ static const fr_window *time_window(void) {
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     static const char *const files[] = {"scores.npy", "scores.json", "scores.events.npy",
                                         "scores.destinations.npy"};
-    static fr_scorer scorer;
+    static fr_scorer *scorer;
     if (!size) return 0;
     char path[FUZZ_PATH], spec[FUZZ_PATH + 8];
     fr_error err = {0};
@@ -67,9 +67,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     fr_status status = fr_scorer_open(spec, w, 1, &fuzz_context, &scorer, &err);
     fuzz_reason(status, &err);
     if (!status) {
-        fuzz_reason(fr_rank_run(w, &scorer, &settings, &fuzz_context, &ranking, &err), &err);
+        fuzz_reason(fr_rank_run(scorer, &settings, &fuzz_context, &ranking, &err), &err);
         fr_ranking_close(ranking);
-        fr_scorer_close(&scorer);
+        fr_scorer_close(scorer);
     }
     fr_options_free(fr_rank_options, &settings);
     for (int i = 0; i < 4; i++) (void)unlink(fuzz_path(path, files[i]));

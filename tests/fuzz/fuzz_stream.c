@@ -116,7 +116,7 @@ static void write_stream(const good_stream *g, fuzz_part rest) {
 }
 
 static void rank(const fr_window *w, const char *spec) {
-    static fr_scorer scorer;
+    static fr_scorer *scorer;
     fr_error err = {0};
     fr_rank_settings settings = {0};
     fr_ranking *ranking = NULL;
@@ -126,9 +126,9 @@ static void rank(const fr_window *w, const char *spec) {
     fr_status status = fr_scorer_open(spec, w, 1, &fuzz_context, &scorer, &err);
     fuzz_reason(status, &err);
     if (!status) {
-        status = fr_rank_run(w, &scorer, &settings, &fuzz_context, &ranking, &err);
+        status = fr_rank_run(scorer, &settings, &fuzz_context, &ranking, &err);
         fuzz_reason(status, &err);
-        fr_scorer_close(&scorer);
+        fr_scorer_close(scorer);
     }
     if (!status) { /* what ranking makes, metrics take */
         fr_ranking_facts f = fr_ranking_get(ranking);

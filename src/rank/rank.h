@@ -1,0 +1,28 @@
+/* rank.h - a ranking run around whatever brings the scores: the engine, or a feed. */
+#ifndef FR_RANK_RANK_H
+#define FR_RANK_RANK_H
+
+#include "rank/dump.h"
+#include "rank/ranking.h"
+#include "rank/record.h"
+
+typedef struct run {
+    const fr_scorer *scorer; /* what the records will be said to be of */
+    fr_rank_settings settings;
+    recorder records;
+    dump scores;    /* if they are to be kept */
+    probe probe[2]; /* of these */
+    int probes;
+    double started;
+} run;
+
+/* `threads` as many as read events at a time. To be closed whether it fails or not. */
+fr_status run_open(run *r, const fr_scorer *scorer, const fr_rank_settings *settings, int threads,
+                   fr_error *err);
+/* When all events have been read: puts the scores in place that were to be kept. */
+fr_status run_keep_scores(run *r, fr_error *err);
+/* The records as a ranking; of the notes, those of the settings are added. */
+fr_status run_finish(run *r, ranking_notes notes, fr_ranking **out, fr_error *err);
+void run_close(run *r);
+
+#endif

@@ -1,0 +1,17 @@
+/* scorer.h - a scorer as the library keeps it: its definition (fullrank.h, chapter 9), checked. */
+#ifndef FR_RANK_SCORER_H
+#define FR_RANK_SCORER_H
+
+#include "data/window.h"
+
+struct fr_scorer {
+    const fr_window *window;
+    fr_scorer_definition is; /* texts: never NULL, owned; workers and many: at least 1 */
+    int64_t row;             /* scores per event */
+    int32_t observed;        /* events below this number are in the state */
+};
+
+/* A name that is too long is FR_EUSAGE. */
+fr_status scorer_check_name(const char *name, fr_error *err);
+
+#endif

@@ -1,0 +1,114 @@
+/* spec.c - opening a scorer by what a user types (fullrank.h, chapter 9). */
+#define _GNU_SOURCE
+#include "base/context.h"
+#include "rank/learned.h"
+#include "rank/oracle.h"
+#include "rank/ranking.h"
+#include "rank/scores.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The rest of `text` after `prefix`, NULL if it does not begin with it. */
+static const char *after(const char *text, const char *prefix) {
+    size_t n = strlen(prefix);
+    return strncmp(text, prefix, n) ? NULL : text + n;
+}
+
+/* ---- kinds with options ---- */
+
+/* Sets "option=value,..." one by one; `list` is changed. */
+static fr_status set_options(const fr_option *table, char *list, void *settings, fr_error *err) {
+    for (char *entry; (entry = strsep(&list, ","));) {
+        char *value = strchr(entry, '=');
+        if (!value) return fail(err, FR_EUSAGE, "found \"%s\", expected option=value", entry);
+        *value++ = 0;
+        TRY(fr_options_set(table, settings, entry, value, err));
+    }
+    return FR_OK;
+}
+
+/* Opens one of its kind. `options` may be NULL; `what` is for messages, such as "baseline". */
+static fr_status open_kind(const fr_scorer_kind *kind, const char *what, char *options,
+                           const fr_window *w, int64_t seed, fr_scorer_definition *out,
+                           fr_error *err) {
+    static const fr_option none[] = {{0}};
+    const fr_option *table = kind->options ? kind->options : none;
+    void *settings = NULL;
+    fr_error inner = {0};
+    TRY(allocate(1, kind->settings ? kind->settings : 1, &settings, err));
+    fr_status status = fr_options_defaults(table, settings, &inner);
+    if (!status) status = set_options(table, options, settings, &inner);
+    if (status)
+        (void)fail(err, status, "%s %s: %s", what, kind->name, inner.message);
+    else
+        status = kind->open(w, settings, seed, out, err);
+    fr_options_free(table, settings);
+    free(settings);
+    return status;
+}
+
+/* ---- baselines ---- */
+
+static fr_status unknown_baseline(const char *name, fr_error *err) {
+    enum { MOST = 32 };
+    fr_option names[MOST + 1] = {0}; /* for the nearest one */
+    for (int i = 0; i < MOST && fr_baseline_at(i); i++) names[i].key = fr_baseline_at(i)->name;
+    const char *near = fr_options_nearest(names, name);
+    return near ? fail(err, FR_EUSAGE, "unknown baseline %s, did you mean %s?", name, near)
+                : fail(err, FR_EUSAGE, "unknown baseline %s (`fullrank baselines` lists them)",
+                       name);
+}
+
+static fr_status open_baseline(const char *spec, const fr_window *w, int64_t seed,
+                               fr_scorer_definition *out, fr_error *err) {
+    char *text = strdup(spec), *options = text;
+    if (!text) return fail_memory(err, strlen(spec));
+    const char *name = strsep(&options, ",");
+    const fr_scorer_kind *kind = NULL;
+    for (int i = 0; (kind = fr_baseline_at(i)); i++)
+        if (!strcmp(kind->name, name)) break;
+    fr_status status = kind ? open_kind(kind, "baseline", options, w, seed, out, err)
+                            : unknown_baseline(name, err);
+    free(text);
+    return status;
+}
+
+/* ---- any ---- */
+
+/* *file is what was read, whose hash belongs to the description. */
+static fr_status open_spec(const char *spec, const fr_window *w, int64_t seed,
+                           const fr_context *context, fr_scorer_definition *out, const char **file,
+                           fr_error *err) {
+    const char *rest;
+    if ((rest = after(spec, "baseline:"))) return open_baseline(rest, w, seed, out, err);
+    if ((rest = after(spec, "scores:"))) return scores_open(*file = rest, w, out, err);
+    if (!strcmp(spec, "oracle")) return oracle_open(w, context, out, err);
+    if (strlen(spec) > 12 && !strcmp(spec + strlen(spec) - 12, ".safetensors"))
+        return learned_open(*file = spec, w, context, out, err);
+    return fail(err, FR_EUSAGE,
+                "unknown scorer %s, expected FILE.safetensors, baseline:NAME, "
+                "scores:FILE.npy or oracle",
+                spec);
+}
+
+fr_status fr_scorer_open(const char *spec, const fr_window *window, int64_t seed,
+                         const fr_context *context, fr_scorer **out, fr_error *err) {
+    fr_scorer_definition is = {0};
+    const char *file = NULL;
+    char sha256[65] = "";
+    NEED(out, err);
+    *out = NULL;
+    NEED(spec, err);
+    NEED(window, err);
+    TRY(scorer_check_name(spec, err));
+    fr_status status = open_spec(spec, window, seed, context, &is, &file, err);
+    if (!status && file) status = ranking_hash_file(file, sha256, err);
+    is.size = sizeof is;
+    is.name = spec;
+    is.sha256 = sha256;
+    if (!is.model) is.seed = seed; /* a checkpoint has the seed of its training */
+    if (!status) status = fr_scorer_make(window, &is, out, err);
+    if (status && is.close && is.state) is.close(is.state);
+    return status;
+}
