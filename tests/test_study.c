@@ -24,8 +24,8 @@ static int remove_folder(void **state) {
 
 static double cpu_seconds(void) { return (double)clock() / CLOCKS_PER_SEC; }
 
-/* A study of 100,002 units is planned, opened again and looked at without quadratic work: 1.2
- * to 1.6, 0.4 and 0.7 s of a busy core. A sanitizer takes its time, and so does a slow machine. */
+/* A study of 100,002 units is planned, opened again and looked at without quadratic work: 0.6
+ * to 0.8, 0.2 and 0.5 s of a busy core. A sanitizer takes its time, and so does a slow machine. */
 static void large_studies_are_quick(void **state) {
     enum { SEEDS = 25000, UNITS = 2 + 4 * SEEDS };
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -26,11 +26,13 @@ static const char schema[] =
     " id INTEGER PRIMARY KEY CHECK (id = 1), name TEXT, plan TEXT, tool TEXT, seal TEXT);"
     /* One row per unit of work. `wanted`: it belongs to the plan as it is now; `place`: where it
      * stands there. `begun`: the inputs of the work last begun, `inputs`: of the work done, by the
-     * version `tool`. `contents`: hash of its rows in the other tables, `seal`: see ledger.h. */
+     * version `tool`. `contents`: hash of its rows in the other tables, `seal`: see ledger.h.
+     * The check says OR, since SQLite makes a temporary table for IN, once for each row. */
     "CREATE TABLE IF NOT EXISTS run ("
     " id INTEGER PRIMARY KEY, key TEXT UNIQUE NOT NULL, kind TEXT NOT NULL, data TEXT, model TEXT,"
     " objective TEXT, seed INTEGER, window TEXT, place INTEGER, wanted INTEGER,"
-    " status TEXT NOT NULL DEFAULT 'left' CHECK (status IN ('left', 'done', 'failed', 'skipped')),"
+    " status TEXT NOT NULL DEFAULT 'left' CHECK"
+    "  (status = 'left' OR status = 'done' OR status = 'failed' OR status = 'skipped'),"
     " begun TEXT, inputs TEXT, finished TEXT, message TEXT, tool TEXT, contents TEXT, seal TEXT);"
     "CREATE TABLE IF NOT EXISTS artefact ("
     " run INTEGER REFERENCES run(id), name TEXT, path TEXT, sha256 TEXT, bytes INTEGER,"
@@ -211,8 +213,7 @@ static fr_status bind(ledger *l, sqlite3_stmt *statement, fr_error *err, const c
     int bad = 0;
     for (int k = 1; *types; types++, k++) {
         if (*types == 't')
-            bad |=
-                sqlite3_bind_text(statement, k, va_arg(args, const char *), -1, SQLITE_TRANSIENT);
+            bad |= sqlite3_bind_text(statement, k, va_arg(args, const char *), -1, SQLITE_STATIC);
         else if (*types == 'i')
             bad |= sqlite3_bind_int64(statement, k, va_arg(args, int64_t));
         else if (*types == 'd')

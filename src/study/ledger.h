@@ -40,7 +40,8 @@ fr_status ledger_check(ledger *l, fr_error *err);
 #define SEAL_STUDY "seal(name, plan, tool)"
 
 /* A statement with its parameters, by letters: t text (NULL allowed), i int64_t, d double (NaN is
- * stored as NULL), b const void * and size_t. Finalise it with sqlite3_finalize. */
+ * stored as NULL), b const void * and size_t. Finalise it with sqlite3_finalize; texts and bytes
+ * are not copied and stay until then, or until other parameters come. */
 fr_status ledger_prepare(ledger *l, sqlite3_stmt **out, fr_error *err, const char *sql,
                          const char *types, ...);
 /* Begins a prepared statement again with other parameters. */
