@@ -86,7 +86,12 @@ void cli_json_push(json_t *list, json_t *value) {
 }
 
 void cli_json_join(json_t *object, json_t *more) {
-    if (json_object_update_missing(object, more)) json_lost = true;
+    const char *key;
+    json_t *value;
+    if (!object || !more) json_lost = true;
+    json_object_foreach(more, key, value) { /* json_object_update_missing hides what it lost */
+        if (!json_object_get(object, key)) cli_json_put(object, key, json_incref(value));
+    }
     json_decref(more);
 }
 
