@@ -584,9 +584,14 @@ FR_API fr_ranking_facts fr_ranking_get(const fr_ranking *ranking);
  * Sums run in record order in float64. docs/metrics.md says the same in prose.
  */
 
-/* What a metric or a sampler is: enough to print its help. */
+/* What the value of a metric is: a real number over events (a mean, a median, a difference of
+ * means), a whole number of events, or a share of them. */
+enum { FR_KIND_SAMPLER, FR_KIND_MEAN, FR_KIND_COUNT, FR_KIND_SHARE };
+
+/* What a metric or a sampler is: enough to print its help and its values. */
 typedef struct fr_definition {
-    const char *name;        /* as typed: "mrr", "hits@k", "tgb-mix" */
+    const char *name;        /* as typed: "mrr", "tgb-mix"; "hits@k" is typed with a number */
+    int kind;                /* FR_KIND_* */
     const char *title;       /* a few words for a table */
     const char *explanation; /* one paragraph with the formula */
 } fr_definition;
@@ -726,6 +731,7 @@ typedef struct fr_compare_run {
 } fr_compare_run;
 
 typedef struct fr_compare_settings {
+    char *metric;      /* what is compared: any metric that is a mean over ranked events */
     char *sampler;     /* of the expected-K columns, a name of fr_sampler_get */
     int small;         /* FR_SMALL_* */
     int64_t block;     /* consecutive ranked events that are drawn together */
@@ -739,7 +745,7 @@ typedef struct fr_interval {
     double low, high; /* NaN = there is none */
 } fr_interval;
 
-/* MRR of the second model minus MRR of the first, under one protocol. */
+/* The metric of the second model minus that of the first, under one protocol. */
 typedef struct fr_difference {
     double value;
     fr_interval seed_t; /* none with fewer than 2 seeds */
@@ -783,6 +789,7 @@ typedef struct fr_compared_pair {
  * order of their first run. Pairs: (0, 1), (0, 2), ..., (1, 2), ... */
 typedef struct fr_comparison_facts {
     const char *protocol_text; /* of the first run */
+    const char *metric;        /* that is compared */
     int64_t events;            /* ranked, cut into blocks */
     int64_t blocks;
     int columns, models, pairs;
@@ -793,8 +800,10 @@ typedef struct fr_comparison_facts {
 
 typedef struct fr_comparison fr_comparison;
 
-/* Compares at least two models. Runs must have ranked the same events; runs of different protocols
- * are FR_EINPUT, naming the fields, unless forced. Equal seeds give equal results. */
+/* Compares at least two models. Expectations over K negatives are those of MRR and of Hits@k; any
+ * other metric has the column of the full catalog only, so `k_count` must be 0. Runs must have
+ * ranked the same events; runs of different protocols are FR_EINPUT, naming the fields, unless
+ * forced. Equal seeds give equal results. */
 FR_API FR_MUST_USE fr_status fr_compare(const fr_compare_run *runs, int count, const int64_t *k,
                                         int k_count, const fr_compare_settings *settings,
                                         uint64_t seed, const fr_context *context,

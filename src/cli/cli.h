@@ -162,6 +162,7 @@ cli_text cli_count(int64_t n);                 /* 157,474 */
 cli_text cli_share(double part, double whole); /* 12.34%, - if whole is 0 */
 cli_text cli_megabytes(uint64_t bytes);        /* 157.5 (a million bytes each) */
 cli_text cli_duration(double seconds);         /* 0:07, 12:34, 1:02:03 */
+cli_text cli_key(const char *name);            /* in JSON: mrr_new of mrr-new, hits10 of hits@10 */
 
 /* Text that is not the tool's own, such as a name, as fr_text_printable makes it. Everything of
  * that kind goes through this on its way to a text or a table; the result lives as long as the

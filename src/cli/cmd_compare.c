@@ -9,10 +9,11 @@ typedef struct compare_lists {
     char *k;
 } compare_lists;
 
-static const fr_option compare_list_options[] = {{"k", FR_OPTION_TEXT, "1,5,20,50,100", "LIST", 0,
-                                                  0, offsetof(compare_lists, k),
-                                                  "numbers of sampled negatives"},
-                                                 {0}};
+static const fr_option compare_list_options[] = {
+    {"k", FR_OPTION_TEXT, "", "LIST", 0, 0, offsetof(compare_lists, k),
+     "numbers of sampled negatives; 1,5,20,50,100 unless given, none for a metric without "
+     "expectations over draws"},
+    {0}};
 
 static const char needs_seeds[] = "needs at least 2 seeds";
 
@@ -108,7 +109,7 @@ static json_t *model_json(const fr_comparison_facts *f, const fr_compared_model 
                          json_pack("{s:o, s:o}", "mean", cli_json_real(model->mean[j]), "sd",
                                    cli_json_real(model->sd[j])));
     return json_pack("{s:o, s:o, s:{s:o, s:o}, s:o}", "model", cli_json_text(model->name), "seeds",
-                     seeds, "mrr", "mean", cli_json_real(model->mean[full]), "sd",
+                     seeds, cli_key(f->metric).s, "mean", cli_json_real(model->mean[full]), "sd",
                      cli_json_real(model->sd[full]), "expected", expected);
 }
 
@@ -129,8 +130,8 @@ static json_t *comparison_json(const fr_comparison_facts *f, const fr_compare_se
     cli_json_put(root, "kendall_tau", tau);
     cli_json_put(root, "models", models);
     cli_json_put(root, "pairs", pairs);
-    json_t *about = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:I}", "protocol",
-                              f->protocol_text, "sampler", s->sampler, "small",
+    json_t *about = json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:I}", "protocol",
+                              f->protocol_text, "metric", f->metric, "sampler", s->sampler, "small",
                               s->small == FR_SMALL_WHOLE ? "whole" : "ineligible", "events",
                               (json_int_t)f->events, "block", (json_int_t)s->block, "blocks",
                               (json_int_t)f->blocks, "resamples", (json_int_t)s->resamples, "level",
@@ -173,8 +174,13 @@ static void print_mean(double mean, double sd) {
 static void print_models(const fr_comparison_facts *f, const fr_compare_settings *s) {
     int width = name_width(f);
     char title[256];
-    (void)snprintf(title, sizeof title,
-                   "MRR, mean ± sd over seeds: expected with K %s negatives, and full", s->sampler);
+    const char *metric = !strcmp(f->metric, "mrr") ? "MRR" : f->metric;
+    if (f->columns > 1)
+        (void)snprintf(title, sizeof title,
+                       "%s, mean ± sd over seeds: expected with K %s negatives, and full", metric,
+                       s->sampler);
+    else
+        (void)snprintf(title, sizeof title, "%s, mean ± sd over seeds, full catalog", metric);
     print_title(title);
     (void)printf("%-*s  %5s", width, "model", "seeds");
     for (int j = 0; j < f->columns; j++) {
@@ -189,6 +195,7 @@ static void print_models(const fr_comparison_facts *f, const fr_compare_settings
         for (int j = 0; j < f->columns; j++) print_mean(f->model[m].mean[j], f->model[m].sd[j]);
         (void)printf("\n");
     }
+    if (f->columns == 1) return;
     (void)printf("%-*s  %5s", width, "Kendall tau", "");
     for (int j = 0; j < f->columns - 1; j++)
         if (isnan(f->column[j].tau))
@@ -245,7 +252,7 @@ static void print_gain(const fr_comparison_facts *f, const fr_compared_pair *pai
                    shown(&f->model[pair->first]));
     print_title(title);
     print_heads("K", 6, s);
-    (void)printf("  %8s\n", "flipped");
+    (void)printf("  %8s\n", f->columns > 1 ? "flipped" : "");
     for (int j = 0; j < f->columns; j++) {
         if (isnan(pair->difference[j].value)) continue; /* K is larger than the catalog */
         (void)printf("%-6s", column_name(&f->column[j]).s);
@@ -281,11 +288,24 @@ static void print_tables(const fr_comparison_facts *f, const fr_compare_settings
     print_gain(f, &f->pair[0], s);
     if (f->pairs > 1) print_pairs(f, s);
     (void)printf("\np: paired permutation test, signs of blocks. reversed: share of resamples with "
-                 "the other order.\nflipped: share in which K and the full catalog order the two "
-                 "models differently.\n");
+                 "the other order.\n");
+    if (f->columns > 1)
+        (void)printf("flipped: share in which K and the full catalog order the two models "
+                     "differently.\n");
 }
 
 /* ---- The command ---- */
+
+/* --k, or what stands for it: the standard K where the metric has expectations. */
+static bool take_k(const char *text, const char *metric, cli_numbers *out) {
+    const fr_definition *d = metric ? fr_metric_find(metric, NULL) : NULL;
+    if (text) return cli_parse_numbers("k", text, out);
+    *out = (cli_numbers){0};
+    if (d && strcmp(d->name, "mrr") != 0 && strcmp(d->name, "hits@k") != 0) return true;
+    out->count = FR_STANDARD_K;
+    for (int i = 0; i < FR_STANDARD_K; i++) out->at[i] = fr_standard_k[i];
+    return true;
+}
 
 static int run_compare(cli_call *call) {
     const compare_lists *lists = call->settings[0];
@@ -294,7 +314,7 @@ static int run_compare(cli_call *call) {
     cli_numbers k;
     int count = call->arguments, code = CLI_OK;
     int64_t number = 0;
-    if (!cli_parse_numbers("k", lists->k, &k)) return CLI_USAGE;
+    if (!take_k(lists->k, settings->metric, &k)) return CLI_USAGE;
     if (settings->sampler && fr_sampler_find(settings->sampler, &number) && number)
         k = (cli_numbers){{number}, 1};
     compared_file *files = calloc((size_t)count, sizeof *files);

@@ -2,27 +2,32 @@
 #define _GNU_SOURCE
 #include "board.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST_NUMBERS = CLI_MOST_NUMBERS, MOST_SAMPLERS = 16 };
+enum { MOST_NUMBERS = CLI_MOST_NUMBERS, MOST_SAMPLERS = 16, MOST_METRICS = 512 };
 
 typedef struct metrics_settings {
-    char *k, *hits, *sampler, *per_event;
+    char *metric, *k, *hits, *sampler, *per_event;
     int small;
     int64_t draws;
     bool lines, force;
 } metrics_settings;
 
 static const fr_option metrics_options[] = {
+    {"metric", FR_OPTION_TEXT, "", "LIST", 0, 0, offsetof(metrics_settings, metric),
+     "only these, such as mrr-new,hits@3, and the samplers of --sampler; `metrics --help metrics` "
+     "lists them"},
     {"k", FR_OPTION_TEXT, "1,5,20,50,100", "LIST", 0, 0, offsetof(metrics_settings, k),
      "numbers of sampled negatives"},
     {"hits", FR_OPTION_TEXT, "1,3,5,10,50", "LIST", 0, 0, offsetof(metrics_settings, hits),
-     "the k of Hits@k"},
+     "the k of Hits@k and of any other metric with a number"},
     {"sampler", FR_OPTION_TEXT, "", "LIST", 0, 0, offsetof(metrics_settings, sampler),
      "further samplers, such as random-100,popularity,tgb-mix-100 (without a number: every --k); "
      "`metrics --help samplers` lists them"},
@@ -39,7 +44,7 @@ static const fr_option metrics_options[] = {
      "replace a file of --per-event that exists"},
     {0}};
 
-/* ---- Samplers ---- */
+/* ---- Metrics and samplers asked for ---- */
 
 /* The definition whose name is closest to what was typed, without a number at its end; NULL if none
  * is close. */
@@ -70,89 +75,135 @@ static int add_sampler(const char *word, const cli_numbers *k, sampler_choice *o
         return cli_usage("option sampler: unknown sampler %s (`metrics --help samplers` lists "
                          "them)",
                          word);
-    if (*count == MOST_SAMPLERS)
+    if (*count == MOST_SAMPLERS + 1)
         return cli_usage("option sampler: %s is one too many, expected at most %d", word,
                          MOST_SAMPLERS);
     out[(*count)++] = (sampler_choice){sampler, number ? (cli_numbers){{number}, 1} : *k};
     return CLI_OK;
 }
 
-static int parse_samplers(const char *text, const cli_numbers *k, sampler_choice *out, int *count) {
-    char *copy = strdup(text ? text : ""), *rest = copy;
-    int code = CLI_OK;
-    *count = 0;
-    if (!copy) {
-        cli_error("out of memory");
-        return CLI_FAILED;
-    }
-    for (char *word; *copy && !code && (word = strsep(&rest, ","));)
-        code = add_sampler(word, k, out, count);
-    free(copy);
-    return code;
+/* One metric with its number, if it takes one. */
+typedef struct metric_choice {
+    const fr_definition *metric;
+    int64_t k;
+    char name[48]; /* as the library knows it: "hits@10" */
+} metric_choice;
+
+typedef struct metric_list {
+    metric_choice at[MOST_METRICS];
+    int count;
+} metric_list;
+
+/* Does it take a number: hits@k? */
+static bool is_numbered(const fr_definition *metric) {
+    const char *mark = strchr(metric->name, '@');
+    return mark && !strcmp(mark, "@k");
 }
 
-/* ---- One ranking ---- */
+/* Adds a metric; one that takes a number and got none, with every one of `hits`. */
+static int add_metric(const fr_definition *metric, int64_t number, const cli_numbers *hits,
+                      metric_list *out) {
+    bool numbered = is_numbered(metric);
+    cli_numbers alone = {{number}, 1};
+    const cli_numbers *numbers = !numbered || number ? &alone : hits;
+    for (int i = 0; i < numbers->count; i++) {
+        if (out->count == MOST_METRICS)
+            return cli_usage("option metric: %s is one too many, expected at most %d", metric->name,
+                             MOST_METRICS);
+        metric_choice *next = &out->at[out->count++];
+        *next = (metric_choice){metric, numbers->at[i], ""};
+        if (numbered)
+            (void)snprintf(next->name, sizeof next->name, "%.*s@%lld",
+                           (int)strcspn(metric->name, "@"), metric->name, (long long)next->k);
+        else
+            (void)snprintf(next->name, sizeof next->name, "%s", metric->name);
+    }
+    return CLI_OK;
+}
+
+static int add_named_metric(const char *word, const cli_numbers *hits, metric_list *out) {
+    int64_t number = 0;
+    const fr_definition *metric = fr_metric_find(word, &number);
+    const char *near = metric ? NULL : nearest(word, fr_metric_get);
+    if (near) return cli_usage("option metric: unknown metric %s, did you mean %s?", word, near);
+    if (!metric)
+        return cli_usage("option metric: unknown metric %s (`metrics --help metrics` lists them)",
+                         word);
+    return add_metric(metric, number, hits, out);
+}
 
 typedef struct request {
+    metric_list metrics;
+    bool chosen; /* by --metric */
     cli_numbers k, hits;
-    sampler_choice samplers[MOST_SAMPLERS + 1]; /* [0] is uniform */
+    sampler_choice samplers[MOST_SAMPLERS + 1]; /* [0] is uniform, unless metrics were chosen */
     int sampler_count, small;
     int64_t draws;
     const fr_context *context;
 } request;
 
-/* A metric, and its key in JSON. */
-typedef struct keyed_metric {
-    const char *metric, *key;
-} keyed_metric;
-static const keyed_metric plain[] = {{"mrr", "mrr"},
-                                     {"ranked", "ranked"},
-                                     {"coverage", "coverage"},
-                                     {"ties", "ties"},
-                                     {"all-seen", "all_seen"},
-                                     {"all-unseen", "all_unseen"},
-                                     {"loss-within", "loss_within"},
-                                     {"loss-between", "loss_between"},
-                                     {"mrr-repeated", "mrr_repeated"},
-                                     {"mrr-new", "mrr_new"},
-                                     {"mrr-adjusted", "mrr_adjusted"},
-                                     {"mrr-available", "mrr_available"},
-                                     {"mean-rank", "mean_rank"},
-                                     {"median-rank", "median_rank"},
-                                     {"tie-spread", "tie_spread"}},
-                          rules[] = {{"mrr", "average"},
-                                     {"mrr-optimistic", "optimistic"},
-                                     {"mrr-pessimistic", "pessimistic"},
-                                     {"mrr-random-ties", "random"}};
-enum { PLAIN = sizeof plain / sizeof *plain, RULES = sizeof rules / sizeof *rules };
+/* Calls `add` for every word of a list. */
+static int each_word(const char *text, request *r, int (*add)(const char *word, request *r)) {
+    char *copy = strdup(text ? text : ""), *rest = copy;
+    int code = CLI_OK;
+    if (!copy) {
+        cli_error("out of memory");
+        return CLI_FAILED;
+    }
+    for (char *word; *copy && !code && (word = strsep(&rest, ","));) code = add(word, r);
+    free(copy);
+    return code;
+}
+
+static int take_sampler(const char *word, request *r) {
+    return add_sampler(word, &r->k, r->samplers, &r->sampler_count);
+}
+
+static int take_metric(const char *word, request *r) {
+    return add_named_metric(word, &r->hits, &r->metrics);
+}
+
+/* What the options ask for; without --metric every metric of the registry, and uniform draws. */
+static int take_request(const metrics_settings *settings, request *r) {
+    const fr_definition *d;
+    int code = CLI_OK;
+    if (!cli_parse_numbers("k", settings->k, &r->k) ||
+        !cli_parse_numbers("hits", settings->hits, &r->hits))
+        return CLI_USAGE;
+    r->chosen = settings->metric != NULL;
+    if (r->chosen && r->draws)
+        return cli_usage("option draws: draws are shown with all metrics, not with --metric");
+    if (!r->chosen) {
+        for (int i = 0; !code && (d = fr_metric_get(i)); i++)
+            code = add_metric(d, 0, &r->hits, &r->metrics);
+        r->samplers[r->sampler_count++] = (sampler_choice){fr_sampler_find("uniform", NULL), r->k};
+    }
+    if (!code) code = each_word(settings->metric, r, take_metric);
+    if (!code) code = each_word(settings->sampler, r, take_sampler);
+    return code;
+}
+
+/* ---- One ranking ---- */
 
 /* Everything computed from one ranking, before it is printed in one form or another. */
 typedef struct result {
     const char *path;
     fr_ranking *ranking;
     board_row row;
-    fr_metric_value plain[PLAIN], rules[RULES], hits[MOST_NUMBERS];
+    fr_metric_value value[MOST_METRICS];                   /* as request.metrics */
     fr_expected expected[MOST_SAMPLERS + 1][MOST_NUMBERS]; /* as request.samplers and their k */
     fr_draws drawn[MOST_NUMBERS];                          /* of the first sampler, if asked for */
 } result;
 
 static fr_status compute_metrics(result *out, const request *r, fr_error *err) {
     fr_ranking_facts f = fr_ranking_get(out->ranking);
-    const char *name[MOST_NUMBERS];
-    char hits[MOST_NUMBERS][24];
-    for (int i = 0; i < PLAIN; i++) name[i] = plain[i].metric;
-    fr_status status = fr_metrics_compute(f.records, f.count, f.oov, name, PLAIN, out->plain, err);
-    for (int i = 0; i < RULES; i++) name[i] = rules[i].metric;
-    if (!status)
-        status = fr_metrics_compute(f.records, f.count, f.oov, name, RULES, out->rules, err);
-    for (int i = 0; i < r->hits.count; i++) {
-        (void)snprintf(hits[i], sizeof hits[i], "hits@%lld", (long long)r->hits.at[i]);
-        name[i] = hits[i];
-    }
-    if (!status)
-        status = fr_metrics_compute(f.records, f.count, f.oov, name, r->hits.count, out->hits, err);
-    return status;
+    const char *name[MOST_METRICS];
+    for (int i = 0; i < r->metrics.count; i++) name[i] = r->metrics.at[i].name;
+    return fr_metrics_compute(f.records, f.count, f.oov, name, r->metrics.count, out->value, err);
 }
+
+/* Are negatives drawn for this sampler? */
+static bool is_drawn(const request *r, int sampler) { return r->draws && sampler == 0; }
 
 static fr_status compute(result *out, const request *r, board_shape shape, fr_error *err) {
     static const int64_t ten[] = {10};
@@ -170,7 +221,7 @@ static fr_status compute(result *out, const request *r, board_shape shape, fr_er
                                 .hits_count = 1};
         status =
             fr_expected_compute(f.records, f.count, &sampling, r->context, out->expected[s], err);
-        if (!status && s == 0 && r->draws)
+        if (!status && is_drawn(r, s))
             status = fr_draws_compute(f.records, f.count, &sampling, 1, r->draws, r->context,
                                       out->drawn, NULL, err);
     }
@@ -191,7 +242,7 @@ static void add_expected(json_t *out, const result *from, const request *r, int 
             json_pack("{s:o, s:o, s:o, s:I, s:I}", "mrr", cli_json_real(e->mrr), "hits10",
                       cli_json_real(e->hits[0]), "sd", cli_json_real(e->sd), "events",
                       (json_int_t)e->events, "ineligible", (json_int_t)e->ineligible);
-        if (entry && sampler == 0 && r->draws)
+        if (entry && is_drawn(r, sampler))
             cli_json_put(entry, "drawn",
                          json_pack("{s:I, s:o, s:o}", "seeds", (json_int_t)r->draws, "mrr",
                                    cli_json_real(from->drawn[i].mrr), "sd",
@@ -200,35 +251,56 @@ static void add_expected(json_t *out, const result *from, const request *r, int 
     }
 }
 
+/* Adds every metric under its key; one with a number as "hits": {"10": ...}. */
+static void add_metrics(json_t *out, const result *from, const request *r) {
+    for (int i = 0; i < r->metrics.count; i++) {
+        const metric_choice *choice = &r->metrics.at[i];
+        double value = from->value[i].value;
+        json_t *number = choice->metric->kind == FR_KIND_COUNT ? json_integer((json_int_t)value)
+                                                               : cli_json_real(value);
+        if (!is_numbered(choice->metric)) {
+            cli_json_put(out, cli_key(choice->name).s, number);
+            continue;
+        }
+        cli_text stem;
+        (void)snprintf(stem.s, sizeof stem.s, "%.*s", (int)strcspn(choice->name, "@"),
+                       choice->name);
+        stem = cli_key(stem.s);
+        if (!json_object_get(out, stem.s)) cli_json_put(out, stem.s, json_object());
+        cli_json_put(json_object_get(out, stem.s), strchr(choice->name, '@') + 1, number);
+    }
+}
+
+/* The four tie rules side by side. */
+static json_t *tie_rules(const json_t *metrics) {
+    static const char *const rules[][2] = {{"mrr", "average"},
+                                           {"mrr_optimistic", "optimistic"},
+                                           {"mrr_pessimistic", "pessimistic"},
+                                           {"mrr_random_ties", "random"}};
+    json_t *out = json_object();
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        cli_json_put(out, rules[i][1], json_incref(json_object_get(metrics, rules[i][0])));
+    return out;
+}
+
 /* Everything about one ranking, in the keys scripts rely on. */
 static json_t *result_json(const result *from, const request *r) {
     fr_ranking_facts f = fr_ranking_get(from->ranking);
     json_t *root = json_pack("{s:o, s:s, s:s, s:s}", "file", cli_json_text(from->path), "scorer",
                              f.scorer, "data", f.data, "protocol", f.protocol_text);
-    json_t *by_rule = json_object(), *by_hits = json_object(), *expected = json_object(),
-           *sampled = json_object();
-    for (int i = 0; i < PLAIN; i++) {
-        bool whole = !strcmp(plain[i].metric, "ranked") || !strcmp(plain[i].metric, "ties");
-        cli_json_put(root, plain[i].key,
-                     whole ? json_integer((json_int_t)from->plain[i].value)
-                           : cli_json_real(from->plain[i].value));
+    json_t *sampled = json_object();
+    add_metrics(root, from, r);
+    if (!r->chosen) {
+        json_t *expected = json_object();
+        add_expected(expected, from, r, 0);
+        cli_json_put(root, "mrr_by_tie_rule", tie_rules(root));
+        cli_json_put(root, "expected", expected);
     }
-    for (int i = 0; i < RULES; i++)
-        cli_json_put(by_rule, rules[i].key, cli_json_real(from->rules[i].value));
-    for (int i = 0; i < r->hits.count; i++) {
-        char key[24];
-        (void)snprintf(key, sizeof key, "%lld", (long long)r->hits.at[i]);
-        cli_json_put(by_hits, key, cli_json_real(from->hits[i].value));
-    }
-    add_expected(expected, from, r, 0);
-    for (int s = 1; s < r->sampler_count; s++) {
+    for (int s = r->chosen ? 0 : 1; s < r->sampler_count; s++) {
         const char *name = r->samplers[s].sampler->name;
         if (!json_object_get(sampled, name)) cli_json_put(sampled, name, json_object());
         add_expected(json_object_get(sampled, name), from, r, s);
     }
-    cli_json_put(root, "hits", by_hits);
-    cli_json_put(root, "mrr_by_tie_rule", by_rule);
-    cli_json_put(root, "expected", expected);
     cli_json_put(root, "sampled", sampled);
     return root;
 }
@@ -256,16 +328,42 @@ static void print_title(const char *kind, const char *what) {
                  cli_style(stdout, CLI_PLAIN));
 }
 
-static void print_hits(const result *all, int count, int width, const request *r) {
-    if (!r->hits.count) return;
-    print_title("Hits@k", ", full catalog");
-    (void)printf("%-*s", width, "k");
-    for (int k = 0; k < r->hits.count; k++) (void)printf("  %8lld", (long long)r->hits.at[k]);
+/* The values of the metrics from .. to, by their kind; rankings down, metrics across. */
+static void print_values(const result *all, int count, int width, const request *r, int from,
+                         int to, bool numbers) {
+    (void)printf("%-*s", width, numbers ? "k" : "scorer");
+    for (int m = from; m < to; m++) {
+        const char *name = r->metrics.at[m].name;
+        (void)printf("  %8s", numbers ? strchr(name, '@') + 1 : name);
+    }
     (void)printf("\n");
     for (int i = 0; i < count; i++) {
         (void)printf("%-*s", width, all[i].row.name);
-        for (int k = 0; k < r->hits.count; k++) (void)printf("  %8.4f", all[i].hits[k].value);
+        for (int m = from; m < to; m++) {
+            int column = numbers ? 8 : (int)strlen(r->metrics.at[m].name);
+            double value = all[i].value[m].value;
+            cli_text text = {"-"};
+            if (r->metrics.at[m].metric->kind == FR_KIND_COUNT)
+                text = cli_count((int64_t)value);
+            else if (!isnan(value))
+                (void)snprintf(text.s, sizeof text.s, "%.4f", value);
+            (void)printf("  %*s", column < 8 ? 8 : column, text.s);
+        }
         (void)printf("\n");
+    }
+}
+
+/* One table per metric that takes a number. */
+static void print_numbered(const result *all, int count, int width, const request *r) {
+    for (int m = 0, to; m < r->metrics.count; m = to) {
+        const fr_definition *metric = r->metrics.at[m].metric;
+        for (to = m; to < r->metrics.count && r->metrics.at[to].metric == metric;) to++;
+        if (!is_numbered(metric)) continue;
+        char title[64];
+        (void)snprintf(title, sizeof title, "%c%s", toupper((unsigned char)*metric->name),
+                       metric->name + 1);
+        print_title(title, ", full catalog");
+        print_values(all, count, width, r, m, to, true);
     }
 }
 
@@ -302,7 +400,7 @@ static bool same_counts(const result *a, const result *b, const request *r, int 
 /* One table per sampler: rankings down, K across. */
 static void print_sampler(const result *all, int count, int width, const request *r, int sampler) {
     const sampler_choice *choice = &r->samplers[sampler];
-    bool drawn = r->draws && sampler == 0, same = true;
+    bool drawn = is_drawn(r, sampler), same = true;
     print_title("Expected MRR, ", choice->sampler->title);
     (void)printf("A pool smaller than what is drawn from it %s.\n%-*s",
                  r->small == FR_SMALL_WHOLE ? "is taken whole" : "leaves its event out", width,
@@ -337,11 +435,17 @@ static int print_tables(const result *all, int count, board_shape shape, const r
         rows[i] = all[i].row;
         if ((int)strlen(rows[i].name) > width) width = (int)strlen(rows[i].name);
     }
-    board_print(rows, count, shape);
+    if (r->chosen) {
+        print_values(all, count, width, r, 0, r->metrics.count, false);
+    } else {
+        board_print(rows, count, shape);
+        print_numbered(all, count, width, r);
+    }
     free(rows);
-    print_hits(all, count, width, r);
     for (int s = 0; s < r->sampler_count; s++) print_sampler(all, count, width, r, s);
-    (void)printf("\n± is the standard deviation over evaluation seeds that drawing would add.\n");
+    if (r->sampler_count)
+        (void)printf(
+            "\n± is the standard deviation over evaluation seeds that drawing would add.\n");
     if (r->draws)
         (void)printf("drawn: mean and standard deviation over %s seeds, as a check.\n",
                      cli_count(r->draws).s);
@@ -497,13 +601,8 @@ static int run_metrics(cli_call *call) {
     const metrics_settings *settings = call->settings[0];
     request r = {.small = settings->small, .draws = settings->draws, .context = &call->context};
     event_file events;
-    if (!cli_parse_numbers("k", settings->k, &r.k) ||
-        !cli_parse_numbers("hits", settings->hits, &r.hits))
-        return CLI_USAGE;
-    int code = parse_samplers(settings->sampler, &r.k, r.samplers + 1, &r.sampler_count);
+    int code = take_request(settings, &r);
     if (code) return code;
-    r.samplers[0] = (sampler_choice){fr_sampler_find("uniform", NULL), r.k};
-    r.sampler_count++;
     if (settings->per_event && find_event_file(&events, settings->per_event, settings->force))
         return CLI_FAILED;
     board_shape shape = {column(&r.hits, board_standard.hits), column(&r.k, board_standard.k)};
@@ -569,8 +668,9 @@ const cli_command cli_metrics_command = {
         "that "
         "drawing would add, metrics among seen and unseen destinations, coverage and ties; all "
         "from "
-        "the records of `fullrank rank`, without scoring again. With --json one file gives one "
-        "object, several an array.\n"
+        "the records of `fullrank rank`, without scoring again. -m NAME gives just the metrics "
+        "named. With --json every metric has a key and one file gives one object, several an "
+        "array.\n"
         "`fullrank metrics --help NAME` explains a metric or sampler; the names metrics, samplers "
         "and all list them.",
     .arguments = "RANKS.npy...",

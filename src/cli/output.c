@@ -48,6 +48,15 @@ cli_text cli_duration(double seconds) {
     return out;
 }
 
+cli_text cli_key(const char *name) {
+    cli_text out;
+    size_t n = 0;
+    for (; *name && n < sizeof out.s - 1; name++)
+        if (*name != '@') out.s[n++] = *name == '-' ? '_' : *name;
+    out.s[n] = 0;
+    return out;
+}
+
 const char *cli_visible(const char *text) {
     static struct kept {
         struct kept *next;

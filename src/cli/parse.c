@@ -45,7 +45,7 @@ const cli_group *cli_group_at(const cli_command *command, size_t i) {
 static const struct {
     char letter;
     const char *key;
-} letters[] = {{'o', "output"}, {'q', "quiet"}, {'h', "help"}};
+} letters[] = {{'o', "output"}, {'m', "metric"}, {'q', "quiet"}, {'h', "help"}};
 enum { LETTERS = sizeof letters / sizeof *letters };
 
 char cli_letter(const char *key) {

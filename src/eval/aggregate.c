@@ -165,7 +165,9 @@ static void spread_groups(const moments_job *j, int64_t count, double *out) {
     for (int64_t i = 0; i < count; i++) {
         int32_t number = j->g->of[i];
         bool counted = number >= 0 && j->counted[number];
-        out[i] = counted ? j->moments[number].rr : any && number == COUNTS_ZERO ? 0 : NAN;
+        out[i] = any && number == COUNTS_ZERO ? 0 : NAN;
+        if (counted)
+            out[i] = j->sampling->hits_count ? j->moments[number].hits[0] : j->moments[number].rr;
     }
 }
 

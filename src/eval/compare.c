@@ -15,6 +15,7 @@
 #include "eval/aggregate.h"
 #include "eval/agreement.h"
 #include "eval/bootstrap.h"
+#include "eval/metrics.h"
 #include "eval/student.h"
 
 #include <math.h>
@@ -23,6 +24,9 @@
 #include <string.h>
 
 const fr_option fr_compare_options[] = {
+    {"metric", FR_OPTION_TEXT, "mrr", "NAME", 0, 0, offsetof(fr_compare_settings, metric),
+     "what is compared: mrr, hits@10 or any mean over ranked events that `metrics --help metrics` "
+     "lists"},
     {"sampler", FR_OPTION_TEXT, "uniform", "NAME", 0, 0, offsetof(fr_compare_settings, sampler),
      "how the K negatives are drawn; `metrics --help samplers` lists the names"},
     {"small", FR_OPTION_CHOICE, "whole", "whole|ineligible", 0, 0,
@@ -38,7 +42,7 @@ const fr_option fr_compare_options[] = {
      "compare runs of different protocols, with a warning"},
     {0}};
 
-static char standard_sampler[] = "uniform";
+static char standard_sampler[] = "uniform", standard_metric[] = "mrr";
 enum { MOST_K = 1 << 20 }; /* so that columns can be counted by int */
 
 /* One run in its model. Run memory, as everything here. */
@@ -54,6 +58,7 @@ struct fr_comparison {
     arena memory;
     fr_comparison_facts facts;
     fr_compare_settings settings;
+    int64_t hits; /* the k of Hits@k, 0 if that is not the metric */
     uint64_t seed;
     compared_run *run; /* [runs] by model, then by seed */
     int runs;
@@ -113,6 +118,19 @@ static fr_status keep(fr_comparison *c, const char *a, const char *b, const char
     (void)snprintf(text, size, "%s%s%s", a, b, d);
     *out = text;
     return FR_OK;
+}
+
+/* What is compared: there are expectations over draws of MRR and Hits@k alone. */
+static fr_status take_metric(fr_comparison *c, int k_count, fr_error *err) {
+    const char *metric = c->settings.metric;
+    const fr_definition *definition = fr_metric_find(metric, &c->hits);
+    if (!definition || strcmp(definition->name, "hits@k") != 0) c->hits = 0;
+    if (k_count && !c->hits && strcmp(metric, standard_metric) != 0)
+        return fail(err, FR_EUSAGE,
+                    "metric %s with %d values of K, expected none: sampled negatives have an "
+                    "expectation of mrr and of hits@k only",
+                    metric, k_count);
+    return keep(c, metric, "", "", &c->facts.metric, err);
 }
 
 /* A model trained for another objective is another model. */
@@ -189,8 +207,8 @@ static fr_status cut_blocks(fr_comparison *c, int32_t *block, fr_error *err) {
     return FR_OK;
 }
 
-/* Reciprocal ranks of one run: value[k_count + 1][events], the full catalog last; NaN where an
- * event does not count. */
+/* The metric in one run: value[k_count + 1][events], the full catalog last; NaN where an event does
+ * not count. */
 static fr_status run_values(const fr_comparison *c, const compared_run *r, const int64_t *k,
                             int k_count, const fr_context *context, double *value, fr_error *err) {
     const fr_ranking_facts *f = &r->facts;
@@ -198,18 +216,17 @@ static fr_status run_values(const fr_comparison *c, const compared_run *r, const
                             .small = c->settings.small,
                             .oov = f->oov,
                             .k = k,
-                            .k_count = k_count};
+                            .k_count = k_count,
+                            .hits = &c->hits,
+                            .hits_count = c->hits > 0};
     fr_error inner = {0};
-    fr_status status = aggregate_each(f->records, f->count, &sampling, context, value, &inner);
+    fr_status status = FR_OK;
+    if (k_count) status = aggregate_each(f->records, f->count, &sampling, context, value, &inner);
+    if (!status)
+        status = metrics_each(c->settings.metric, f->records, f->count, f->oov,
+                              value + k_count * f->count, &inner);
     if (status == FR_EINPUT) return fail(err, status, "%s: %.900s", r->given->file, inner.message);
     if (status) return fail(err, status, "%s", inner.message);
-    double *full = value + k_count * f->count;
-    for (int64_t e = 0; e < f->count; e++) {
-        const fr_record *record = &f->records[e];
-        full[e] = record->covered         ? 2.0 / (2.0 + 2.0 * record->above + record->tied)
-                  : f->oov == FR_OOV_ZERO ? 0
-                                          : NAN;
-    }
     return FR_OK;
 }
 
@@ -471,19 +488,22 @@ fr_status fr_compare(const fr_compare_run *runs, int count, const int64_t *k, in
     NEED(out, err);
     *out = NULL;
     if (count < 2) return fail(err, FR_EUSAGE, "%d runs, expected at least two", count);
-    if (k_count < 1 || k_count > MOST_K)
-        return fail(err, FR_EUSAGE, "%d values of K, expected 1 to %d", k_count, MOST_K);
+    if (k_count < 0 || k_count > MOST_K)
+        return fail(err, FR_EUSAGE, "%d values of K, expected 0 to %d", k_count, MOST_K);
     NEED(runs, err);
-    NEED(k, err);
+    if (k_count) NEED(k, err);
     for (int i = 0; i < count; i++) NEED(runs[i].ranking, err);
     TRY(options_settle(fr_compare_options, settings, &own, sizeof own, err));
     if (!own.sampler) own.sampler = standard_sampler;
+    if (!own.metric) own.metric = standard_metric;
+    TRY(metrics_check_each(own.metric, err));
     fr_comparison *c;
     TRY(ALLOCATE(c, 1, err));
     c->settings = own;
     c->seed = seed;
     c->facts.columns = k_count + 1;
-    fr_status status = group_runs(c, runs, count, context, err);
+    fr_status status = take_metric(c, k_count, err);
+    if (!status) status = group_runs(c, runs, count, context, err);
     if (!status) status = sum_blocks(c, k, k_count, context, err);
     if (!status) status = describe_columns(c, k, k_count, err);
     if (!status) status = describe_models(c, err);

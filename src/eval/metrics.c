@@ -2,7 +2,8 @@
  *
  * Most metrics are the mean of one number per event over the events they apply to: they name two
  * small functions, `applies` and `value`, and share mean_over. The others bring a `compute` of
- * their own. To add a metric, add a struct to the table at the end: help, lists and JSON follow.
+ * their own. To add a metric, add a struct to the table at the end and a row to docs/metrics.md:
+ * help, lists, tables, JSON and comparisons follow. A name that ends in "@k" takes a number.
  */
 #include "eval/metrics.h"
 
@@ -11,6 +12,7 @@
 #include "eval/definition.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,19 +119,22 @@ double harmonic(int64_t low, int64_t high) {
 
 /* ---- over all events ---- */
 
-static fr_status mean_over(const request *q, fr_metric_value *out, fr_error *err) {
+/* NaN = the event does not count. */
+static double event_value(const request *q, const fr_record *r) {
     const metric *m = q->metric;
+    if (r->covered) return m->applies(r) ? m->value(r, q->k) : NAN;
+    return q->oov == FR_OOV_ZERO && m->missed && m->missed(r) ? 0 : NAN;
+}
+
+static fr_status mean_over(const request *q, fr_metric_value *out, fr_error *err) {
     double sum = 0;
     (void)err;
     out->events = 0;
     for (int64_t i = 0; i < q->count; i++) {
-        const fr_record *r = &q->records[i];
-        if (r->covered && m->applies(r)) {
-            sum += m->value(r, q->k);
-            out->events++;
-        } else if (!r->covered && q->oov == FR_OOV_ZERO && m->missed && m->missed(r)) {
-            out->events++;
-        }
+        double x = event_value(q, &q->records[i]);
+        if (isnan(x)) continue;
+        sum += x;
+        out->events++;
     }
     out->value = sum / (out->events ? (double)out->events : NAN);
     return FR_OK;
@@ -234,14 +239,14 @@ static fr_status tied_events(const request *q, fr_metric_value *out, fr_error *e
 #define BETWEEN_FORMULA "((1 - 1/(1+x)) + (1/(1+w) - 1/(1+w+x))) / 2: order between the groups."
 
 static const metric metrics[] = {
-    {{"mrr", "mean reciprocal rank",
+    {{"mrr", FR_KIND_MEAN, "mean reciprocal rank",
       AB "the average rank is r = 1 + a + b/2 and MRR is the mean of 1/r over ranked events; under "
          "oov = zero an event outside the catalog counts 0."},
      .compute = mean_over,
      .applies = every,
      .value = rr_value,
      .missed = every},
-    {{"hits@k", "share of events ranked within k",
+    {{"hits@k", FR_KIND_SHARE, "share of events ranked within k",
       AB
       "the average rank is r = 1 + a + b/2 and Hits@k is the share of events with r <= k, for any "
       "k: hits@1, hits@10. Under oov = zero an event outside the catalog is no hit."},
@@ -249,146 +254,152 @@ static const metric metrics[] = {
      .applies = every,
      .value = hits_value,
      .missed = every},
-    {{"mrr-repeated", "MRR of repeated positives",
+    {{"mrr-repeated", FR_KIND_MEAN, "MRR of repeated positives",
       "MRR over the events whose source and destination have met before, ranked in the whole "
       "catalog."},
      .compute = mean_over,
      .applies = is_repeated,
      .value = rr_value,
      .missed = is_repeated},
-    {{"mrr-new", "MRR of new positives",
+    {{"mrr-new", FR_KIND_MEAN, "MRR of new positives",
       "MRR over the events whose source and destination have not met before, ranked in the whole "
       "catalog."},
      .compute = mean_over,
      .applies = is_new,
      .value = rr_value,
      .missed = is_new},
-    {{"all-seen", "repeated positives among all seen",
+    {{"all-seen", FR_KIND_MEAN, "repeated positives among all seen",
       "Each repeated positive is ranked among all catalog destinations its source has met: mean of "
       "1 / (1 + seen_above + seen_tied/2) over ranked repeated events. No sampling: not the "
       "repeated-seen cell."},
      .compute = mean_over,
      .applies = is_repeated,
      .value = seen_value},
-    {{"all-unseen", "new positives among all unseen",
+    {{"all-unseen", FR_KIND_MEAN, "new positives among all unseen",
       "Each new positive is ranked among all catalog destinations its source has not met: mean of "
       "1 / (1 + a' + b'/2) over ranked new events, a' = above - seen_above, b' = tied - seen_tied. "
       "No sampling: not the new-unseen cell."},
      .compute = mean_over,
      .applies = is_new,
      .value = unseen_value},
-    {{"loss-within", "lost to the positive's own group",
+    {{"loss-within", FR_KIND_MEAN, "lost to the positive's own group",
       LOSS "loss-within is the mean over ranked events of " WITHIN_FORMULA
            " MRR + loss-within + loss-between = 1 (the coverage if oov is zero)."},
      .compute = mean_over,
      .applies = every,
      .value = within_value,
      .missed = every},
-    {{"loss-within-repeated", "repeated positives: lost to their own group",
+    {{"loss-within-repeated", FR_KIND_MEAN, "repeated positives: lost to their own group",
       "loss-within over the events whose source and destination have met before: mrr-repeated + "
       "loss-within-repeated + loss-between-repeated = 1 (their coverage if oov is zero)."},
      .compute = mean_over,
      .applies = is_repeated,
      .value = within_value,
      .missed = is_repeated},
-    {{"loss-within-new", "new positives: lost to their own group",
+    {{"loss-within-new", FR_KIND_MEAN, "new positives: lost to their own group",
       "loss-within over the events whose source and destination have not met before: mrr-new + "
       "loss-within-new + loss-between-new = 1 (their coverage if oov is zero)."},
      .compute = mean_over,
      .applies = is_new,
      .value = within_value,
      .missed = is_new},
-    {{"loss-between", "lost to the other group",
+    {{"loss-between", FR_KIND_MEAN, "lost to the other group",
       LOSS "loss-between is the mean over ranked events of " BETWEEN_FORMULA
            " MRR + loss-within + loss-between = 1 (the coverage if oov is zero)."},
      .compute = mean_over,
      .applies = every,
      .value = between_value,
      .missed = every},
-    {{"loss-between-repeated", "repeated positives: lost to the other group",
+    {{"loss-between-repeated", FR_KIND_MEAN, "repeated positives: lost to the other group",
       "loss-between over the events whose source and destination have met before: mrr-repeated + "
       "loss-within-repeated + loss-between-repeated = 1 (their coverage if oov is zero)."},
      .compute = mean_over,
      .applies = is_repeated,
      .value = between_value,
      .missed = is_repeated},
-    {{"loss-between-new", "new positives: lost to the other group",
+    {{"loss-between-new", FR_KIND_MEAN, "new positives: lost to the other group",
       "loss-between over the events whose source and destination have not met before: mrr-new + "
       "loss-within-new + loss-between-new = 1 (their coverage if oov is zero)."},
      .compute = mean_over,
      .applies = is_new,
      .value = between_value,
      .missed = is_new},
-    {{"mrr-available", "MRR in the time-available catalog",
+    {{"mrr-available", FR_KIND_MEAN, "MRR in the time-available catalog",
       "The catalog of an event holds every destination that appeared before it: mean of 1 / (1 + "
       "avail_above + avail_tied/2) over the events whose positive is among them."},
      .compute = mean_available},
-    {{"mrr-adjusted", "MRR adjusted for chance",
+    {{"mrr-adjusted", FR_KIND_MEAN, "MRR adjusted for chance",
       "(MRR - E0) / (1 - E0), where E0 is the mean over the same events of H_n / n, what a random "
       "order of the n candidates is expected to get (H_n = 1 + 1/2 + ... + 1/n). 0 is chance, 1 is "
       "perfect, below 0 is worse than chance; comparable across catalog sizes. Over ranked events, "
       "whatever oov is."},
      .compute = adjusted_mrr},
-    {{"mean-rank", "mean rank",
+    {{"mean-rank", FR_KIND_MEAN, "mean rank",
       "Mean of the average rank r = 1 + a + b/2 over ranked events, whatever oov is: an event "
       "outside the catalog has no rank."},
      .compute = mean_over,
      .applies = every,
      .value = rank_value},
-    {{"median-rank", "median rank",
+    {{"median-rank", FR_KIND_MEAN, "median rank",
       "Median of the average rank r = 1 + a + b/2 over ranked events, whatever oov is; the mean of "
       "the two middle ones if their number is even."},
      .compute = median_rank},
-    {{"mrr-optimistic", "MRR, ties in favour",
+    {{"mrr-optimistic", FR_KIND_MEAN, "MRR, ties in favour",
       AB "the mean of 1/(1 + a): the positive comes first among equals. A constant scorer gets 1."},
      .compute = mean_over,
      .applies = every,
      .value = optimistic_value,
      .missed = every},
-    {{"mrr-pessimistic", "MRR, ties against",
+    {{"mrr-pessimistic", FR_KIND_MEAN, "MRR, ties against",
       AB "the mean of 1/(1 + a + b): the positive comes last among equals."},
      .compute = mean_over,
      .applies = every,
      .value = pessimistic_value,
      .missed = every},
-    {{"mrr-random-ties", "MRR, expected over random tie order",
+    {{"mrr-random-ties", FR_KIND_MEAN, "MRR, expected over random tie order",
       AB "the mean of (H_{a+b+1} - H_a) / (b+1), the expectation of 1/rank when equals are put in "
          "random order (H_n = 1 + 1/2 + ... + 1/n)."},
      .compute = mean_over,
      .applies = every,
      .value = random_ties_value,
      .missed = every},
-    {{"tie-spread", "largest difference between tie rules",
+    {{"tie-spread", FR_KIND_MEAN, "largest difference between tie rules",
       "mrr-optimistic minus mrr-pessimistic; mrr and mrr-random-ties lie between them. Above 1e-4 "
       "the tie rule decides digits people report, and a warning is due."},
      .compute = tie_spread},
-    {{"ties", "events with ties",
+    {{"ties", FR_KIND_COUNT, "events with ties",
       "Number of ranked events in which at least one other candidate has exactly the score of the "
       "positive."},
      .compute = tied_events},
-    {{"ranked", "ranked events",
+    {{"ranked", FR_KIND_COUNT, "ranked events",
       "Number of test events whose positive is in the catalog. The others are left out (oov = "
       "exclude) or count 0 (oov = zero)."},
      .compute = ranked_events},
-    {{"coverage", "share of events ranked",
+    {{"coverage", FR_KIND_SHARE, "share of events ranked",
       "Ranked events over all test events: the share whose positive is in the catalog."},
      .compute = coverage},
 };
 
 enum { METRICS = sizeof metrics / sizeof *metrics };
 
-static const char hits_name[] = "hits@k";
-
 const fr_definition *fr_metric_get(int index) {
     return index >= 0 && index < METRICS ? &metrics[index].definition : NULL;
 }
 
+/* Does the metric take a number, as hits@k does? */
+static bool is_numbered(const metric *m) {
+    size_t length = strlen(m->definition.name);
+    return length > 2 && strcmp(m->definition.name + length - 2, "@k") == 0;
+}
+
 static const metric *lookup(const char *text, int64_t *k) {
-    *k = 0;
     for (int i = 0; i < METRICS; i++) {
         const char *name = metrics[i].definition.name;
+        *k = 0;
         if (strcmp(text, name) == 0) return &metrics[i];
-        if (strcmp(name, hits_name) == 0 && definition_match(text, "hits", '@', k) && *k > 0)
+        char stem[64];
+        (void)snprintf(stem, sizeof stem, "%.*s", (int)strcspn(name, "@"), name);
+        if (is_numbered(&metrics[i]) && definition_match(text, stem, '@', k) && *k > 0)
             return &metrics[i];
     }
     return NULL;
@@ -404,8 +415,9 @@ static fr_status find(const char *text, request *q, fr_error *err) {
     NEED(text, err);
     q->metric = lookup(text, &q->k);
     if (!q->metric) return definition_unknown("metric", text, fr_metric_get, err);
-    if (q->metric->value == hits_value && q->k == 0)
-        return fail(err, FR_EUSAGE, "metric %s needs a number, such as hits@10", text);
+    if (is_numbered(q->metric) && q->k == 0)
+        return fail(err, FR_EUSAGE, "metric %s needs a number, such as %.*s@10", text,
+                    (int)strcspn(text, "@"), text);
     return FR_OK;
 }
 
@@ -421,5 +433,26 @@ fr_status fr_metrics_compute(const fr_record *records, int64_t count, int oov,
         TRY(find(name[i], &q, err));
         TRY(q.metric->compute(&q, &out[i], err));
     }
+    return FR_OK;
+}
+
+fr_status metrics_check_each(const char *name, fr_error *err) {
+    request q;
+    TRY(find(name, &q, err));
+    if (!q.metric->value)
+        return fail(err, FR_EUSAGE,
+                    "metric %s has no number for each event, expected a mean over ranked events "
+                    "such as mrr or hits@10",
+                    name);
+    return FR_OK;
+}
+
+fr_status metrics_each(const char *name, const fr_record *records, int64_t count, int oov,
+                       double *out, fr_error *err) {
+    request q = {.records = records, .count = count, .oov = oov};
+    TRY(metrics_check_each(name, err));
+    TRY(find(name, &q, err));
+    TRY(check_records(records, count, oov, err));
+    for (int64_t i = 0; i < count; i++) out[i] = event_value(&q, &records[i]);
     return FR_OK;
 }

@@ -109,14 +109,14 @@ static bool deal_halves(int64_t k, int small, expected_pool pool[]) {
     "appears for the first time is then not covered), or see `fullrank diagnose membership`."
 
 static const sampler samplers[] = {
-    {{"uniform", "uniform, without replacement",
+    {{"uniform", FR_KIND_SAMPLER, "uniform, without replacement",
       "K different negatives, every set of K among the N-1 of the catalog equally likely. Without "
       "ties and with r = 1 + above, E[RR] = N / ((K+1) r) * (1 - prod_{j=0..K} (N-r-j)/(N-j)); at "
       "K = N-1 it is the full-catalog 1/r."},
      .part = PART_CATALOG,
      .pools = from_catalog,
      .deal = deal_first},
-    {{"random", "uniform, with replacement",
+    {{"random", FR_KIND_SAMPLER, "uniform, with replacement",
       "K independent uniform draws from the N-1 negatives, repeats allowed, as most training and "
       "evaluation code draws random negatives (that code often lets a negative equal the positive; "
       "here it never does). With p = above/(N-1) and no ties, E[RR] = (1 - (1-p)^(K+1)) / ((K+1) "
@@ -124,7 +124,7 @@ static const sampler samplers[] = {
      .replaced = true,
      .pools = from_catalog_replaced,
      .deal = deal_first},
-    {{"popularity", "by training popularity, with replacement",
+    {{"popularity", FR_KIND_SAMPLER, "by training popularity, with replacement",
       "K independent draws from the catalog without the positive, each destination with a chance "
       "proportional to its number of events in the training prefix. With p = pop_above / (1 - "
       "pop_self) and no ties, E[RR] = (1 - (1-p)^(K+1)) / ((K+1) p). An event whose positive holds "
@@ -132,7 +132,7 @@ static const sampler samplers[] = {
      .replaced = true,
      .pools = from_popularity,
      .deal = deal_first},
-    {{"source-history", "destinations the source has met",
+    {{"source-history", FR_KIND_SAMPLER, "destinations the source has met",
       "K different negatives among the catalog destinations the source has met before the event, "
       "without the positive (historical negatives). A source with fewer than K gives all it has "
       "(small = whole) or the event is not counted (small = ineligible); an event without any such "
@@ -140,13 +140,13 @@ static const sampler samplers[] = {
      .part = PART_SEEN,
      .pools = from_seen,
      .deal = deal_first},
-    {{"unseen", "destinations the source has not met",
+    {{"unseen", FR_KIND_SAMPLER, "destinations the source has not met",
       "K different negatives among the catalog destinations the source has not met before the "
       "event, without the positive. The counterpart of source-history, with the same rules."},
      .part = PART_UNSEEN,
      .pools = from_unseen,
      .deal = deal_first},
-    {{"tgb-mix", "half source history, half unseen, as TGB",
+    {{"tgb-mix", FR_KIND_SAMPLER, "half source history, half unseen, as TGB",
       "floor(K/2) different negatives among the destinations the source has met and the rest of K "
       "among those it has not met: the hist_rnd strategy of TGB. With small = whole, what the "
       "history cannot give is drawn from the unseen ones, as TGB does, and unseen ones are taken "
@@ -154,28 +154,28 @@ static const sampler samplers[] = {
       "what the training part holds; here everything before the event counts."},
      .pools = from_seen_and_unseen,
      .deal = deal_halves},
-    {{"repeated-seen", "repeated positives against seen negatives",
+    {{"repeated-seen", FR_KIND_SAMPLER, "repeated positives against seen negatives",
       "Positives whose pair has met before, against K different negatives the source has met: "
       "recurrent-link ranking." CELL},
      .subgroup = true,
      .part = PART_SEEN,
      .pools = repeated_seen,
      .deal = deal_cell},
-    {{"repeated-unseen", "repeated positives against unseen negatives",
+    {{"repeated-unseen", FR_KIND_SAMPLER, "repeated positives against unseen negatives",
       "Positives whose pair has met before, against K different negatives the source has not met: "
       "subgroup separation." CELL},
      .subgroup = true,
      .part = PART_UNSEEN,
      .pools = repeated_unseen,
      .deal = deal_cell},
-    {{"new-seen", "new positives against seen negatives",
+    {{"new-seen", FR_KIND_SAMPLER, "new positives against seen negatives",
       "Positives whose pair has not met before, against K different negatives the source has met: "
       "subgroup separation." CELL},
      .subgroup = true,
      .part = PART_SEEN,
      .pools = new_seen,
      .deal = deal_cell},
-    {{"new-unseen", "new positives against unseen negatives",
+    {{"new-unseen", FR_KIND_SAMPLER, "new positives against unseen negatives",
       "Positives whose pair has not met before, against K different negatives the source has not "
       "met: novel-link ranking." CELL},
      .subgroup = true,

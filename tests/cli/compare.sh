@@ -56,6 +56,22 @@ has "are used" "$stdout" "new minus old"
 has "one seed in common" "$stdout" "old and new have 1 seed in common"
 runs "another sampler" 0 compare recency.npy popularity.npy --sampler tgb-mix-20 --json
 has "with its own K" "$stdout" '"20": '
+runs "another metric" 0 compare recency.npy popularity.npy -m hits@10 --json
+number() { sed -n "s/.*\"$1\": *\([-0-9.e]*\).*/\1/p" | head -n 1; }
+is "its mean is the metric's" "$(sed -n '/"hits10"/,$p' .stdout | number mean)" \
+    "$("$fullrank" metrics recency.npy -m hits@10 --json | number 10)"
+"$fullrank" metrics recency.npy --json >recency-all.json
+is "with its own expectations" \
+    "$(sed -n '/"expected"/,$p' .stdout | sed -n '/"20"/,$p' | number mean | xargs printf '%.12f')" \
+    "$(sed -n '/"expected"/,$p' recency-all.json | sed -n '/"20"/,$p' | number hits10 | xargs printf '%.12f')"
+runs "a metric without expectations" 0 compare recency.npy popularity.npy -m mrr-new
+is "has the full catalog alone" "$(printf '%s\n' "$stdout" | grep -c 'K =')" 0
+runs "which takes no K" 2 compare recency.npy popularity.npy -m mrr-new --k 5
+has "says so" "$stderr" "metric mrr-new with 1 values of K, expected none"
+runs "a metric that is no mean over events" 2 compare recency.npy popularity.npy -m median-rank
+has "names it" "$stderr" "metric median-rank has no number for each event"
+runs "a metric that is not there" 2 compare recency.npy popularity.npy -m mrr-nwe
+has "names the nearest" "$stderr" "did you mean mrr-new?"
 runs "help" 0 "$fullrank" compare --help
 
 refused() { # NAME CODE MESSAGE ARGUMENTS...

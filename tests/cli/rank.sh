@@ -126,6 +126,24 @@ runs "metrics --json" 0 metrics recency.npy --json --sampler random-100 --draws 
 for key in mrr hits ranked coverage ties expected all_seen all_unseen mrr_by_tie_rule sampled; do
     has "has $key" "$stdout" "\"$key\":"
 done
+runs "metrics --help metrics" 0 metrics --help metrics
+printf '%s\n' "$stdout" | awk '{ print $1 }' >registered
+metrics recency.npy --json >all.json
+while read -r name; do # every metric of the registry has a key and can be asked for alone
+    case $name in *@k) word=${name%k}3 ;; *) word=$name ;; esac
+    key=$(printf '%s' "${name%@k}" | tr - _)
+    metrics recency.npy -m "$word" --json >one.json 2>&1 || echo "$word: $(cat one.json)"
+    grep "^  \"$key\":" one.json | tr -d ',' >one
+    grep "^  \"$key\":" all.json | tr -d ',' | cmp -s - one && [ -s one ] || echo "$name: $(cat one)"
+done <registered >missing
+is "every metric of the registry is reachable" "$(cat missing)" ""
+runs "metrics by name" 0 metrics recency.npy edgebank.npy -m mrr-new,hits@3,ties
+is "a column each" "$(printf '%s\n' "$stdout" | head -n 1 | tr -s ' ')" "scorer mrr-new hits@3 ties"
+is "a row each, and no other table" "$(printf '%s\n' "$stdout" | wc -l | tr -d ' ')" 3
+runs "metrics by name, and a sampler" 0 metrics recency.npy -m ranked --sampler random-20 --lines
+is "nothing else" "$(printf '%s\n' "$stdout" | awk '{ print $1 }' | tr '\n' ' ')" \
+    "ranked sampled.random.20.mrr sampled.random.20.hits10 sampled.random.20.sd sampled.random.20.events sampled.random.20.ineligible "
+is "a count is a whole number" "$(printf '%s\n' "$stdout" | awk '$1 == "ranked" { print $3 }')" 900
 runs "metrics --lines" 0 metrics recency.npy --lines
 has "one number a line" "$stdout" "expected.20.mrr	baseline:recency	0."
 runs "metrics --per-event" 0 metrics recency.npy --per-event events.tsv
@@ -183,6 +201,9 @@ refused "metrics of no file" 2 "argument RANKS.npy... is missing" metrics
 refused "metrics of a score file" 1 "not a file of rank records" metrics scores.npy
 refused "metrics of nothing" 1 "none.npy: cannot be read" metrics none.npy
 refused "a bad K" 2 "option k: found \"0\"" metrics a.npy --k 0
+refused "a metric that is not there" 2 "unknown metric xyzzy" metrics a.npy -m xyzzy
+refused "a misspelled metric" 2 "did you mean mrr-new?" metrics a.npy -m mrr-nwe
+refused "draws of metrics by name" 2 "option draws" metrics a.npy -m mrr --draws 3
 refused "a bad sampler" 2 "unknown sampler xyzzy" metrics a.npy --sampler xyzzy
 refused "a misspelled sampler" 2 "did you mean tgb-mix?" metrics a.npy --sampler tgb-mxi-100
 many=uniform && for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do many=$many,random-$n; done
