@@ -24,6 +24,7 @@ report:    base data rank eval study
 cli:
 '
 most=1000 # lines of a file
+manual=1500 # of the public header, which is one file on purpose and half of it prose
 
 tests=0 failed=0
 result() { # NAME FINDINGS: none is good
@@ -59,11 +60,12 @@ for path in src/*/; do
         }')"
 done
 result "every folder of src is in the table" "$strangers"
-result "no file is longer than $most lines" "$(find include src tests tools bench examples python \
+result "no file is longer than $most lines, the header than $manual" "$(find include src tests tools bench examples python \
     -type f \( -name '*.[ch]' -o -name '*.sh' -o -name '*.py' -o -name '*.js' \) 2>/dev/null |
     sort | while IFS= read -r file; do
         lines=$(wc -l <"$file")
-        [ "$lines" -le "$most" ] || echo "$file: $lines lines"
+        case $file in include/*) limit=$manual ;; *) limit=$most ;; esac
+        [ "$lines" -le "$limit" ] || echo "$file: $lines lines"
     done)"
 result "numbers pass base/number.h, JSON base/json.h" "$(find src -name '*.[ch]' ! -path 'src/cli/*' \
     ! -name 'number.[ch]' ! -name json.c | sort |
