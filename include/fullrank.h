@@ -456,9 +456,10 @@ FR_API FR_MUST_USE fr_status fr_scorer_make(const fr_window *window,
                                             const fr_scorer_definition *definition, fr_scorer **out,
                                             fr_error *err);
 
-/* Opens "FILE.safetensors", "baseline:NAME[,option=value...]", "scores:FILE.npy" or "oracle" for a
- * window. The context's threads become the `workers` of a scorer that needs memory for each of
- * them. A checkpoint whose training stopped early is opened with a warning to the context's log. */
+/* Opens "FILE.safetensors", "baseline:NAME[,option=value...]", "plugin:FILE.so[,option=value...]",
+ * "scores:FILE.npy" or "oracle" for a window. The context's threads become the `workers` of a
+ * scorer that needs memory for each of them. A checkpoint whose training stopped early is opened
+ * with a warning to the context's log. */
 FR_API FR_MUST_USE fr_status fr_scorer_open(const char *spec, const fr_window *window, int64_t seed,
                                             const fr_context *context, fr_scorer **out,
                                             fr_error *err);
@@ -497,6 +498,30 @@ typedef struct fr_scorer_kind {
     fr_status (*open)(const fr_window *window, const void *settings, int64_t seed,
                       fr_scorer_definition *out, fr_error *err);
 } fr_scorer_kind;
+/* A plug-in: a shared object that exports, with C linkage, `const fr_plugin
+ * *fullrank_plugin(void)`. What it returns must stay. It is opened by
+ * "plugin:FILE.so[,option=value...]"; a name without '/' is a file here. The functions of this
+ * header are there for it to call. It stays loaded until the program ends.
+ *
+ * FR_PLUGIN_ABI changes when fr_plugin, fr_scorer_kind, fr_scorer_definition or what they refer to
+ * change in a way that a compiled plug-in would notice. A plug-in for another number is refused. */
+#define FR_PLUGIN_ABI 1
+typedef struct fr_plugin {
+    int32_t abi; /* FR_PLUGIN_ABI */
+    fr_scorer_kind kind;
+} fr_plugin;
+typedef const fr_plugin *fr_plugin_function(void);
+#ifdef __cplusplus
+#define FR_PLUGIN extern "C" FR_API
+#else
+#define FR_PLUGIN FR_API
+#endif
+/* FR_PLUGIN const fr_plugin *fullrank_plugin(void) { return &mine; } */
+
+/* Loads a plug-in, to show what it is: a file that is none is FR_EINPUT. */
+FR_API FR_MUST_USE fr_status fr_plugin_load(const char *file, const fr_scorer_kind **out,
+                                            fr_error *err);
+
 /* The baselines, which can be named in a spec; NULL after the last. */
 FR_API const fr_scorer_kind *fr_baseline_at(int index);
 
@@ -546,6 +571,55 @@ extern FR_API const fr_option fr_rank_options[];
 FR_API FR_MUST_USE fr_status fr_rank_run(fr_scorer *scorer, const fr_rank_settings *settings,
                                          const fr_context *context, fr_ranking **out,
                                          fr_error *err);
+/* The same for a caller that stays in charge of the loop: queries out, scores in, truth back.
+ *
+ *     fr_feed_open(window, &about, NULL, &feed, &err);
+ *     while (fr_feed_next(feed, 200, &queries, &count, &err) == FR_OK && count) {
+ *         ... fill scores[count, row] ...
+ *         fr_feed_submit(feed, scores, count, &truth, &known, &err);
+ *         ... learn truth[known] ...
+ *     }
+ *     fr_feed_finish(feed, &ranking, &err);
+ *     fr_feed_close(feed);
+ *
+ * The records are those of fr_rank_run with a scorer that gives the same scores. Nothing is written
+ * before fr_feed_finish (but for dump_scores, a temporary file): a feed may be closed at any time.
+ */
+typedef struct fr_feed fr_feed;
+
+/* Of the definition: size, name and what else describes the scores (model, objective, sha256, seed,
+ * epochs, catalog_only); functions and state are NULL. The window must outlive the feed. */
+FR_API FR_MUST_USE fr_status fr_feed_open(const fr_window *window,
+                                          const fr_scorer_definition *about,
+                                          const fr_rank_settings *settings, fr_feed **out,
+                                          fr_error *err);
+FR_API void fr_feed_close(fr_feed *feed);
+
+/* The next test events in stream order, at most `most`; *count 0 = all have been handed out. Those
+ * of before must have been submitted. All test events come, ranked or not: which ones are not would
+ * tell of their destinations. The queries are the feed's, until the next call. */
+FR_API FR_MUST_USE fr_status fr_feed_next(fr_feed *feed, int most, const fr_query **queries,
+                                          int *count, fr_error *err);
+/* Takes scores[count, row] of the queries handed out last. truth[*known], the feed's, are the
+ * events that have become history of the next query: those of these queries, but with strict order
+ * events of the next query's time only when time has moved on. The training part is not told; with
+ * strict order its events from fr_window_cut of the first query on become history with the first
+ * truth. Both may be NULL. On failure, such
+ * as a score that is no number, nothing has happened: the scores may be handed in again. */
+FR_API FR_MUST_USE fr_status fr_feed_submit(fr_feed *feed, const float *scores, int count,
+                                            const fr_event **truth, int *known, fr_error *err);
+/* The records, when all events have scores. RANKS.json will name the most queries handed out at
+ * once. */
+FR_API FR_MUST_USE fr_status fr_feed_finish(fr_feed *feed, fr_ranking **out, fr_error *err);
+
+typedef struct fr_feed_facts {
+    int64_t row;       /* scores per query */
+    int64_t events;    /* of the test part */
+    int64_t submitted; /* of them */
+    int pending;       /* queries that wait for scores */
+} fr_feed_facts;
+FR_API fr_feed_facts fr_feed_get(const fr_feed *feed);
+
 /* Writes RANKS.npy and, beside it, RANKS.json: protocol, scorer, hashes, timings. Files that exist
  * are replaced only with `force`. */
 FR_API FR_MUST_USE fr_status fr_ranking_save(const fr_ranking *ranking, const char *path,

@@ -32,19 +32,20 @@ typedef struct ways {
 
 static const ways usual = WAYS;
 
-#define os_cores         plain_cores
-#define os_write_back    plain_write_back
-#define os_exchange      plain_exchange
-#define os_lock          plain_lock
-#define os_unlock        plain_unlock
-#define os_locked        plain_locked
-#define os_sort          plain_sort
-#define os_peak_memory   plain_peak_memory
-#define os_forget_peak   plain_forget_peak
-#define os_random        plain_random
-#define os_modified      plain_modified
-#define os_each_entry    plain_each_entry
-#define os_open_unlisted plain_open_unlisted
+#define os_check_shared_object plain_check_shared_object
+#define os_cores               plain_cores
+#define os_write_back          plain_write_back
+#define os_exchange            plain_exchange
+#define os_lock                plain_lock
+#define os_unlock              plain_unlock
+#define os_locked              plain_locked
+#define os_sort                plain_sort
+#define os_peak_memory         plain_peak_memory
+#define os_forget_peak         plain_forget_peak
+#define os_random              plain_random
+#define os_modified            plain_modified
+#define os_each_entry          plain_each_entry
+#define os_open_unlisted       plain_open_unlisted
 #undef FR_BASE_OS_H
 #undef _GNU_SOURCE
 #define FULLRANK_PLAIN_POSIX

@@ -12,6 +12,8 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 #ifdef __linux__
+#include <link.h>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 #endif
 #include <unistd.h>
@@ -203,5 +205,47 @@ int os_open_unlisted(const char *path) {
     (void)path;
     errno = EACCES;
     return -1;
+#endif
+}
+
+#ifdef LINUX
+/* Does [at, at + count * each) lie within `size` bytes? */
+static bool is_within(uint64_t at, uint64_t count, uint64_t each, size_t size) {
+    return at <= size && (!each || count <= (size - at) / each);
+}
+
+static const char *check_segments(const char *bytes, size_t size, const ElfW(Ehdr) * head) {
+    bool dynamic = false;
+    for (int k = 0; k < head->e_phnum; k++) {
+        ElfW(Phdr) segment;
+        memcpy(&segment, bytes + head->e_phoff + (size_t)k * sizeof segment, sizeof segment);
+        dynamic |= segment.p_type == PT_DYNAMIC;
+        if (!is_within(segment.p_offset, segment.p_filesz, 1, size))
+            return "is cut off: a segment ends beyond the file";
+    }
+    return dynamic ? NULL : "is no shared object: it has no dynamic section";
+}
+#endif
+
+const char *os_check_shared_object(const void *bytes, size_t size) {
+#ifdef LINUX
+    ElfW(Ehdr) head, own;
+    const ElfW(Ehdr) *program = (const void *)getauxval(AT_SYSINFO_EHDR); /* made for this CPU */
+    if (size < sizeof head || memcmp(bytes, ELFMAG, SELFMAG)) return "is no shared object (ELF)";
+    memcpy(&head, bytes, sizeof head);
+    if (head.e_type != ET_DYN) return "is an ELF file, but no shared object";
+    if (program) memcpy(&own, program, sizeof own);
+    if (program &&
+        (head.e_machine != own.e_machine || head.e_ident[EI_CLASS] != own.e_ident[EI_CLASS] ||
+         head.e_ident[EI_DATA] != own.e_ident[EI_DATA]))
+        return "is a shared object for another kind of processor";
+    if (head.e_phentsize != sizeof(ElfW(Phdr)) ||
+        !is_within(head.e_phoff, head.e_phnum, sizeof(ElfW(Phdr)), size) ||
+        !is_within(head.e_shoff, head.e_shnum, head.e_shentsize, size))
+        return "is cut off: its tables end beyond the file";
+    return check_segments(bytes, size, &head);
+#else
+    (void)bytes, (void)size;
+    return NULL;
 #endif
 }

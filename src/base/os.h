@@ -56,6 +56,10 @@ int64_t os_modified(const struct stat *facts);
  */
 void os_each_entry(int folder, void (*each)(int folder, const char *name));
 
+/* Why the bytes of a file are no shared object that this program could load; NULL = nothing speaks
+ * against it. Sees files that are cut off, which the loader does not. Plain: sees nothing. */
+const char *os_check_shared_object(const void *bytes, size_t size);
+
 /* Opens a directory that may be entered but not listed, to name what is in it. Returns -1 with
  * errno if that cannot be. */
 int os_open_unlisted(const char *path);

@@ -10,7 +10,8 @@ static const fr_option bench_io_options[] = {
     {"data", FR_OPTION_TEXT, "", "DATA", 0, 0, offsetof(bench_io, data),
      "a directory made by `data import`, or a table"},
     {"scorer", FR_OPTION_TEXT, "", "SPEC", 0, 0, offsetof(bench_io, scorer),
-     "baseline:NAME[,option=value], scores:FILE.npy, oracle or a trained FILE.safetensors"},
+     "baseline:NAME[,option=value], plugin:FILE.so[,option=value], scores:FILE.npy, oracle or a "
+     "trained FILE.safetensors"},
     {"csv", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(bench_io, csv),
      "print the points as CSV, for figures"},
     {0}};

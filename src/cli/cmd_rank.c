@@ -14,7 +14,8 @@ static const fr_option rank_io_options[] = {
     {"data", FR_OPTION_TEXT, "", "DATA", 0, 0, offsetof(rank_io, data),
      "a directory made by `data import`, or a table"},
     {"scorer", FR_OPTION_TEXT, "", "SPEC", 0, 0, offsetof(rank_io, scorer),
-     "baseline:NAME[,option=value], scores:FILE.npy, oracle or a trained FILE.safetensors"},
+     "baseline:NAME[,option=value], plugin:FILE.so[,option=value], scores:FILE.npy, oracle or a "
+     "trained FILE.safetensors"},
     {"output", FR_OPTION_TEXT, "", "RANKS.npy", 0, 0, offsetof(rank_io, output),
      "where the records go; RANKS.json is written beside it"},
     {"force", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(rank_io, force), "replace files that exist"},
@@ -122,40 +123,80 @@ const cli_command cli_rank_command = {
     .run = run_rank,
 };
 
-/* ---- baselines ---- */
+/* ---- baselines and plug-ins ---- */
 
-static int print_baselines(bool json) {
-    json_t *list = json ? json_array() : NULL;
-    const fr_scorer_kind *b;
-    for (int i = 0; (b = fr_baseline_at(i)); i++) {
-        if (json) {
-            json_t *options = json_object();
-            for (const fr_option *o = b->options; o && o->key; o++)
-                cli_json_put(options, o->key, json_string(o->standard));
-            cli_json_push(list, json_pack("{s:s, s:s, s:s, s:o}", "name", b->name, "summary",
-                                          b->summary, "definition", b->text, "options", options));
-            continue;
-        }
-        (void)printf("%s%s%s%s: %s\n", i ? "\n" : "", cli_style(stdout, CLI_BOLD), b->name,
-                     cli_style(stdout, CLI_PLAIN), b->summary);
-        cli_paragraph(b->text, 2);
-        for (const fr_option *o = b->options; o && o->key; o++) {
-            char line[512], facts[128];
-            cli_option_facts(o, facts, sizeof facts);
-            (void)snprintf(line, sizeof line, "%s=%s: %s (%s)", o->key, cli_value_word(o), o->help,
-                           facts);
-            cli_paragraph(line, 4);
-        }
-    }
-    return json ? cli_print_json(list) : CLI_OK;
+static json_t *kind_json(const fr_scorer_kind *kind) {
+    json_t *options = json_object();
+    for (const fr_option *o = kind->options; o && o->key; o++)
+        cli_json_put(options, o->key, json_string(o->standard));
+    return json_pack("{s:o, s:o, s:o, s:o}", "name", cli_json_text(kind->name), "summary",
+                     cli_json_text(kind->summary), "definition", cli_json_text(kind->text),
+                     "options", options);
 }
 
-static int run_baselines(cli_call *call) { return print_baselines(call->common.json); }
+static void print_kind(const fr_scorer_kind *kind) {
+    (void)printf("%s%s%s: %s\n", cli_style(stdout, CLI_BOLD), cli_visible(kind->name),
+                 cli_style(stdout, CLI_PLAIN), cli_visible(kind->summary));
+    cli_paragraph(cli_visible(kind->text), 2);
+    for (const fr_option *o = kind->options; o && o->key; o++) {
+        char line[512], facts[128];
+        cli_option_facts(o, facts, sizeof facts);
+        (void)snprintf(line, sizeof line, "%s=%s: %s (%s)", o->key, cli_value_word(o), o->help,
+                       facts);
+        cli_paragraph(cli_visible(line), 4);
+    }
+}
+
+static const fr_scorer_kind *find_baseline(const char *name) {
+    const fr_scorer_kind *kind;
+    for (int i = 0; (kind = fr_baseline_at(i)); i++)
+        if (!strcmp(kind->name, name)) return kind;
+    cli_usage("unknown baseline %s (`fullrank baselines` lists them)", name);
+    return NULL;
+}
+
+static int run_baselines(cli_call *call) {
+    json_t *list = call->common.json ? json_array() : NULL;
+    const fr_scorer_kind *kind;
+    int count = call->arguments;
+    for (int i = 0; i < count; i++)
+        if (!find_baseline(call->argument[i])) return CLI_USAGE;
+    while (!call->arguments && fr_baseline_at(count)) count++;
+    for (int i = 0; i < count; i++) {
+        kind = call->arguments ? find_baseline(call->argument[i]) : fr_baseline_at(i);
+        if (list)
+            cli_json_push(list, kind_json(kind));
+        else
+            (void)printf("%s", i ? "\n" : ""), print_kind(kind);
+    }
+    return list ? cli_print_json(list) : CLI_OK;
+}
 
 const cli_command cli_baselines_command = {
     .name = "baselines",
     .summary = "List the scorers that need no training",
     .text = "Each with its definition and options, as used in --scorer baseline:NAME,option=value.",
+    .arguments = "[NAME...]",
     .example = "fullrank baselines",
     .run = run_baselines,
+};
+
+static int run_plugin(cli_call *call) {
+    fr_error err = {0};
+    const fr_scorer_kind *kind;
+    fr_status status = fr_plugin_load(call->argument[0], &kind, &err);
+    if (status) return cli_report(status, &err);
+    if (call->common.json) return cli_print_json(kind_json(kind));
+    print_kind(kind);
+    return CLI_OK;
+}
+
+const cli_command cli_plugin_command = {
+    .name = "plugin",
+    .summary = "Show what a plug-in is and which options it has",
+    .text = "A plug-in is a shared object with a scorer in it, as used in --scorer "
+            "plugin:FILE.so,option=value. docs/library.md says how to write one.",
+    .arguments = "FILE.so",
+    .example = "fullrank plugin ./libedgebank.so",
+    .run = run_plugin,
 };

@@ -33,6 +33,7 @@
     X(study_report) \
     X(study_preset) \
     X(baselines) \
+    X(plugin) \
     X(models) \
     X(help) \
     X(version) \

@@ -187,6 +187,9 @@ static void bash_family(const char *word, int length) {
     (void)printf("'; command=\"%s ${line[1]}\" ;;\n", name);
 }
 
+/* What a scorer can begin with. */
+static const char scorer_words[] = "baseline: plugin: scores: oracle";
+
 static void bash_command(const cli_command *command) {
     const cli_group *group;
     const char *arguments = argument_choices(command);
@@ -199,6 +202,7 @@ static void bash_command(const cli_command *command) {
             if (letter) (void)printf("|-%c", letter);
             (void)fputs(") words='", stdout);
             if (o->type == FR_OPTION_CHOICE) choices(o->values);
+            if (!strcmp(o->key, "scorer")) (void)fputs(scorer_words, stdout);
             (void)fputs("' ;;\n", stdout);
         }
     (void)fputs("        *) if [[ $word == -* ]]; then words='", stdout);
@@ -214,18 +218,39 @@ static void bash_command(const cli_command *command) {
     (void)fputs("; fi ;;\n        esac ;;\n", stdout);
 }
 
-/* `=` is a word of its own for bash: --order=st arrives as `--order`, `=`, `st`. */
+/* Names of baselines, and options of baselines and plug-ins, are what the tool itself lists. */
+#define OPTIONS_OF "2>/dev/null | sed -n 's/^    \\([a-z0-9-]*\\)=.*/\\1=/p'"
+static const char bash_scorer[] =
+    "_fullrank_scorer() { # baseline|plugin WORD\n"
+    "    local tool=${COMP_WORDS[0]} list=baselines words\n"
+    "    [[ $1 == plugin ]] && list=plugin\n"
+    "    compopt -o nospace 2>/dev/null\n"
+    "    if [[ $2 == *,* ]]; then\n"
+    "        words=$(\"$tool\" $list \"${2%%,*}\" " OPTIONS_OF ")\n"
+    "        COMPREPLY=($(compgen -P \"${2%,*},\" -W \"$words\" -- \"${2##*,}\"))\n"
+    "    elif [[ $1 == baseline ]]; then\n"
+    "        words=$(\"$tool\" baselines | sed -n 's/^\\([a-z-]*\\): .*/\\1/p')\n"
+    "        COMPREPLY=($(compgen -W \"$words\" -- \"$2\"))\n"
+    "    fi\n"
+    "}\n";
+
+/* `=` and `:` are words of their own for bash: --order=st arrives as `--order`, `=`, `st`. */
 static void bash_script(void) {
-    (void)fputs("# bash completion of fullrank, written by `fullrank completions bash`\n"
-                "_fullrank() {\n"
+    (void)fputs("# bash completion of fullrank, written by `fullrank completions bash`\n", stdout);
+    (void)fputs(bash_scorer, stdout);
+    (void)fputs("_fullrank() {\n"
                 "    local at=$COMP_CWORD word=${COMP_WORDS[COMP_CWORD]} words= command\n"
                 "    local previous=${COMP_WORDS[COMP_CWORD-1]} line=(\"${COMP_WORDS[@]:1}\")\n"
                 "    if [[ $word == = ]]; then word=\n"
                 "    elif [[ $previous == = ]]; then previous=${COMP_WORDS[COMP_CWORD-2]}; fi\n"
+                "    COMPREPLY=()\n"
+                "    if [[ $word == : ]]; then _fullrank_scorer \"$previous\" ''; return; fi\n"
+                "    if [[ $previous == : ]]; then\n"
+                "        _fullrank_scorer \"${COMP_WORDS[COMP_CWORD-2]}\" \"$word\"; return\n"
+                "    fi\n"
                 "    if [[ ${line[0]} == help && $word != -* ]] && ((at > 1)); then\n"
                 "        line=(\"${line[@]:1}\"); ((at--))\n"
                 "    fi\n"
-                "    COMPREPLY=()\n"
                 "    case ${line[0]} in\n",
                 stdout);
     each_word(NULL, bash_family);
@@ -304,17 +329,34 @@ static void zsh_option(const fr_option *o) {
                 choices(o->values);
                 (void)putchar(')');
             } else {
-                (void)fputs("_files", stdout);
+                (void)fputs(strcmp(o->key, "scorer") ? "_files" : "_fullrank_scorer", stdout);
             }
         }
         (void)putchar('\'');
     }
 }
 
+static const char zsh_scorer[] =
+    "_fullrank_scorer() {\n"
+    "    local word=$PREFIX list=baselines\n"
+    "    if [[ $word == (baseline|plugin):*,* ]]; then\n"
+    "        [[ $word == plugin:* ]] && list=plugin\n"
+    "        compset -P '*,'\n"
+    "        compadd -S '' -- ${(f)\"$(fullrank $list ${${word#*:}%%,*} " OPTIONS_OF ")\"}\n"
+    "    elif [[ $word == baseline:* ]]; then\n"
+    "        compset -P 'baseline:'\n"
+    "        compadd -- ${(f)\"$(fullrank baselines | sed -n 's/^\\([a-z-]*\\): .*/\\1/p')\"}\n"
+    "    elif compset -P '(plugin|scores):'; then _files\n"
+    "    else compadd -S '' -- baseline: plugin: scores:; compadd oracle; _files\n"
+    "    fi\n"
+    "}\n";
+
 static void zsh_script(void) {
     (void)fputs("#compdef fullrank\n"
-                "# zsh completion of fullrank, written by `fullrank completions zsh`\n"
-                "_fullrank() {\n"
+                "# zsh completion of fullrank, written by `fullrank completions zsh`\n",
+                stdout);
+    (void)fputs(zsh_scorer, stdout);
+    (void)fputs("_fullrank() {\n"
                 "    local -a words_here\n"
                 "    if [[ $words[2] == help && $words[3] != -* ]] && ((CURRENT > 2)); then\n"
                 "        shift words; ((CURRENT--))\n"

@@ -131,6 +131,9 @@ fr_status ranking_make(const fr_scorer *from, fr_record *records, ranking_notes 
                  json_pack("{s:I, s:I}", "epochs_done", (json_int_t)scorer->epochs_done,
                            "epochs_asked", (json_int_t)scorer->epochs_asked));
     if (scorer->sha256[0]) json_put(&r->about, "scorer_sha256", json_string(scorer->sha256));
+    if (notes.largest_batch)
+        json_put(&r->about, "feed",
+                 json_pack("{s:I}", "largest_batch", (json_int_t)notes.largest_batch));
     if (notes.verified)
         json_put(&r->about, "verify",
                  json_pack("{s:I, s:f, s:I}", "events", (json_int_t)notes.verified,

@@ -6,9 +6,7 @@
 
 /* ---- making ---- */
 
-/* Fields that are new to the caller's release are 0; those that are new to us must be. */
-static fr_status take_definition(const fr_scorer_definition *from, fr_scorer_definition *to,
-                                 fr_error *err) {
+fr_status scorer_take(const fr_scorer_definition *from, fr_scorer_definition *to, fr_error *err) {
     enum { FIRST_RELEASE = sizeof(fr_scorer_definition) }; /* the least that has all its fields */
     if (from->size < FIRST_RELEASE)
         return fail(err, FR_EUSAGE, "the definition of a scorer has size %zu, expected %zu",
@@ -77,7 +75,7 @@ fr_status fr_scorer_make(const fr_window *window, const fr_scorer_definition *de
     *out = NULL;
     NEED(window, err);
     NEED(definition, err);
-    TRY(take_definition(definition, &is, err));
+    TRY(scorer_take(definition, &is, err));
     TRY(check_definition(window, &is, err));
     TRY(ALLOCATE(s, 1, err));
     s->window = window;

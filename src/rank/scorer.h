@@ -11,6 +11,9 @@ struct fr_scorer {
     int32_t observed;        /* events below this number are in the state */
 };
 
+/* Copies the definition of a caller whose release may be another: fields that it does not know are
+ * 0, and fields that we do not know must be. */
+fr_status scorer_take(const fr_scorer_definition *from, fr_scorer_definition *to, fr_error *err);
 /* A name that is too long is FR_EUSAGE. */
 fr_status scorer_check_name(const char *name, fr_error *err);
 

@@ -3,6 +3,7 @@
 #include "base/context.h"
 #include "rank/learned.h"
 #include "rank/oracle.h"
+#include "rank/plugin.h"
 #include "rank/ranking.h"
 #include "rank/scores.h"
 
@@ -74,29 +75,49 @@ static fr_status open_baseline(const char *spec, const fr_window *w, int64_t see
     return status;
 }
 
+/* ---- plug-ins ---- */
+
+/* `file` gets its path, the caller's. */
+static fr_status open_plugin(const char *spec, const fr_window *w, int64_t seed,
+                             fr_scorer_definition *out, char **file, fr_error *err) {
+    size_t length = plugin_file_length(spec);
+    const fr_scorer_kind *kind;
+    char *text = strdup(spec), *options = text && text[length] ? text + length + 1 : NULL;
+    if (!text) return fail_memory(err, strlen(spec));
+    text[length] = 0;
+    *file = text;
+    TRY(fr_plugin_load(text, &kind, err));
+    return open_kind(kind, "plug-in", options, w, seed, out, err);
+}
+
 /* ---- any ---- */
 
-/* *file is what was read, whose hash belongs to the description. */
+/* *file is what was read, the caller's, whose hash belongs to the description. */
 static fr_status open_spec(const char *spec, const fr_window *w, int64_t seed,
-                           const fr_context *context, fr_scorer_definition *out, const char **file,
+                           const fr_context *context, fr_scorer_definition *out, char **file,
                            fr_error *err) {
-    const char *rest;
+    const char *rest, *read = NULL;
+    fr_status status;
     if ((rest = after(spec, "baseline:"))) return open_baseline(rest, w, seed, out, err);
-    if ((rest = after(spec, "scores:"))) return scores_open(*file = rest, w, out, err);
+    if ((rest = after(spec, "plugin:"))) return open_plugin(rest, w, seed, out, file, err);
     if (!strcmp(spec, "oracle")) return oracle_open(w, context, out, err);
-    if (strlen(spec) > 12 && !strcmp(spec + strlen(spec) - 12, ".safetensors"))
-        return learned_open(*file = spec, w, context, out, err);
-    return fail(err, FR_EUSAGE,
-                "unknown scorer %s, expected FILE.safetensors, baseline:NAME, "
-                "scores:FILE.npy or oracle",
-                spec);
+    if ((rest = after(spec, "scores:")))
+        status = scores_open(read = rest, w, out, err);
+    else if (strlen(spec) > 12 && !strcmp(spec + strlen(spec) - 12, ".safetensors"))
+        status = learned_open(read = spec, w, context, out, err);
+    else
+        return fail(err, FR_EUSAGE,
+                    "unknown scorer %s, expected FILE.safetensors, baseline:NAME, plugin:FILE.so, "
+                    "scores:FILE.npy or oracle",
+                    spec);
+    if (!status && !(*file = strdup(read))) status = fail_memory(err, strlen(read));
+    return status;
 }
 
 fr_status fr_scorer_open(const char *spec, const fr_window *window, int64_t seed,
                          const fr_context *context, fr_scorer **out, fr_error *err) {
     fr_scorer_definition is = {0};
-    const char *file = NULL;
-    char sha256[65] = "";
+    char *file = NULL, sha256[65] = "";
     NEED(out, err);
     *out = NULL;
     NEED(spec, err);
@@ -110,5 +131,6 @@ fr_status fr_scorer_open(const char *spec, const fr_window *window, int64_t seed
     if (!is.model) is.seed = seed; /* a checkpoint has the seed of its training */
     if (!status) status = fr_scorer_make(window, &is, out, err);
     if (status && is.close && is.state) is.close(is.state);
+    free(file);
     return status;
 }

@@ -188,10 +188,15 @@ COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
 _fullrank
 echo "${COMPREPLY[*]}"
 TRY
-    complete_words() { bash "$work/try" "$work/bash" fullrank "$@"; }
+    complete_words() { bash "$work/try" "$work/bash" "$tool" "$@"; }
     [ "$(complete_words vers)" = version ] && [ "$(complete_words version --js)" = --json ] &&
         [ "$(complete_words completions z)" = zsh ] && [ "$(complete_words help vers)" = version ]
     result "bash completes commands, options and words"
+    [ "$(complete_words rank --scorer base)" = baseline: ] &&
+        [ "$(complete_words rank --scorer baseline : rece | tr ' ' '\n' | sort | tr '\n' ' ')" = "recency recent-popularity " ] &&
+        [ "$(complete_words rank --scorer baseline : edgebank,me)" = edgebank,memory= ] &&
+        [ "$(complete_words rank --scorer baseline : edgebank,memory=window,s)" = edgebank,memory=window,share= ]
+    result "bash completes scorers and their options"
     bad=
     while read -r first second; do
         case " $(complete_words "$first" ${second:+"$second"} --) " in

@@ -1,0 +1,130 @@
+/* own_scorer.c - one scorer written twice: from the past of the window, and from what it observes.
+ *
+ *     own_scorer wikipedia.csv stateless THREADS stateless.npy
+ *     own_scorer wikipedia.csv stateful THREADS stateful.npy
+ *
+ * The scorer is the tool's baseline:recency, so the records can be compared with
+ * `fullrank rank --scorer baseline:recency`: the source's own destinations come first, the most
+ * recently met on top; all others follow by their last event, whoever it was of.
+ */
+#include <fullrank.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A destination that the source has met, and its last event with it. */
+typedef struct own {
+    int32_t destination, last;
+} own;
+
+static int by_last(const void *a, const void *b) {
+    int32_t x = ((const own *)a)->last, y = ((const own *)b)->last;
+    return (x > y) - (x < y);
+}
+
+/* ---- from the past of the window: nothing to remember, any number of threads ---- */
+
+typedef struct stateless {
+    const fr_window *window;
+    fr_columns columns;
+    int32_t events, candidates;
+} stateless;
+
+static fr_status score_past(void *state, const fr_query *query, int count, int worker,
+                            float *scores, fr_error *err) {
+    const stateless *s = state;
+    (void)count, (void)worker; /* one query at a time, and nothing of the worker's own */
+    for (int32_t v = 0; v < s->candidates; v++) {
+        fr_history last = fr_window_destination_history(s->window, v, query->event, 1);
+        scores[v] = last.count ? (float)last.event[0] : -1;
+    }
+    fr_history met = fr_window_met(s->window, query->source, query->event);
+    if (!met.count) return FR_OK;
+    own *list = malloc((size_t)met.count * sizeof *list);
+    if (!list) return fr_fail(err, FR_ENOMEM, "out of memory");
+    for (int32_t k = 0; k < met.count; k++) {
+        int32_t v = s->columns.destination[met.event[k]];
+        fr_history pair = fr_window_pair_history(s->window, query->source, v, query->event);
+        list[k] = (own){v, pair.event[pair.count - 1]};
+    }
+    qsort(list, (size_t)met.count, sizeof *list, by_last);
+    for (int32_t k = 0; k < met.count; k++) scores[list[k].destination] = (float)(s->events + k);
+    free(list);
+    return FR_OK;
+}
+
+/* ---- from what it observes: one thread, in stream order ---- */
+
+typedef struct stateful {
+    int32_t sources, candidates, events;
+    int32_t *last; /* [sources + 1, candidates] last event; the last row is of all sources */
+    own *list;     /* [candidates] */
+} stateful;
+
+static fr_status observe(void *state, const fr_event *event, fr_error *err) {
+    stateful *s = state;
+    (void)err;
+    s->last[(int64_t)event->source * s->candidates + event->destination] = event->event;
+    s->last[(int64_t)s->sources * s->candidates + event->destination] = event->event;
+    return FR_OK;
+}
+
+static fr_status score_state(void *state, const fr_query *query, int count, int worker,
+                             float *scores, fr_error *err) {
+    const stateful *s = state;
+    const int32_t *mine = s->last + (int64_t)query->source * s->candidates;
+    const int32_t *all = s->last + (int64_t)s->sources * s->candidates;
+    int32_t met = 0;
+    (void)count, (void)worker, (void)err;
+    for (int32_t v = 0; v < s->candidates; v++) {
+        scores[v] = (float)all[v];
+        if (mine[v] >= 0) s->list[met++] = (own){v, mine[v]};
+    }
+    qsort(s->list, (size_t)met, sizeof *s->list, by_last);
+    for (int32_t k = 0; k < met; k++) scores[s->list[k].destination] = (float)(s->events + k);
+    return FR_OK;
+}
+
+/* ---- both ---- */
+
+int main(int count, char **argument) {
+    fr_error err = {0};
+    fr_stream *stream = NULL;
+    fr_window *window = NULL;
+    fr_scorer *scorer = NULL;
+    fr_ranking *ranking = NULL;
+    if (count != 5) return fprintf(stderr, "usage: own_scorer TABLE KIND THREADS RANKS.npy\n"), 2;
+    fr_context context = {.threads = atoi(argument[3])};
+    fr_status status = fr_stream_open(argument[1], NULL, &context, &stream, &err);
+    if (!status) status = fr_window_open(stream, NULL, &context, &window, &err);
+
+    fr_window_facts w = fr_window_get(window);
+    stateless past = {window, fr_window_columns(window), (int32_t)w.events, (int32_t)w.candidates};
+    stateful state = {(int32_t)w.sources, (int32_t)w.candidates, (int32_t)w.events, NULL, NULL};
+    fr_scorer_definition mine = {.size = sizeof mine, .name = argument[2], .seed = 1};
+    if (!strcmp(argument[2], "stateless")) {
+        mine.state = &past;
+        mine.score = score_past;
+        mine.workers = FR_WORKERS_ANY;
+    } else {
+        size_t cells = (size_t)(w.sources + 1) * (size_t)w.candidates;
+        state.last = malloc(cells * sizeof *state.last);
+        state.list = malloc((size_t)w.candidates * sizeof *state.list);
+        if (!state.last || !state.list) return 1;
+        for (size_t k = 0; k < cells; k++) state.last[k] = -1;
+        mine.state = &state;
+        mine.score = score_state;
+        mine.observe = observe;
+    }
+    if (!status) status = fr_scorer_make(window, &mine, &scorer, &err);
+    if (!status) status = fr_rank_run(scorer, NULL, &context, &ranking, &err);
+    if (!status) status = fr_ranking_save(ranking, argument[4], true, &err);
+    if (status) fprintf(stderr, "%s\n", err.message);
+    fr_ranking_close(ranking);
+    fr_scorer_close(scorer);
+    fr_window_close(window);
+    fr_stream_close(stream);
+    free(state.last);
+    free(state.list);
+    return status ? 1 : 0;
+}
