@@ -11,10 +11,6 @@
 
 /* ---- shared ---- */
 
-static bool is_trained(const model_numbers *m) {
-    return m->objective && !strcmp(m->objective, "bce");
-}
-
 /* Panels and their arrays live in `memory`; a figure without panels is not written. */
 typedef struct sheet {
     arena *memory;
@@ -92,7 +88,7 @@ static fr_status expected_figure(const summary *s, arena *memory, const char *pa
         for (int i = 0; i < n; i++) x[i] = (double)k[i];
         for (int i = 0; i < set->models; i++) {
             double *y;
-            if (!is_trained(&set->model[i])) continue;
+            if (!summary_is_compared(&set->model[i])) continue;
             TRY(TAKE(memory, y, n, err));
             TRY(curve(&set->model[i], k, n, context, y, err));
             list[series] = (chart_series){set->model[i].label, n, x, y, NULL, NULL, series};
@@ -196,7 +192,7 @@ static fr_status rank_figure(const summary *s, arena *memory, const char *path,
         for (int i = 0; i < n; i++) x[i] = (double)k[i];
         for (int i = 0; i < set->models; i++) {
             double *y;
-            if (!is_trained(&set->model[i])) continue;
+            if (!summary_is_compared(&set->model[i])) continue;
             TRY(TAKE(memory, y, n, err));
             TRY(distribution(&set->model[i], n, x, y, err));
             list[series] = (chart_series){set->model[i].label, n, x, y, NULL, NULL, series};

@@ -279,7 +279,7 @@ static const section sections[] = {
      "Is a module worth it?",
      "<p>The difference of two models is a number with two kinds of doubt: other seeds, and other "
      "events. An interval that includes 0 leaves the sign open.</p>\n",
-     {F("gain"), T("gain"), T("intervals"), T("objective")}},
+     {F("gain"), T("gain"), T("intervals"), T("objective"), T("pairs")}},
     {"membership",
      "Have they met before?",
      "<p>A destination the source has met before is <em>repeated</em>, another one <em>new</em>. "
@@ -346,24 +346,29 @@ static fr_status put_head(const summary *s, text_buffer *out, const char *script
 }
 
 static void put_title(const summary *s, text_buffer *out) {
-    int trained = 0, others = 0, seeds = 0;
+    enum { TRAINED, EXTERNAL, PLAIN, KINDS };
+    int count[KINDS] = {0}, seeds = 0;
     for (int i = 0; i < s->datas; i++) {
-        int t = 0, o = 0;
+        int here[KINDS] = {0};
         for (int k = 0; k < s->data[i].models; k++) {
             const model_numbers *m = &s->data[i].model[k];
-            *(m->objective ? &t : &o) += 1;
+            here[m->external ? EXTERNAL : m->objective ? TRAINED : PLAIN]++;
             if (m->runs > seeds) seeds = m->runs;
         }
-        if (t > trained) trained = t;
-        if (o > others) others = o;
+        for (int k = 0; k < KINDS; k++)
+            if (here[k] > count[k]) count[k] = here[k];
     }
     text_put(out, "<p class=\"brand\">fullrank report</p>\n<h1>");
     html_put(out, s->results->plan.name);
-    text_print(out,
-               "</h1>\n<p>%d data set%s · %d trained model%s · %d scorer%s without training · %d "
-               "seed%s</p>\n",
-               s->datas, s->datas == 1 ? "" : "s", trained, trained == 1 ? "" : "s", others,
-               others == 1 ? "" : "s", seeds, seeds == 1 ? "" : "s");
+    text_print(out, "</h1>\n<p>%d data set%s · ", s->datas, s->datas == 1 ? "" : "s");
+    if (count[TRAINED] || !count[EXTERNAL])
+        text_print(out, "%d trained model%s · ", count[TRAINED], count[TRAINED] == 1 ? "" : "s");
+    if (count[EXTERNAL])
+        text_print(out, "%d external model%s · ", count[EXTERNAL], count[EXTERNAL] == 1 ? "" : "s");
+    if (count[PLAIN] || !count[EXTERNAL])
+        text_print(out, "%d scorer%s without training · ", count[PLAIN],
+                   count[PLAIN] == 1 ? "" : "s");
+    text_print(out, "%d seed%s</p>\n", seeds, seeds == 1 ? "" : "s");
 }
 
 static fr_status put_page(const summary *s, const char *directory, const bool *drawn,

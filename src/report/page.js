@@ -165,7 +165,7 @@
 
   const title = (m) =>
     m.objective && m.objective !== 'bce' ? `${m.label} (${m.objective})` : m.label;
-  const kindText = {trained: '', baseline: 'no training', oracle: 'knows the truth'};
+  const kindText = {trained: '', external: 'external', baseline: 'no training', oracle: 'knows the truth'};
 
   /* Kendall's tau-b of two lists of values. */
   function kendall(x, y) {
@@ -402,7 +402,7 @@
     }
     byId('boards').append(...boards.map((b) => b.element));
     const models = new Map(sets.flatMap((s) => s.models.map((m) => [title(m), m])));
-    for (const kind of ['trained', 'oracle', 'baseline'])
+    for (const kind of ['trained', 'external', 'oracle', 'baseline'])
       for (const [name, model] of models)
         if (model.kind === kind)
           byId('model-filter').append(checkbox(name, name, {'data-kind': kind}));
@@ -489,11 +489,11 @@
 
   function startDrilldown(sets) {
     const models = (set) => set.models.map((m, i) => [i, title(m)]);
-    const choose = () => { // two models worth comparing: the best trained one and the best baseline
+    const choose = () => { // two models worth comparing: the best one and the best baseline
       const set = sets[Number(byId('event-data').value)];
-      const best = (kind) => set.models.reduce((found, m, i) =>
-        m.kind === kind && (found < 0 || m.full > set.models[found].full) ? i : found, -1);
-      const first = Math.max(0, best('trained')), other = best('baseline');
+      const best = (...kinds) => set.models.reduce((found, m, i) =>
+        kinds.includes(m.kind) && (found < 0 || m.full > set.models[found].full) ? i : found, -1);
+      const first = Math.max(0, best('trained', 'external')), other = best('baseline');
       const second = other >= 0 && other !== first ? other : Math.min(1, set.models.length - 1);
       fill(byId('event-first'), models(set), first);
       fill(byId('event-second'), models(set), second);

@@ -51,13 +51,14 @@ static void put_mean(text_buffer *out, mean_sd m) {
 
 static bool is_oracle(const model_numbers *m) { return !strcmp(m->name, "oracle"); }
 
-/* The best model of a kind in one column of `expected`; NULL if there is none. */
-static const model_numbers *best(const data_numbers *d, bool trained, int column) {
+/* The best of the models a study compares, or of the baselines, in one column of `expected`; NULL
+ * if there is none. */
+static const model_numbers *best(const data_numbers *d, bool compared, int column) {
     const model_numbers *found = NULL;
     for (int i = 0; i < d->models; i++) {
         const model_numbers *m = &d->model[i];
         bool fits =
-            trained ? m->objective && !strcmp(m->objective, "bce") : !m->objective && !is_oracle(m);
+            compared ? summary_is_compared(m) : !m->objective && !m->external && !is_oracle(m);
         if (fits && (!found || m->expected[column].mean > found->expected[column].mean)) found = m;
     }
     return found;
@@ -89,7 +90,7 @@ static void say_events(const data_numbers *d, text_buffer *out) {
 static void say_best(const summary *s, const data_numbers *d, text_buffer *out) {
     const model_numbers *model = best(d, true, s->ks), *simple = best(d, false, s->ks);
     if (model) {
-        text_put(out, "<li>Best trained model over all candidates: ");
+        text_print(out, "<li>Best %s model over all candidates: ", summary_compared_word(s));
         put_model(out, model);
         text_put(out, ", MRR ");
         put_mean(out, model->expected[s->ks]);
@@ -114,13 +115,13 @@ static void say_best(const summary *s, const data_numbers *d, text_buffer *out) 
 
 static void say_order(const summary *s, const data_numbers *d, text_buffer *out) {
     int k = summary_place_of_k(s, 20);
-    if (k < 0 || !d->trained) return;
-    fr_comparison_facts f = fr_comparison_get(d->trained);
+    if (k < 0 || !d->compared) return;
+    fr_comparison_facts f = fr_comparison_get(d->compared);
     double tau = f.column[k].tau;
     const model_numbers *full = best(d, true, s->ks), *sampled = best(d, true, k);
     if (isnan(tau) || !full || !sampled) return;
-    text_print(out, "<li%s>With 20 sampled negatives the order of the %d trained models is ",
-               tau < 1 ? " class=\"note\"" : "", f.models);
+    text_print(out, "<li%s>With 20 sampled negatives the order of the %d %s models is ",
+               tau < 1 ? " class=\"note\"" : "", f.models, summary_compared_word(s));
     text_put(out, tau < 1 ? "not that of the full catalog" : "the same as over the full catalog");
     text_put(out, " (Kendall’s τ = ");
     page_number(out, tau, 3, false);

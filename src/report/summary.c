@@ -45,6 +45,17 @@ const model_numbers *summary_find(const data_numbers *d, const char *model, cons
     return NULL;
 }
 
+bool summary_is_compared(const model_numbers *m) {
+    return m->external || same(m->objective, "bce");
+}
+
+const char *summary_compared_word(const summary *s) {
+    for (int d = 0; d < s->datas; d++)
+        for (int i = 0; i < s->data[d].models; i++)
+            if (s->data[d].model[i].external) return "compared";
+    return "trained";
+}
+
 int summary_place_of_k(const summary *s, int64_t k) {
     for (int i = 0; i < s->ks; i++)
         if (s->k[i] == k) return i;
@@ -137,6 +148,7 @@ static fr_status read_data(summary *s, data_numbers *d, const fr_context *contex
         *m = (model_numbers){.name = u->model,
                              .label = summary_label(u->model),
                              .objective = u->objective,
+                             .external = u->external,
                              .run = run + used};
         for (int j = i; (j = results_next(r, j, UNIT_RANK, d->name, u->model, NULL)) >= 0; j++) {
             if (!same(r->list.at[j].objective, u->objective)) continue;
@@ -161,7 +173,15 @@ static fr_status read_data(summary *s, data_numbers *d, const fr_context *contex
 
 /* ---- comparisons ---- */
 
-/* Compares the named models under one objective, all of them if `two` is NULL. */
+/* A model of a gain. One that others made stands beside those trained with bce. */
+static const model_numbers *find_gain(const data_numbers *d, const char *name,
+                                      const char *objective) {
+    const model_numbers *m = summary_find(d, name, objective);
+    const model_numbers *other = strcmp(objective, "bce") ? NULL : summary_find(d, name, NULL);
+    return m ? m : other && other->external ? other : NULL;
+}
+
+/* Compares the named models under one objective, or all that are compared if `two` is NULL. */
 static fr_status compare(const summary *s, const data_numbers *d, const char *objective,
                          const char *const *two, const fr_context *context, fr_comparison **out,
                          fr_error *err) {
@@ -171,12 +191,14 @@ static fr_status compare(const summary *s, const data_numbers *d, const char *ob
     for (int i = 0; i < d->models; i++) most += d->model[i].runs;
     TRY(ALLOCATE(runs, most, err));
     for (int k = 0; k < (two ? 2 : d->models); k++) {
-        const model_numbers *m = two ? summary_find(d, two[k], objective) : &d->model[k];
-        if (!m || !same(m->objective, objective)) continue;
+        const model_numbers *m = two ? find_gain(d, two[k], objective) : &d->model[k];
+        if (!m || (!two && !summary_is_compared(m))) continue;
         models++;
         for (int i = 0; i < m->runs; i++)
-            runs[count++] = (fr_compare_run){
-                .ranking = m->run[i].run->ranking, .file = m->run[i].run->key, .model = m->label};
+            runs[count++] = (fr_compare_run){.ranking = m->run[i].run->ranking,
+                                             .file = m->run[i].run->key,
+                                             .model = m->label,
+                                             .seed = &m->run[i].run->seed};
     }
     fr_status status = fr_options_defaults(fr_compare_options, &settings, err);
     if (!status && models > 1) {
@@ -199,7 +221,7 @@ fr_status summary_make(summary *s, results *r, const fr_context *context, fr_err
         data_numbers *d = &s->data[s->datas++];
         *d = (data_numbers){.name = p->data[i].name, .protocol = ""};
         status = read_data(s, d, context, err);
-        if (!status) status = compare(s, d, "bce", NULL, context, &d->trained, err);
+        if (!status) status = compare(s, d, NULL, NULL, context, &d->compared, err);
         if (!status && p->gain[0])
             status = compare(s, d, "bce", p->gain, context, &d->gain[0], err);
         if (!status && p->gain[0])
@@ -212,7 +234,7 @@ fr_status summary_make(summary *s, results *r, const fr_context *context, fr_err
 
 void summary_free(summary *s) {
     for (int i = 0; i < s->datas; i++) {
-        fr_comparison_close(s->data[i].trained);
+        fr_comparison_close(s->data[i].compared);
         for (int k = 0; k < 2; k++) fr_comparison_close(s->data[i].gain[k]);
     }
     arena_free(&s->memory);

@@ -27,7 +27,8 @@ typedef struct run_numbers {
 typedef struct model_numbers {
     const char *name;      /* "craft-r", "baseline:recency" */
     const char *label;     /* "CRAFT-R", "recency" */
-    const char *objective; /* "bce", "bpr"; NULL = not trained */
+    const char *objective; /* "bce", "bpr"; NULL = not trained, or by others */
+    bool external;         /* others made it: it has no number in the paper */
     int runs;
     const run_numbers *run; /* [runs] by seed as planned */
     mean_sd *expected;      /* [ks + 1] */
@@ -40,7 +41,7 @@ typedef struct data_numbers {
     const result *facts;  /* its facts unit; NULL = not done */
     int models;
     const model_numbers *model; /* [models] */
-    fr_comparison *trained;     /* of the models trained with bce; NULL = fewer than two */
+    fr_comparison *compared;    /* of all models that are; NULL = fewer than two */
     fr_comparison *gain[2];     /* of the two models of the module gain, by objective */
 } data_numbers;
 
@@ -61,6 +62,11 @@ mean_sd summary_metric(const summary *s, unit_kind kind, const char *data, const
                        const char *objective, bool diagnostic, const char *metric);
 /* "CRAFT-R" for "craft-r", "recency" for "baseline:recency". */
 const char *summary_label(const char *model);
+/* Is it one of the models a study is about: trained with bce, or made by others? The rest are
+ * baselines, the oracle and models trained otherwise. */
+bool summary_is_compared(const model_numbers *m);
+/* "trained" if no model was made by others, else "compared": what to call those models. */
+const char *summary_compared_word(const summary *s);
 /* Number of a K in `k`; -1 if it is not there. */
 int summary_place_of_k(const summary *s, int64_t k);
 /* The model of a data set; NULL if it has none such. */

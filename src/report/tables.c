@@ -52,10 +52,12 @@ static paper_ask of_model(const char *data, const char *model, bool diagnostic) 
 }
 
 /* The paper's mean and deviation of a model under "expected20" or "full". */
-static cell paper_main(const summary *s, const char *data, const char *model, const char *column) {
-    paper_ask ask = of_model(data, model, false);
-    return cell_mean(paper_number(s->results, ask, "main_result", model, column, "mean", NULL),
-                     paper_number(s->results, ask, "main_result", model, column, "sd", NULL),
+static cell paper_main(const summary *s, const char *data, const model_numbers *m,
+                       const char *column) {
+    paper_ask ask = of_model(data, m->name, false);
+    if (m->external) return cell_number(NAN, DIGITS);
+    return cell_mean(paper_number(s->results, ask, "main_result", m->name, column, "mean", NULL),
+                     paper_number(s->results, ask, "main_result", m->name, column, "sd", NULL),
                      DIGITS);
 }
 
@@ -66,7 +68,7 @@ static mean_sd at_k(const summary *s, const model_numbers *m, int64_t k) {
     return place < 0 ? (mean_sd){NAN, NAN, 0} : m->expected[place];
 }
 
-/* Trained with the main objective, or not trained at all. */
+/* Trained with the main objective, or not by this study at all. */
 static bool is_main(const model_numbers *m) {
     return !m->objective || !strcmp(m->objective, "bce");
 }
@@ -94,6 +96,29 @@ static void early_note(const summary *s, table *t) {
     text_free(&note);
 }
 
+/* Says of which models of others a table has nothing, and why: that is no 0. */
+static void note_not_applicable(const summary *s, table *t, unit_kind kind, const char *why) {
+    text_buffer note = {0};
+    for (int d = 0; t->row_count && d < s->datas; d++)
+        for (int i = 0; i < s->data[d].models; i++) {
+            const model_numbers *m = &s->data[d].model[i];
+            bool told = false; /* for an earlier data set */
+            for (int e = 0; e < d; e++) {
+                const model_numbers *same = summary_find(&s->data[e], m->name, NULL);
+                told |= same && same->external;
+            }
+            if (!m->external || told || results_next(s->results, 0, kind, NULL, m->name, NULL) >= 0)
+                continue;
+            text_print(&note, "%s%s", note.count ? ", " : "Not applicable to ", m->label);
+        }
+    if (note.count) text_print(&note, ": %s.", why);
+    table_note_text(t, &note);
+    text_free(&note);
+}
+
+static const char ranks_alone[] = "only ranks or scores of the ranking window are known",
+                  inside[] = "the inside of the model is not known";
+
 /* ---- ranking ---- */
 
 static void main_table(const summary *s, table *t) {
@@ -119,9 +144,9 @@ static void main_table(const summary *s, table *t) {
                 table_row(t, set->name);
                 table_put(t, cell_text(m->label));
                 beside(t, mean_cell(at_k(s, m, 20), DIGITS),
-                       paper_main(s, set->name, m->name, "expected20"), DIGITS);
-                beside(t, mean_cell(at_k(s, m, 0), DIGITS),
-                       paper_main(s, set->name, m->name, "full"), DIGITS);
+                       paper_main(s, set->name, m, "expected20"), DIGITS);
+                beside(t, mean_cell(at_k(s, m, 0), DIGITS), paper_main(s, set->name, m, "full"),
+                       DIGITS);
                 table_put(t, mean_cell(m->hits10, DIGITS));
                 table_put(t, mean_cell(m->all_seen, DIGITS));
                 table_put(t, mean_cell(m->all_unseen, DIGITS));
@@ -164,25 +189,30 @@ static void expected_table(const summary *s, table *t) {
 static double paper_tau(const summary *s, const data_numbers *d, int64_t k) {
     char key[32];
     int theirs = 0;
+    bool others = false;
     paper_ask ask = {.data = d->name};
     (void)snprintf(key, sizeof key, "%lld", (long long)k);
     for (int i = 0; i < d->models; i++) {
         const model_numbers *m = &d->model[i];
+        others |= m->external;
         if (!m->objective || strcmp(m->objective, "bce")) continue;
         ask.model[0] = m->name;
         if (isnan(paper_number(s->results, ask, "kendall_tau", key, NULL))) return NAN;
         theirs++;
     }
     double tau = theirs ? paper_number(s->results, ask, "kendall_tau", key, NULL) : NAN;
-    if (isnan(tau) || theirs == PAPER_MODELS) return tau;
+    if (isnan(tau) || (theirs == PAPER_MODELS && !others)) return tau;
     paper_refuse(s->results, d->name, "the paper orders six models");
     return NAN;
 }
 
 static void kendall_table(const summary *s, table *t) {
-    start(s, t, "Agreement of model orders",
-          "Kendall's tau between the order of the trained models under expected-K and under the "
-          "full catalog, means over seeds.");
+    char caption[160];
+    (void)snprintf(caption, sizeof caption,
+                   "Kendall's tau between the order of the %s models under expected-K and under "
+                   "the full catalog, means over seeds.",
+                   summary_compared_word(s));
+    start(s, t, "Agreement of model orders", caption);
     table_column(t, NULL, "data", TABLE_LEFT);
     for (int k = 0; k < s->ks; k++) {
         char head[32];
@@ -191,8 +221,8 @@ static void kendall_table(const summary *s, table *t) {
         table_column(t, head, "paper", TABLE_RIGHT);
     }
     for (int d = 0; d < s->datas; d++) {
-        if (!s->data[d].trained) continue;
-        fr_comparison_facts f = fr_comparison_get(s->data[d].trained);
+        if (!s->data[d].compared) continue;
+        fr_comparison_facts f = fr_comparison_get(s->data[d].compared);
         table_row(t, NULL);
         table_put(t, cell_text(s->data[d].name));
         for (int k = 0; k < s->ks; k++) {
@@ -306,6 +336,34 @@ static void interval_table(const summary *s, table *t) {
     if (one_seed) table_note(t, "An interval over seeds needs at least two seeds.");
 }
 
+/* Every pair of compared models in the full catalog. */
+static void pairs_table(const summary *s, table *t) {
+    start(s, t, "Every pair of models",
+          "Full MRR of the second model less that of the first, with 95 % intervals over seeds "
+          "(Student's t) and over blocks of consecutive test events (paired bootstrap), and p of "
+          "the paired permutation test.");
+    table_column(t, NULL, "first", TABLE_LEFT);
+    table_column(t, NULL, "second", TABLE_LEFT);
+    table_column(t, NULL, "difference", TABLE_RIGHT);
+    table_column(t, NULL, "over seeds", TABLE_RIGHT);
+    table_column(t, NULL, "over time blocks", TABLE_RIGHT);
+    table_column(t, NULL, "p", TABLE_RIGHT);
+    for (int d = 0; d < s->datas; d++) {
+        if (!s->data[d].compared) continue;
+        fr_comparison_facts f = fr_comparison_get(s->data[d].compared);
+        for (int p = 0; p < f.pairs; p++) {
+            const fr_difference *full = &f.pair[p].difference[f.columns - 1];
+            table_row(t, s->data[d].name);
+            table_put(t, cell_text(f.model[f.pair[p].first].name));
+            table_put(t, cell_text(f.model[f.pair[p].second].name));
+            table_put(t, cell_difference(full->value, DIGITS));
+            table_put(t, cell_interval(full->seed_t.low, full->seed_t.high, DIGITS));
+            table_put(t, cell_interval(full->bootstrap.low, full->bootstrap.high, DIGITS));
+            table_put(t, cell_number(full->permutation, DIGITS));
+        }
+    }
+}
+
 static void objective_table(const summary *s, table *t) {
     static const char *const objectives[] = {"bce", "bpr"};
     char caption[256];
@@ -397,6 +455,15 @@ static void membership_table(const summary *s, table *t) {
             table_put(t, cell_number(results_metric(u, "eligible"), 0));
         }
     }
+    note_not_applicable(s, t, UNIT_MEMBERSHIP, ranks_alone);
+}
+
+static cell paper_diagonal(const summary *s, const char *data, const model_numbers *m,
+                           const char *part) {
+    return cell_number(m->external ? NAN
+                                   : paper_number(s->results, of_model(data, m->name, false),
+                                                  "exhaustive_diagonal", m->name, part, NULL),
+                       DIGITS);
 }
 
 static void exhaustive_table(const summary *s, table *t) {
@@ -414,16 +481,10 @@ static void exhaustive_table(const summary *s, table *t) {
             if (!is_main(m)) continue;
             table_row(t, set->name);
             table_put(t, cell_text(m->label));
-            beside(t, mean_cell(m->all_seen, DIGITS),
-                   cell_number(paper_number(s->results, of_model(set->name, m->name, false),
-                                            "exhaustive_diagonal", m->name, "all_seen", NULL),
-                               DIGITS),
+            beside(t, mean_cell(m->all_seen, DIGITS), paper_diagonal(s, set->name, m, "all_seen"),
                    DIGITS);
             beside(t, mean_cell(m->all_unseen, DIGITS),
-                   cell_number(paper_number(s->results, of_model(set->name, m->name, false),
-                                            "exhaustive_diagonal", m->name, "all_unseen", NULL),
-                               DIGITS),
-                   DIGITS);
+                   paper_diagonal(s, set->name, m, "all_unseen"), DIGITS);
         }
     }
 }
@@ -479,6 +540,7 @@ static void projection_table(const summary *s, table *t) {
         table_column(t, heads[k], "paper", TABLE_RIGHT);
     }
     each_projected(s, t, false, projection_row);
+    note_not_applicable(s, t, UNIT_PROJECT, inside);
 }
 
 static void projection_cells_row(const summary *s, table *t, const result *u) {
@@ -516,6 +578,7 @@ static void projection_cells_table(const summary *s, table *t) {
     table_column(t, "new-seen", "paper", TABLE_RIGHT);
     table_column(t, NULL, "new-unseen", TABLE_RIGHT);
     each_projected(s, t, true, projection_cells_row);
+    note_not_applicable(s, t, UNIT_PROJECT, inside);
 }
 
 static void minimal_table(const summary *s, table *t) {
@@ -732,6 +795,7 @@ static void scaling_table(const summary *s, table *t) {
                 }
         }
     }
+    note_not_applicable(s, t, UNIT_SCALING, inside);
     if (comparable)
         table_note(t, "The paper measured CRAFT on a GPU: 0.13 to 0.14 ms at 20 candidates, 4.94 "
                       "to 5.69 ms at 822 to 991.");
@@ -786,6 +850,7 @@ const study_table study_tables[] = {{"main", main_table, false},
                                     {"kendall", kendall_table, false},
                                     {"gain", gain_table, false},
                                     {"intervals", interval_table, false},
+                                    {"pairs", pairs_table, false},
                                     {"objective", objective_table, false},
                                     {"membership", membership_table, false},
                                     {"exhaustive", exhaustive_table, false},

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 const char *const unit_kind_name[UNIT_KINDS] = {"data", "facts",      "minimal", "train",
@@ -25,6 +26,8 @@ static const fr_option keys[] = {{.key = "name"},
                                  {.key = "baselines"},
                                  {.key = "oracle"},
                                  {.key = "models"},
+                                 {.key = "ranks"},
+                                 {.key = "scorers"},
                                  {.key = "objectives"},
                                  {.key = "seeds"},
                                  {.key = "settings"},
@@ -38,7 +41,8 @@ static const fr_option keys[] = {{.key = "name"},
 
 typedef struct parser {
     plan *p;
-    const char *where, *folder;
+    const char *where, *folder; /* of data */
+    const char *beside;         /* of rank records and scorers */
 } parser;
 
 static fr_status wrong(const parser *r, const char *key, const char *expected, fr_error *err) {
@@ -94,7 +98,13 @@ static fr_status check_distinct(const parser *r, const char *key, const json_t *
     return status;
 }
 
-/* A list of model names; NULL counts as empty. */
+/* Is it the name of a model that others made? */
+static bool is_external(const plan *p, const char *name) {
+    return json_object_get(json_object_get(p->source, "ranks"), name) ||
+           json_object_get(json_object_get(p->source, "scorers"), name);
+}
+
+/* A list of model names; NULL counts as empty. A gain may be about models of others, too. */
 static fr_status check_models(const parser *r, const char *key, const json_t *list, fr_error *err) {
     size_t i;
     json_t *item;
@@ -102,6 +112,7 @@ static fr_status check_models(const parser *r, const char *key, const json_t *li
     if (!json_is_array(list)) return wrong(r, key, "a list of models", err);
     json_array_foreach((json_t *)(uintptr_t)list, i, item) {
         if (!json_is_string(item)) return wrong(r, key, "a list of models", err);
+        if (!strcmp(key, "gain") && is_external(r->p, json_string_value(item))) continue;
         TRY(known_model(r, json_string_value(item), err));
         if (strcmp(key, "models") != 0 &&
             !in_list(json_object_get(r->p->source, "models"), json_string_value(item)))
@@ -176,7 +187,8 @@ static fr_status find_data(parser *r, const char *path, const char **out, fr_err
 static fr_status read_data(parser *r, fr_error *err) {
     plan *p = r->p;
     const json_t *list = json_object_get(p->source, "data");
-    const char *expected = "a list of names, or {\"name\": \"path\" or {\"synth\": \"preset\"}}";
+    const char *expected =
+        "a list of names, or {\"name\": \"path\", {\"synth\": \"preset\"} or null}";
     size_t n = json_is_array(list) ? json_array_size(list) : json_object_size(list), i = 0;
     if (!n) return wrong(r, "data", expected, err);
     TRY(TAKE(&p->memory, p->data, n, err));
@@ -191,12 +203,13 @@ static fr_status read_data(parser *r, fr_error *err) {
         const char *name;
         json_t *value;
         json_object_foreach((json_t *)(uintptr_t)list, name, value) {
-            if (!json_is_string(value) && !json_is_string(json_object_get(value, "synth")))
+            if (!json_is_string(value) && !json_is_null(value) &&
+                !json_is_string(json_object_get(value, "synth")))
                 return wrong(r, "data", expected, err);
             p->data[i].name = name;
             if (json_is_string(value))
                 TRY(find_data(r, json_string_value(value), &p->data[i].path, err));
-            else
+            else if (json_is_object(value))
                 p->data[i].synth = value;
             i++;
         }
@@ -217,11 +230,13 @@ static fr_status add(plan *p, plan_unit u, int *number, fr_error *err) {
     const char *name = p->data[u.data].name, *kind = unit_kind_name[u.kind],
                *window = u.diagnostic ? "diagnostic-" : "";
     char *key = NULL;
-    int size = u.trained
-                   ? asprintf(&key, "%s/%s/%s/%lld/%s%s", name, u.model,
-                              plan_objective_name[u.objective], (long long)u.seed, window, kind)
-               : u.model ? asprintf(&key, "%s/%s/%s%s", name, u.model, window, kind)
-                         : asprintf(&key, "%s/%s", name, kind);
+    int size =
+        u.trained ? asprintf(&key, "%s/%s/%s/%lld/%s%s", name, u.model,
+                             plan_objective_name[u.objective], (long long)u.seed, window, kind)
+        : u.seeded
+            ? asprintf(&key, "%s/%s/%lld/%s%s", name, u.model, (long long)u.seed, window, kind)
+        : u.model ? asprintf(&key, "%s/%s/%s%s", name, u.model, window, kind)
+                  : asprintf(&key, "%s/%s", name, kind);
     if (size < 0) return fail_memory(err, 0);
     u.key = copy(p, key, err);
     free(key);
@@ -247,6 +262,7 @@ static fr_status add_model(plan *p, int data, const char *name, int objective, i
                    .objective = objective,
                    .seed = seed,
                    .trained = true,
+                   .seeded = true,
                    .train = -1};
     if (in_list(ranked, name) || projected) {
         u.kind = UNIT_TRAIN;
@@ -284,6 +300,200 @@ static fr_status add_scorer(plan *p, int data, const char *spec, fr_error *err) 
     return add(p, u, NULL, err);
 }
 
+/* ---- what others made ---- */
+
+/* A path of the document: relative ones begin where the document lies. The caller's. */
+static char *resolve(const parser *r, const char *path) {
+    bool as_is = path[0] == '/' || !strcmp(r->beside, ".");
+    return as_is ? strdup(path) : path_join(r->beside, path);
+}
+
+const char *plan_scorer_file(const char *text, size_t *size) {
+    static const char end[] = ".safetensors";
+    *size = strlen(text);
+    if (!strncmp(text, "scores:", 7)) {
+        *size -= 7;
+        return text + 7;
+    }
+    if (!strncmp(text, "plugin:", 7)) {
+        *size = strcspn(text + 7, ",");
+        return text + 7;
+    }
+    return *size >= sizeof end && !strcmp(text + *size - sizeof end + 1, end) ? text : NULL;
+}
+
+/* A scorer's text with its file resolved. The caller's. */
+static char *resolve_scorer(const parser *r, const char *text) {
+    size_t size;
+    const char *file = plan_scorer_file(text, &size);
+    char *path = file ? resolve(r, file) : NULL, *out = NULL; /* with the options behind it */
+    if (!file) return strdup(text);
+    if (path && asprintf(&out, "%.*s%s", (int)(file - text), text, path) < 0) out = NULL;
+    free(path);
+    return out;
+}
+
+/* One run of an external model: u.seeded and u.seed say which. */
+static fr_status add_run(const parser *r, plan_unit u, const json_t *text, fr_error *err) {
+    plan *p = r->p;
+    const char *key = u.ranks ? "ranks" : "scorers", *given = json_string_value(text);
+    if (!given || !*given)
+        return fail(err, FR_EINPUT, "%s: \"%s\": %s: expected %s", r->where, key, u.model,
+                    u.ranks ? "the name of a file RANKS.npy" : "a scorer, as rank --scorer has it");
+    if (!strcmp(given, "scores:-"))
+        return fail(err, FR_EINPUT,
+                    "%s: \"%s\": %s: a stream of scores can be read once only, expected a file",
+                    r->where, key, u.model);
+    char *full = u.ranks ? resolve(r, given) : resolve_scorer(r, given);
+    u.external = full ? copy(p, full, err) : NULL;
+    free(full);
+    if (!u.external) return fail_memory(err, 0);
+    u.kind = UNIT_RANK;
+    TRY(add(p, u, NULL, err));
+    /* Scores of one window say nothing of another. */
+    if (u.ranks || !strncmp(given, "scores:", 7) || !json_object_get(p->source, "membership"))
+        return FR_OK;
+    u.kind = UNIT_MEMBERSHIP;
+    u.diagnostic = true;
+    return add(p, u, NULL, err);
+}
+
+/* The runs of an external model on a data set: one, or one for each seed. */
+static fr_status add_runs(const parser *r, plan_unit u, const json_t *runs, fr_error *err) {
+    const char *key = u.ranks ? "ranks" : "scorers", *name;
+    const json_t *seeds = json_object_get(r->p->source, "seeds");
+    json_t *one;
+    size_t i;
+    u.seeded = json_is_array(runs) || json_is_object(runs);
+    if (!u.seeded) return add_run(r, u, runs, err);
+    if (json_is_array(runs) && json_array_size(runs) != json_array_size(seeds))
+        return fail(err, FR_EINPUT,
+                    "%s: \"%s\": %s has a list of %zu for %zu \"seeds\": expected one for each, "
+                    "or {\"seed\": \"...\"}",
+                    r->where, key, u.model, json_array_size(runs), json_array_size(seeds));
+    json_array_foreach((json_t *)(uintptr_t)runs, i, one) {
+        u.seed = json_integer_value(json_array_get(seeds, i));
+        TRY(add_run(r, u, one, err));
+    }
+    if (!json_is_array(runs) && !json_object_size(runs))
+        return fail(err, FR_EINPUT, "%s: \"%s\": %s has no run", r->where, key, u.model);
+    json_object_foreach((json_t *)(uintptr_t)runs, name, one) {
+        char *end, again[32];
+        u.seed = strtoll(name, &end, 10);
+        (void)snprintf(again, sizeof again, "%lld", (long long)u.seed);
+        if (u.seed < 0 || strcmp(again, name) != 0)
+            return fail(err, FR_EINPUT,
+                        "%s: \"%s\": %s: \"%s\" is no seed and no data set, expected a whole "
+                        "number",
+                        r->where, key, u.model, name);
+        TRY(add_run(r, u, one, err));
+    }
+    return FR_OK;
+}
+
+static int find_name(const plan *p, const char *name) {
+    for (int d = 0; d < p->datas; d++)
+        if (!strcmp(p->data[d].name, name)) return d;
+    return -1;
+}
+
+/* What an external model has for a data set; NULL = nothing. With more than one data set it says
+ * for which: {"wikipedia": runs}. */
+static fr_status runs_of(const parser *r, const char *key, const char *who, json_t *value, int data,
+                         const json_t **out, fr_error *err) {
+    const plan *p = r->p;
+    const char *name;
+    json_t *runs;
+    bool by_data = false;
+    if (json_is_object(value))
+        json_object_foreach(value, name, runs) by_data |= find_name(p, name) >= 0;
+    *out = value;
+    if (!by_data && p->datas > 1)
+        return fail(err, FR_EINPUT,
+                    "%s: \"%s\": %s does not say for which data set, expected {\"%s\": ...}",
+                    r->where, key, who, p->data[0].name);
+    if (!by_data) return FR_OK;
+    json_object_foreach(value, name, runs) {
+        if (find_name(p, name) < 0)
+            return fail(err, FR_EINPUT, "%s: \"%s\": %s: there is no data set %s", r->where, key,
+                        who, name);
+    }
+    *out = json_object_get(value, p->data[data].name);
+    return FR_OK;
+}
+
+static fr_status add_externals(const parser *r, int data, fr_error *err) {
+    static const char *const kinds[] = {"ranks", "scorers"};
+    plan *p = r->p;
+    size_t before = p->units.count;
+    bool records = !p->data[data].path && !p->data[data].synth;
+    for (int k = 0; k < 2; k++) {
+        const char *name;
+        json_t *value;
+        json_object_foreach(json_object_get(p->source, kinds[k]), name, value) {
+            const json_t *runs;
+            plan_unit u = {.data = data, .model = name, .ranks = !k, .train = -1};
+            TRY(runs_of(r, kinds[k], name, value, data, &runs, err));
+            if (runs && records && k)
+                return fail(err, FR_EINPUT,
+                            "%s: \"scorers\": %s needs the events of %s, of which there are rank "
+                            "records only",
+                            r->where, name, p->data[data].name);
+            if (runs) TRY(add_runs(r, u, runs, err));
+        }
+    }
+    if (records && p->units.count == before)
+        return fail(err, FR_EINPUT, "%s: there is nothing of the data set %s: expected \"ranks\"",
+                    r->where, p->data[data].name);
+    return FR_OK;
+}
+
+/* Is it the text of a baseline with or without its options, or with "baseline:" in front? */
+static bool is_baseline(const json_t *list, const char *name) {
+    size_t i;
+    json_t *item;
+    if (!strncmp(name, "baseline:", 9)) name += 9;
+    json_array_foreach((json_t *)(uintptr_t)list, i, item) {
+        const char *text = json_string_value(item);
+        size_t size = text ? strcspn(text, ",") : 0;
+        if (text &&
+            (!strcasecmp(text, name) || (strlen(name) == size && !strncasecmp(text, name, size))))
+            return true;
+    }
+    return false;
+}
+
+/* The models of others have names of their own. */
+static fr_status check_externals(const parser *r, const char *key, fr_error *err) {
+    const json_t *source = r->p->source, *map = json_object_get(source, key);
+    const json_t *models = json_object_get(source, "models");
+    const char *name;
+    json_t *value, *item;
+    size_t i;
+    if (map && !json_is_object(map)) return wrong(r, key, "{\"name\": ...}", err);
+    json_object_foreach((json_t *)(uintptr_t)map, name, value) {
+        bool ours = is_baseline(json_object_get(source, "baselines"), name) ||
+                    (json_is_true(json_object_get(source, "oracle")) && !strcmp(name, "oracle"));
+        json_array_foreach((json_t *)(uintptr_t)models, i, item) ours |=
+            !strcasecmp(json_string_value(item), name);
+        if (ours)
+            return fail(err, FR_EINPUT,
+                        "%s: \"%s\" calls a model %s, which is one of this study's own: expected "
+                        "another name",
+                        r->where, key, name);
+        if (!strcmp(key, "ranks") && json_object_get(json_object_get(source, "scorers"), name))
+            return fail(err, FR_EINPUT, "%s: %s stands in \"ranks\" and in \"scorers\"", r->where,
+                        name);
+        if (!*name || strchr(name, '/'))
+            return fail(err, FR_EINPUT,
+                        "%s: \"%s\" calls a model \"%s\", expected a name without /", r->where, key,
+                        name);
+    }
+    return FR_OK;
+}
+
+/* ---- all units ---- */
+
 static fr_status make_units(parser *r, fr_error *err) {
     plan *p = r->p;
     const json_t *seeds = json_object_get(p->source, "seeds"),
@@ -295,6 +505,11 @@ static fr_status make_units(parser *r, fr_error *err) {
         return wrong(r, "baselines", "a list of names", err);
     TRY(check_distinct(r, "baselines", baselines, err));
     for (int d = 0; d < p->datas; d++) {
+        p->data[d].unit = -1;
+        if (!p->data[d].path && !p->data[d].synth) {
+            TRY(add_externals(r, d, err));
+            continue;
+        }
         TRY(add(p, (plan_unit){.kind = UNIT_DATA, .data = d, .train = -1}, &p->data[d].unit, err));
         TRY(add(p, (plan_unit){.kind = UNIT_FACTS, .data = d, .train = -1}, NULL, err));
         if (json_is_true(json_object_get(p->source, "minimal")))
@@ -315,6 +530,7 @@ static fr_status make_units(parser *r, fr_error *err) {
                                                                      objective < 2; objective++)
             json_array_foreach((json_t *)(uintptr_t)models, m, item) TRY(
                 add_model(p, d, json_string_value(item), objective, json_integer_value(seed), err));
+        TRY(add_externals(r, d, err));
     }
     return FR_OK;
 }
@@ -409,6 +625,8 @@ static fr_status read_document(parser *r, fr_error *err) {
     TRY(check_models(r, "scaling", json_object_get(p->source, "scaling"), err));
     TRY(check_objectives(r, "objectives", err));
     TRY(check_objectives(r, "membership", err));
+    TRY(check_externals(r, "ranks", err));
+    TRY(check_externals(r, "scorers", err));
     TRY(read_numbers(r, "seeds", 0, err));
     if (json_array_size(json_object_get(p->source, "models")) &&
         !json_array_size(json_object_get(p->source, "seeds")))
@@ -423,8 +641,8 @@ static fr_status read_document(parser *r, fr_error *err) {
 }
 
 static fr_status take(plan *p, json_t *source, const char *where, const char *folder,
-                      fr_error *err) {
-    parser r = {p, where, folder};
+                      const char *beside, fr_error *err) {
+    parser r = {p, where, folder, beside};
     *p = (plan){.source = source};
     fr_status status = read_document(&r, err);
     if (status) plan_free(p);
@@ -438,7 +656,7 @@ fr_status plan_read(plan *p, const char *path, const char *folder, fr_error *err
     const char *name = path_name(path);
     char *own = name == path ? strdup(".") : strndup(path, (size_t)(name - path - 1));
     fr_status status =
-        own ? take(p, source, path, folder ? folder : own, err) : fail_memory(err, 0);
+        own ? take(p, source, path, folder ? folder : own, own, err) : fail_memory(err, 0);
     if (!own) json_decref(source);
     free(own);
     return status;
@@ -451,7 +669,7 @@ fr_status plan_parse(plan *p, const char *text, const char *where, const char *f
     json_t *source = json_parse(text, strlen(text), JSON_REJECT_DUPLICATES, &bad);
     if (!source && json_error_code(&bad) == json_error_out_of_memory) return fail_memory(err, 0);
     if (!source) return fail(err, FR_EINPUT, "%s:%d:%d: %s", where, bad.line, bad.column, bad.text);
-    return take(p, source, where, folder, err);
+    return take(p, source, where, folder, ".", err);
 }
 
 void plan_free(plan *p) {

@@ -27,8 +27,8 @@ extern const char *const plan_objective_name[]; /* by FR_OBJECTIVE_* */
 typedef struct plan_data {
     const char *name;
     const char *path;    /* a table or an imported directory; NULL = draw it */
-    const json_t *synth; /* settings of fr_synth then */
-    int unit;            /* number of the unit that gets it */
+    const json_t *synth; /* settings of fr_synth then; NULL, too = rank records are all there is */
+    int unit;            /* number of the unit that gets it; -1 = there is nothing to get */
 } plan_data;
 
 typedef struct plan_unit {
@@ -36,9 +36,14 @@ typedef struct plan_unit {
     const char *key;   /* "wikipedia/craft-r/bce/7/rank" */
     int data;          /* number of its data set */
     const char *model; /* name of a model, or the scorer of a rank unit; NULL = none */
-    int objective;     /* FR_OBJECTIVE_*, of trained models */
+    /* Of what others made, under the name `model`: a file of rank records or the text of a scorer;
+     * NULL = one of ours. */
+    const char *external;
+    bool ranks;    /* it is rank records */
+    int objective; /* FR_OBJECTIVE_*, of trained models */
     int64_t seed;
     bool trained;    /* `model` is one that is trained */
+    bool seeded;     /* it has a seed, which stands in the key */
     bool diagnostic; /* on the diagnostic window, else on the ranking window */
     int train;       /* number of the unit that trains its model, -1 = none */
     int64_t id;      /* in the ledger */
@@ -63,12 +68,15 @@ const char *plan_objective(const plan_unit *unit);
 const char *plan_window(const plan_unit *unit);
 
 /* Reads a document from a file. Data with relative paths are looked for in `folder`, NULL = the
- * file's own. */
+ * file's own; rank records and scorers beside the file. */
 fr_status plan_read(plan *p, const char *path, const char *folder, fr_error *err);
-/* The same from text; data are looked for in `folder`. `where` is for messages. */
+/* The same from text; data are looked for in `folder`, the rest here. `where` is for messages. */
 fr_status plan_parse(plan *p, const char *text, const char *where, const char *folder,
                      fr_error *err);
 void plan_free(plan *p);
+
+/* Where in a scorer's text the name of a file begins, and its size; NULL if there is none. */
+const char *plan_scorer_file(const char *text, size_t *size);
 
 /* A document that comes with the tool ("paper", "quick", "demo"); NULL if there is none. */
 const char *plan_preset(const char *name);

@@ -195,6 +195,7 @@ static fr_status take_unit(void *user, const unit_row *row, fr_error *err) {
                   .data = r->plan.data[u->data].name,
                   .model = u->model,
                   .objective = plan_objective(u),
+                  .external = u->external != NULL,
                   .seed = u->seed,
                   .diagnostic = u->diagnostic};
     fr_status status = keep_text(&r->memory, row->tool, &one.tool, err);

@@ -16,7 +16,8 @@ typedef struct result {
     unit_kind kind;
     const char *key, *data;
     const char *model;     /* "craft-r", "baseline:recency", "oracle"; NULL = none */
-    const char *objective; /* "bce", "bpr"; NULL = not trained */
+    const char *objective; /* "bce", "bpr"; NULL = not trained, or by others */
+    bool external;         /* others made it */
     int64_t seed;
     bool diagnostic;
     const char *tool; /* version that did it; NULL = an early one */

@@ -192,6 +192,8 @@ void fr_study_close(fr_study *s) {
     work_leave(s);
     ledger_close(&s->book);
     plan_free(&s->plan);
+    for (size_t i = 0; i < s->hashes.count; i++) free(s->hashes.at[i].path);
+    free(s->hashes.at);
     free(s->directory);
     free(s);
 }
@@ -238,7 +240,7 @@ static fr_status consider(fr_study *s, const plan_unit *u, standing *out, char i
     }
     if (status) return fail(err, status, "%s", inner.message);
     *out = missing ? MISSING : READY;
-    if (missing) return FR_OK;
+    if (missing && !u->external) return FR_OK;
     status = ledger_prepare(&s->book, &q, err, "SELECT status, inputs, begun FROM run WHERE id = ?",
                             "i", u->id);
     if (!status) status = ledger_next(&s->book, q, &row, err);
@@ -246,7 +248,9 @@ static fr_status consider(fr_study *s, const plan_unit *u, standing *out, char i
         const char *state = (const char *)sqlite3_column_text(q, 0),
                    *did = (const char *)sqlite3_column_text(q, 1),
                    *began = (const char *)sqlite3_column_text(q, 2);
-        if (state && !strcmp(state, "done") && did && !strcmp(did, inputs)) *out = DONE;
+        /* What others made may be gone once it is in the ledger. */
+        if (state && !strcmp(state, "done") && did && (missing || !strcmp(did, inputs)))
+            *out = DONE;
         *again = began && !strcmp(began, inputs);
     }
     (void)sqlite3_finalize(q);
@@ -310,7 +314,7 @@ static fr_status check_artefact(fr_study *s, int64_t unit, const char *name, boo
 /* Streams and models may be deleted or moved; what a unit needs is looked at before it begins. */
 static fr_status check_needs(fr_study *s, const plan_unit *u, bool *there, fr_error *err) {
     *there = true;
-    if (u->kind == UNIT_DATA) return FR_OK;
+    if (s->plan.data[u->data].unit < 0 || u->kind == UNIT_DATA) return FR_OK;
     TRY(check_artefact(s, s->plan.units.at[s->plan.data[u->data].unit].id, "stream", there, err));
     if (!*there || u->train < 0) return FR_OK;
     return check_artefact(s, s->plan.units.at[u->train].id, "model", there, err);
@@ -424,6 +428,7 @@ static fr_status visit(fr_study *s, plan_unit *u, pass *p, fr_error *err) {
         return store_failure(s, u, inner.message, err); /* the rest goes on without it */
     }
     if (status) return fail(err, status, "%s", inner.message);
+    if (where == MISSING && u->external) return FR_OK; /* check_externals said so */
     if (where == MISSING) return skip(s, u, p, err);
     if (where != READY) return FR_OK;
     TRY(ledger_lock(&s->book, u->id, &taken, err));
@@ -442,6 +447,29 @@ static fr_status visit(fr_study *s, plan_unit *u, pass *p, fr_error *err) {
     }
     p->progress = true;
     return status;
+}
+
+/* What others made is looked at before work begins that would be for nothing if it is not of this
+ * study. That needs the data set, so this comes first. What is done has been looked at. */
+static fr_status check_externals(fr_study *s, pass *p, fr_error *err) {
+    for (size_t i = 0; i < s->plan.units.count; i++) {
+        plan_unit *u = &s->plan.units.at[i];
+        int data = s->plan.data[u->data].unit;
+        standing where;
+        char inputs[65];
+        bool again;
+        if (!u->external) continue;
+        if (data >= 0) TRY(visit(s, &s->plan.units.at[data], p, err));
+        s->unit = u;
+        TRY(consider(s, u, &where, inputs, &again, err));
+        if (where == MISSING) return external_missing(u, err);
+        if (where == DONE && u->ranks && access(u->external, F_OK))
+            context_log(s->caller, FR_WARNING,
+                        "%s: is not there any more; what the ledger has of %s stays", u->external,
+                        u->key);
+        if (where == READY) TRY(external_check(s, u, err));
+    }
+    return FR_OK;
 }
 
 /* ---- what was done before ---- */
@@ -560,6 +588,7 @@ fr_status fr_study_run(fr_study *study, const fr_context *context, fr_error *err
     s->caller = context;
     s->context = &hearing;
     fr_status status = look_back(s, err);
+    if (!status) status = check_externals(s, &p, err);
     do {
         p.progress = p.waiting = false;
         for (size_t i = 0; !status && i < n; i++) {

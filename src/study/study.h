@@ -4,12 +4,25 @@
  *   ledger.c   what has been done           run.c      which unit comes next
  *   record.c   what one unit left behind    results.c  reading it all back
  *   state.c    how far the study is         paper.c    the paper's numbers, where they fit
+ *   external.c runs that others made
  */
 #ifndef FR_STUDY_STUDY_H
 #define FR_STUDY_STUDY_H
 
 #include "study/plan.h"
 #include "study/record.h"
+
+#include <sys/types.h>
+#include <time.h>
+
+/* A file as it was when it was hashed. */
+typedef struct hashed_file {
+    char *path;
+    ino_t inode;
+    off_t size;
+    struct timespec modified;
+    char sha256[65];
+} hashed_file;
 
 struct fr_study {
     char *directory;
@@ -22,10 +35,11 @@ struct fr_study {
     int data; /* its number, -1 = none */
     fr_stream *stream;
     fr_window *window[2]; /* ranking, diagnostic; opened when first asked for */
+    ARRAY(hashed_file) hashes;
 };
 
 /* The hash of everything a unit's result depends on. FR_EINPUT if something it needs is not there
- * yet. `missing` is set for a data set that cannot be found. */
+ * yet. `missing` is set for a data set or a file of an external model that cannot be found. */
 fr_status work_inputs(fr_study *s, const plan_unit *unit, char out[65], bool *missing,
                       fr_error *err);
 /* Does a unit. `again` is true if the same work was begun before and may be gone on with. */
@@ -33,6 +47,21 @@ fr_status work_do(fr_study *s, const plan_unit *unit, bool again, unit_record *r
                   fr_error *err);
 /* Lets the data set at hand go. */
 void work_leave(fr_study *s);
+/* The unit's window on its data set, which becomes the one at hand. The study's. */
+fr_status work_window(fr_study *s, const plan_unit *unit, fr_window **out, fr_error *err);
+
+/* SHA-256 of a whole file; remembered while the file is the same. */
+fr_status study_hash_file(fr_study *s, const char *path, char out[65], fr_error *err);
+/* Adds what an external unit depends on: hashes of the files behind it. */
+fr_status external_inputs(fr_study *s, const plan_unit *unit, json_t *all, bool *missing,
+                          fr_error *err);
+/* Says which file of an external unit is not there: FR_EFILE. */
+fr_status external_missing(const plan_unit *unit, fr_error *err);
+/* Could an external unit be done? Loads its rank records or opens its scorer, and lets go. */
+fr_status external_check(fr_study *s, const plan_unit *unit, fr_error *err);
+/* The rank records of an external unit, the caller's. Other events or another protocol than the
+ * study's are FR_EINPUT, naming the file and the fields. */
+fr_status external_load(fr_study *s, const plan_unit *unit, fr_ranking **out, fr_error *err);
 
 /* The recorded file of a unit: its path, the caller's, and its hash; FR_EINPUT if there is none. */
 fr_status study_artefact(fr_study *s, int64_t unit, const char *name, char **path, char hash[65],

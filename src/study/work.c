@@ -200,7 +200,7 @@ static fr_protocol protocol_of(const fr_study *s, bool diagnostic) {
     return p;
 }
 
-static fr_status open_window(fr_study *s, const plan_unit *unit, fr_window **out, fr_error *err) {
+fr_status work_window(fr_study *s, const plan_unit *unit, fr_window **out, fr_error *err) {
     TRY(enter(s, unit->data, err));
     fr_window **w = &s->window[unit->diagnostic];
     fr_protocol p = protocol_of(s, unit->diagnostic);
@@ -247,7 +247,7 @@ static fr_status data_inputs(fr_study *s, const plan_data *d, json_t *all, bool 
         (void)snprintf(hash, sizeof hash, "%s", fr_stream_get(stream).sha256);
         fr_stream_close(stream);
     } else
-        TRY(ranking_hash_file(d->path, hash, err));
+        TRY(study_hash_file(s, d->path, hash, err));
     return add_text(all, "source", hash, err);
 }
 
@@ -295,7 +295,8 @@ fr_status work_inputs(fr_study *s, const plan_unit *unit, char out[65], bool *mi
     if (!status && unit->kind == UNIT_DATA)
         status = data_inputs(s, &s->plan.data[unit->data], all, missing, err);
     else if (!status) {
-        status = window_inputs(s, unit, all, err);
+        if (s->plan.data[unit->data].unit >= 0) status = window_inputs(s, unit, all, err);
+        if (!status && unit->external) status = external_inputs(s, unit, all, missing, err);
         if (!status && unit->model) status = add_text(all, "scorer", unit->model, err);
         if (!status && unit->trained) status = model_inputs(s, unit, all, err);
     }
@@ -361,8 +362,8 @@ static fr_status do_facts(fr_study *s, const plan_unit *unit, unit_record *resul
     plan_unit diagnostic = *unit;
     fr_facts f;
     diagnostic.diagnostic = true;
-    TRY(open_window(s, unit, &w, err));
-    TRY(open_window(s, &diagnostic, &wide, err));
+    TRY(work_window(s, unit, &w, err));
+    TRY(work_window(s, &diagnostic, &wide, err));
     TRY(fr_facts_compute(w, wide, s->context, &f, err));
     fr_stream_facts stream = fr_stream_get(s->stream);
     fr_window_facts window = fr_window_get(w), outer = fr_window_get(wide);
@@ -400,7 +401,7 @@ static fr_status do_train(fr_study *s, const plan_unit *unit, bool again, unit_r
     fr_training training;
     char *run = NULL, *checkpoint = NULL, *record = NULL, *state = NULL;
     json_t *about = NULL;
-    TRY(open_window(s, unit, &w, err));
+    TRY(work_window(s, unit, &w, err));
     TRY(plan_settings(&s->plan, unit, &model, &training, err));
     fr_status status = place(s, "runs", unit->key, "", &run, err);
     if (!status) {
@@ -447,13 +448,14 @@ static fr_status do_train(fr_study *s, const plan_unit *unit, bool again, unit_r
     return status;
 }
 
-/* "baseline:NAME", "oracle", or the checkpoint of the training unit. The caller's. */
+/* "baseline:NAME", "oracle", the text of an external scorer, or the checkpoint of the training
+ * unit. The caller's. */
 static fr_status scorer_spec(fr_study *s, const plan_unit *unit, char **out, fr_error *err) {
     if (unit->train >= 0) {
         char hash[65];
         return study_artefact(s, s->plan.units.at[unit->train].id, "model", out, hash, err);
     }
-    *out = strdup(unit->model);
+    *out = strdup(unit->external ? unit->external : unit->model);
     return *out ? FR_OK : fail_memory(err, 0);
 }
 
@@ -505,8 +507,13 @@ static fr_status do_rank(fr_study *s, const plan_unit *unit, unit_record *result
     fr_window *w;
     fr_ranking *r = NULL;
     char *path = NULL;
-    TRY(open_window(s, unit, &w, err));
-    fr_status status = rank_once(s, unit, w, FR_REMOVE_NOTHING, 0, &r, err);
+    fr_status status = FR_OK;
+    if (unit->ranks)
+        status = external_load(s, unit, &r, err);
+    else {
+        status = work_window(s, unit, &w, err);
+        if (!status) status = rank_once(s, unit, w, FR_REMOVE_NOTHING, 0, &r, err);
+    }
     if (!status) status = place(s, "ranks", unit->key, ".npy", &path, err);
     if (!status) status = fr_ranking_save(r, path, true, err);
     if (!status) status = note_metrics(s, r, result, err);
@@ -530,7 +537,7 @@ static fr_status do_minimal(fr_study *s, const plan_unit *unit, unit_record *res
     fr_minimal m;
     plan_unit diagnostic = *unit;
     diagnostic.diagnostic = true;
-    TRY(open_window(s, &diagnostic, &w, err));
+    TRY(work_window(s, &diagnostic, &w, err));
     TRY(fr_options_defaults(fr_minimal_options, &settings, err));
     TRY(fr_minimal_compute(w, &settings, 7, s->context, &m, err));
     TRY(note(result, (double)m.eligible, m.eligible, err, "eligible"));
@@ -585,7 +592,7 @@ static fr_status do_project(fr_study *s, const plan_unit *unit, unit_record *res
                             fr_error *err) {
     fr_window *w = NULL;
     fr_status status =
-        unit->diagnostic ? open_available(s, unit, &w, err) : open_window(s, unit, &w, err);
+        unit->diagnostic ? open_available(s, unit, &w, err) : work_window(s, unit, &w, err);
     for (int removal = 0; !status && removal < FR_REMOVALS; removal++) {
         fr_ranking *r = NULL;
         char prefix[32];
@@ -613,7 +620,7 @@ static fr_status do_scaling(fr_study *s, const plan_unit *unit, unit_record *res
     fr_scaling_point point[FR_SCALING_MAX];
     int count;
     char *spec;
-    TRY(open_window(s, unit, &w, err));
+    TRY(work_window(s, unit, &w, err));
     TRY(fr_options_defaults(fr_scaling_options, &settings, err));
     TRY(scorer_spec(s, unit, &spec, err));
     fr_status status =

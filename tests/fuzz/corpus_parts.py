@@ -231,6 +231,14 @@ def study():
     yield "settings_deep", b'{"data": ["a"], "settings": {"dim": [1]}}'
     yield "gain_one", b'{"data": ["a"], "models": ["craft"], "seeds": [1], "gain": ["craft"]}'
     yield "unknown", b'{"dta": ["a"]}'
+    yield "ranks", (b'{"data": {"a": null, "b": "b"}, "seeds": [7, 17], "gain": ["m", "n"],'
+                    b' "membership": {}, "ranks": {"m": {"a": ["x.npy", "y.npy"], "b": "z.npy"}},'
+                    b' "scorers": {"n": {"b": {"7": "scores:s-*.npy", "9": "plugin:p.so,w=1"}}}}')
+    yield "ranks_lists", b'{"data": ["a"], "seeds": [7], "ranks": {"m": ["x.npy", "y.npy"]}}'
+    yield "ranks_name", b'{"data": ["a"], "baselines": ["edgebank,memory=window"], "ranks": {"EdgeBank": "x"}}'
+    yield "ranks_seed", b'{"data": ["a"], "ranks": {"m": {"-9223372036854775809": "x.npy"}}}'
+    yield "ranks_none", b'{"data": {"a": null}, "ranks": {"m": {}}}'
+    yield "scorers_null", b'{"data": {"a": null}, "scorers": {"m": "oracle"}}'
 
 
 def study_db():

@@ -1,0 +1,135 @@
+#!/bin/sh
+# external.sh - models of others in studies and reports: rank records and scorers beside ours, in
+# every table, figure and the page's data; refused if they are of another protocol. Prints TAP.
+#
+# usage: FULLRANK_SOURCE=REPOSITORY external.sh path/to/fullrank
+# shellcheck disable=SC2154 # tap.sh sets scratch, stdout and stderr
+set -u
+. "$FULLRANK_SOURCE/tests/tap.sh"
+fullrank=${1:?usage: external.sh path/to/fullrank}
+case $fullrank in /*) ;; *) fullrank=$PWD/$fullrank ;; esac
+cd "$scratch" || exit 1
+study() { "$fullrank" study "$@"; }
+
+# Two models of others: one known by ranks of three seeds, one by a file of scores.
+mkdir theirs
+"$fullrank" data synth --preset tiny --seed 3 --events 1500 -o mine >/dev/null 2>&1
+rank() { # OUTPUT OPTIONS...
+    output=$1
+    shift
+    "$fullrank" rank --data mine --force -q -o "$output" "$@" >/dev/null 2>&1
+}
+for seed in 7 17 27; do
+    rank "theirs/ranks-$seed.npy" --window 0 --scorer baseline:random --seed $seed
+done
+rank markov.npy --window 0 --scorer baseline:markov --dump-scores theirs/scores.npy
+write() { # FILE RANKS SCORERS
+    cat >"$1" <<END
+{"name": "beside", "data": {"mine": "mine"}, "protocol": {"window": 0}, "diagnostic-window": 0,
+ "baselines": ["recency"], "models": ["craft", "craft-r"], "seeds": [7, 17, 27],
+ "gain": ["craft-r", "my-tgn"], "membership": {"bce": ["craft"]}, "projection": ["craft"],
+ "scaling": ["craft"], "settings": {"epochs": 1, "dim": 8, "history": 8},
+ "ranks": $2, "scorers": $3}
+END
+}
+lists='{"my-tgn": ["theirs/ranks-7.npy", "theirs/ranks-17.npy", "theirs/ranks-27.npy"]}'
+scores='{"their scores": "scores:theirs/scores.npy"}'
+write study.json "$lists" "$scores"
+
+runs "a study with models of others" 0 study run study.json -o study
+has "their units are named" "$stderr" "mine/my-tgn/17/rank"
+has "those without seeds, too" "$stderr" "mine/their scores/rank"
+for table in main expected ties time-available exhaustive pairs; do
+    has "$table has the ranks" "$(cat study/tables/$table.csv)" my-tgn
+    has "$table has the scores" "$(cat study/tables/$table.csv)" "their scores"
+done
+has "intervals of their gain" "$(cat study/tables/intervals.txt)" "MRR of my-tgn less MRR of CRAFT-R"
+is "over seeds and blocks" "$(grep -cE '^mine,full(,-?[0-9.]+){5}$' study/tables/intervals.csv)" 1
+has "the agreement of orders counts them" "$(cat study/tables/kendall.txt)" "order of the compared models"
+for table in membership projection; do
+    has "$table says that it does not apply" "$(cat study/tables/$table.txt)" "Not applicable to my-tgn"
+done
+has "nor does scaling" "$(cat study/costs/scaling.txt)" "Not applicable to my-tgn"
+for figure in expected ranks; do
+    has "figure $figure has the ranks" "$(cat study/figures/$figure.svg)" my-tgn
+    has "figure $figure has the scores" "$(cat study/figures/$figure.svg)" "their scores"
+done
+page=$(cat study/report.html)
+has "the page counts them" "$page" "2 trained models · 2 external models · 1 scorer without training · 3 seeds"
+has "its data has their seeds" "$page" \
+    '{"name":"my-tgn","label":"my-tgn","kind":"external","seeds":[7,17,27]}'
+has "the deterministic one, too" "$page" '{"name":"their scores","label":"their scores","kind":"external","seeds":[0]}'
+runs "status" 0 study status study --json
+has "tells of their units" "$stdout" '"key": "mine/my-tgn/7/rank"'
+
+# The numbers are those of the records.
+"$fullrank" metrics theirs/ranks-7.npy theirs/ranks-17.npy theirs/ranks-27.npy --json >metrics.json
+is "MRR is the mean over their seeds" "$(awk -F'[:,]' '/^    "mrr":/ { s += $2; n++ } END { printf "%.4f", s / n }' metrics.json)" \
+    "$(awk -F, '$2 == "my-tgn" { sub(/±.*/, "", $NF); printf "%.4f", $(NF - 1) }' study/tables/expected.csv)"
+
+# What is done is not done again; a changed file is.
+runs "again" 0 study run study.json -o study
+is "nothing is done twice" "$stderr" ""
+cp -r theirs other && mkdir elsewhere && mv other elsewhere/theirs
+cp -r mine elsewhere/mine && cp study.json elsewhere
+runs "with the files elsewhere" 0 study run elsewhere/study.json -o study
+is "the same contents are the same" "$stderr" ""
+rank theirs/ranks-17.npy --window 0 --scorer baseline:random --seed 99
+runs "with a changed file" 0 study run study.json -o study
+is "only its unit is done again" "$(printf '%s\n' "$stderr" | sed 's/.*note: [^ ]* //; s/: .*//')" "mine/my-tgn/17/rank"
+mv theirs/ranks-27.npy theirs/ranks-27.json .
+runs "without a file that is in the ledger" 0 study run study.json -o study
+has "says so" "$stderr" "theirs/ranks-27.npy: is not there any more; what the ledger has of mine/my-tgn/27/rank stays"
+runs "without a file that is not" 1 study run study.json -o fresh
+has "is refused" "$stderr" "theirs/ranks-27.npy: is not there; the study names it as my-tgn"
+is "before anything but the data is looked at" "$(printf '%s\n' "$stderr" | grep -c 'note:')" 1
+mv ranks-27.npy ranks-27.json theirs
+
+# Another protocol is refused, with the fields and both values.
+refused() { # NAME MESSAGE RANKS SCORERS
+    rm -rf refused
+    write refused.json "$3" "$4"
+    sed -i 's/"gain": [^]]*], //' refused.json
+    runs "$1" 1 study run refused.json -o refused
+    has "$1: refused" "$stderr" "$2"
+    lacks "$1: nothing was trained" "$stderr" "craft/"
+}
+rank short.npy --window 1000 --scorer baseline:random --dump-scores short-scores.npy
+rank zero.npy --window 0 --oov zero --order strict --scorer baseline:random
+rank time.npy --window 0 --catalog time --scorer baseline:random
+refused "another window" "short.npy: made under another protocol than the study's on mine; they differ in window (1000 against 1500), train (850 against 1275), test (150 against 225), catalog_sha256 (" \
+    '{"a": "short.npy"}' '{}'
+refused "other rules" "zero.npy: made under another protocol than the study's on mine; they differ in order (strict against stream), oov (zero against exclude)" \
+    '{"a": "zero.npy"}' '{}'
+refused "another catalog" "they differ in catalog (time against fixed)" '{"a": "time.npy"}' '{}'
+"$fullrank" data synth --preset tiny --seed 4 --events 1500 -o others >/dev/null 2>&1
+"$fullrank" rank --data others --window 0 --scorer baseline:random -o others.npy -q >/dev/null 2>&1
+refused "other data" "they differ in data_sha256 (" '{"a": "others.npy"}' '{}'
+refused "scores that are not there" "theirs/none.npy: is not there" '{}' '{"a": "scores:theirs/none.npy"}'
+refused "scores of other events" "mine/a/rank: short-scores.npy: " '{}' '{"a": "scores:short-scores.npy"}'
+refused "a scorer that is none" "mine/a/rank: unknown baseline" '{}' '{"a": "baseline:nothing"}'
+refused "a stream of scores" "can be read once only" '{}' '{"a": "scores:-"}'
+refused "a name of ours" '"ranks" calls a model craft, which is one of this study' '{"craft": "short.npy"}' '{}'
+refused "a baseline's name" '"scorers" calls a model recency' '{}' '{"recency": "oracle"}'
+refused "a name twice" 'a stands in "ranks" and in "scorers"' '{"a": "short.npy"}' '{"a": "oracle"}'
+refused "too few files" 'a has a list of 2 for 3 "seeds"' '{"a": ["short.npy", "zero.npy"]}' '{}'
+refused "a seed that is none" '"x" is no seed and no data set' '{"a": {"x": "short.npy"}}' '{}'
+refused "a path as a name" "expected a name without /" '{"a/b": "short.npy"}' '{}'
+
+# Data sets of which there are rank records only, and several of them.
+cat >records.json <<END
+{"data": {"known": null, "mine": "mine"}, "protocol": {"window": 0}, "baselines": ["recency"], "seeds": [7, 17],
+ "ranks": {"a": {"known": {"7": "short.npy"}, "mine": "theirs/ranks-7.npy"}, "b": {"known": ["short.npy", "short.npy"]}}}
+END
+runs "records without data" 0 study run records.json -o records
+is "both sets are in the table" "$(awk -F, 'NR > 1 { print $1, $2 }' records/tables/expected.csv | grep -v '^#')" "known a
+known b
+mine recency
+mine a"
+sed 's/"known": null, //' records.json >none.json
+runs "a set that is not named" 1 study run none.json -o none
+has "is refused" "$stderr" '"ranks": a: there is no data set known'
+sed 's/"mine": "theirs/"other": "theirs/; s/\("mine": "mine"\)/\1, "other": null/; s/short.npy/zero.npy/' records.json >mixed.json
+runs "records that disagree" 1 study run mixed.json -o mixed
+has "are refused" "$stderr" "short.npy: made under another protocol than zero.npy; they differ in window (1000 against 1500)"
+finish
