@@ -65,6 +65,12 @@ FR_API size_t fr_text_printable(const char *text, char *out, size_t size);
 FR_API fr_status fr_fail(fr_error *err, fr_status code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* The name closest in spelling to `text`, NULL if none is close. `names` gives them by number from
+ * 0, NULL behind the last. A number at the end of the text, as in "tgb-mix-100" and "hits@7", is
+ * left out if nothing is close with it. */
+typedef const char *fr_name_at(const void *list, int index);
+FR_API const char *fr_text_nearest(const char *text, fr_name_at *names, const void *list);
+
 typedef enum fr_level { FR_NOTICE, FR_WARNING } fr_level;
 
 /* How long work talks to its caller. Any pointer may be NULL, and so may the context itself.

@@ -147,6 +147,24 @@ static void test_nearest_by_beginning(void **state) {
     assert_null(fr_options_nearest(table, longest));
 }
 
+static const char *word_at(const void *list, int index) {
+    return ((const char *const *)list)[index];
+}
+
+/* A number at the end may be the user's own. */
+static void test_nearest_of_any_list(void **state) {
+    (void)state;
+    static const char *const words[] = {"hits@k", "tgb-mix", "mrr-new", NULL};
+    assert_string_equal(fr_text_nearest("hots@7", word_at, words), "hits@k");
+    assert_string_equal(fr_text_nearest("tgb-mxi-100", word_at, words), "tgb-mix");
+    assert_string_equal(fr_text_nearest("mrr_nwe", word_at, words), "mrr-new");
+    assert_null(fr_text_nearest("xyzzy-3", word_at, words));
+    assert_null(fr_text_nearest("-3", word_at, words));
+    assert_null(fr_text_nearest(NULL, word_at, words));
+    assert_null(fr_text_nearest("hits", NULL, words));
+    assert_null(fr_text_nearest("hits", word_at, words + 3));
+}
+
 static void test_text_round_trip(void **state) {
     (void)state;
     fr_error err;
@@ -257,6 +275,7 @@ int main(void) {
         cmocka_unit_test(test_bad_values_change_nothing),
         cmocka_unit_test(test_unknown_keys),
         cmocka_unit_test(test_nearest_by_beginning),
+        cmocka_unit_test(test_nearest_of_any_list),
         cmocka_unit_test(test_text_round_trip),
         cmocka_unit_test(test_to_json),
         WITH_DIRECTORY(test_config),

@@ -266,7 +266,7 @@ static void test_registry(void **state) {
     fr_metric_value out[2];
     const char *names[] = {"mrr", "mr"};
     FAILS(fr_metrics_compute(records, COUNT, 0, names, 2, out, &err), FR_EUSAGE,
-          "metric mr is not known, did you mean mrr?");
+          "unknown metric mr, did you mean mrr?");
     names[1] = "hits@k";
     FAILS(fr_metrics_compute(records, COUNT, 0, names, 2, out, &err), FR_EUSAGE, "hits@10");
     FAILS(fr_metrics_compute(records, COUNT, 7, names, 1, out, &err), FR_EUSAGE, "oov 7");

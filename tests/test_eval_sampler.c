@@ -268,10 +268,9 @@ static void test_refusals(void **state) {
     fr_record r = example();
     fr_sampling s = sampling_of("unifrom", five, 1);
     FAILS(fr_expected_compute(&r, 1, &s, NULL, out, &err), FR_EUSAGE,
-          "sampler unifrom is not known, did you mean uniform?");
+          "unknown sampler unifrom, did you mean uniform?");
     s = sampling_of(NULL, five, 1);
-    FAILS(fr_expected_compute(&r, 1, &s, NULL, out, &err), FR_EUSAGE,
-          "sampler (none) is not known");
+    FAILS(fr_expected_compute(&r, 1, &s, NULL, out, &err), FR_EUSAGE, "unknown sampler (none)");
     s = sampling_of("uniform", none, 1);
     FAILS(fr_expected_compute(&r, 1, &s, NULL, out, &err), FR_EUSAGE, "K = 0");
     s = sampling_of("uniform", five, 0);

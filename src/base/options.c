@@ -29,35 +29,12 @@ const fr_option *fr_options_find(const fr_option *table, const char *key) {
     return NULL;
 }
 
-/* Levenshtein distance; `b` is cut at 63 characters, far beyond any key. */
-static int distance(const char *a, const char *b) {
-    int row[64];
-    int width = (int)strnlen(b, 63);
-    for (int j = 0; j <= width; j++) row[j] = j;
-    for (int i = 1; *a; a++, i++) {
-        int diagonal = row[0];
-        row[0] = i;
-        for (int j = 1; j <= width; j++) {
-            int swap = diagonal + (fold(*a) != fold(b[j - 1]));
-            int step = 1 + (row[j] < row[j - 1] ? row[j] : row[j - 1]);
-            diagonal = row[j];
-            row[j] = swap < step ? swap : step;
-        }
-    }
-    return row[width];
+static const char *key_at(const void *table, int index) {
+    return ((const fr_option *)table)[index].key;
 }
 
 const char *fr_options_nearest(const fr_option *table, const char *key) {
-    if (!table || !key) return NULL;
-    const char *best = NULL;
-    int least = 3 < (int)strlen(key) / 2 + 1 ? 3 : (int)strlen(key) / 2 + 1; /* closer than this */
-    for (; table->key; table++) {
-        int d = distance(key, table->key);
-        bool begins = strlen(key) > 2 && !strncmp(key, table->key, strlen(key));
-        if (d < least || (begins && !best)) best = table->key;
-        if (d < least) least = d;
-    }
-    return best;
+    return table ? fr_text_nearest(key, key_at, table) : NULL;
 }
 
 /* The index of `value` in "a|b|c", -1 if it is none of them. */

@@ -111,3 +111,14 @@ uint32_t rng_below(rng_key key, uint64_t event, uint32_t draw, uint32_t n) {
         }
     }
 }
+
+void rng_shuffle(rng_key key, void *list, int64_t count, size_t size) {
+    char *at = list, swap[16];
+    for (int64_t i = count - 1; i > 0; i--) {
+        size_t j = rng_below(key, (uint64_t)i, 0, (uint32_t)i + 1);
+        char *here = at + (size_t)i * size, *there = at + j * size;
+        memcpy(swap, here, size);
+        memcpy(here, there, size);
+        memcpy(there, swap, size);
+    }
+}

@@ -12,6 +12,7 @@
 #ifndef FR_BASE_RNG_H
 #define FR_BASE_RNG_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* One word per independent stream; values are part of what makes a run repeatable: only append. */
@@ -54,5 +55,8 @@ double rng_uniform(rng_key key, uint64_t event, uint32_t draw);
 void rng_normal(rng_key key, uint64_t event, uint32_t draw, double out[2]);
 /* Uniform in 0..n-1, exactly (multiply and reject; n >= 1). */
 uint32_t rng_below(rng_key key, uint64_t event, uint32_t draw, uint32_t n);
+/* Puts list[count], of at most 2^32 elements of at most 16 bytes, in random order (Fisher-Yates).
+ */
+void rng_shuffle(rng_key key, void *list, int64_t count, size_t size);
 
 #endif

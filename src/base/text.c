@@ -165,3 +165,60 @@ int text_width(const char *text) {
     }
     return width;
 }
+
+/* ---- names that are nearly right ---- */
+
+static char fold(char c) { return c == '_' ? '-' : c; }
+
+/* Levenshtein distance; `b` is cut at 63 characters, far beyond any name. */
+static int distance(const char *a, const char *b) {
+    int row[64];
+    int width = (int)strnlen(b, 63);
+    for (int j = 0; j <= width; j++) row[j] = j;
+    for (int i = 1; *a; a++, i++) {
+        int diagonal = row[0];
+        row[0] = i;
+        for (int j = 1; j <= width; j++) {
+            int swap = diagonal + (fold(*a) != fold(b[j - 1]));
+            int step = 1 + (row[j] < row[j - 1] ? row[j] : row[j - 1]);
+            diagonal = row[j];
+            row[j] = swap < step ? swap : step;
+        }
+    }
+    return row[width];
+}
+
+/* The text without a number at its end: "tgb-mix" of "tgb-mix-100", "hits@k" of "hits@7". */
+static bool without_number(const char *text, char *out, size_t size) {
+    size_t n = strlen(text), digits = n;
+    while (digits && strchr("0123456789", text[digits - 1])) digits--;
+    if (digits < 2 || digits == n || n >= size || !strchr("-@", text[digits - 1])) return false;
+    bool at = text[digits - 1] == '@';
+    (void)snprintf(out, size, "%.*s%s", (int)(at ? digits : digits - 1), text, at ? "k" : "");
+    return true;
+}
+
+const char *fr_text_nearest(const char *text, fr_name_at *names, const void *list) {
+    if (!text || !names) return NULL;
+    const char *best = NULL, *name;
+    int length = (int)strlen(text);
+    int least = 3 < length / 2 + 1 ? 3 : length / 2 + 1; /* closer than this */
+    for (int i = 0; (name = names(list, i)); i++) {
+        int d = distance(text, name);
+        bool begins = length > 2 && !strncmp(text, name, (size_t)length);
+        if (d < least || (begins && !best)) best = name;
+        if (d < least) least = d;
+    }
+    char shorter[64];
+    if (!best && without_number(text, shorter, sizeof shorter))
+        return fr_text_nearest(shorter, names, list);
+    return best;
+}
+
+fr_status text_unknown(const char *kind, const char *text, fr_name_at *names, const void *list,
+                       const char *help, fr_error *err) {
+    const char *near = fr_text_nearest(text, names, list);
+    return near
+               ? fail(err, FR_EUSAGE, "unknown %s %s, did you mean %s?", kind, text, near)
+               : fail(err, FR_EUSAGE, "unknown %s %s (`fullrank %s` lists them)", kind, text, help);
+}

@@ -1,4 +1,5 @@
-/* text.h - text: numbers that read back as the same number, text that grows, its width.
+/* text.h - text: numbers that read back as the same number, text that grows, its width, names that
+ * are nearly right.
  *
  * A text_buffer remembers that it ran out of memory and ignores what comes after, so that writers
  * of many small pieces ask once, at the end:
@@ -40,5 +41,10 @@ uint32_t text_character(const char **text);
 void text_put_printable(text_buffer *out, const char *text);
 /* Columns a line takes in a terminal: 2 for wide East Asian characters, 0 for combining ones. */
 int text_width(const char *text);
+
+/* FR_EUSAGE: "unknown KIND TEXT, did you mean ...?", or that `fullrank HELP` lists what there is.
+ */
+fr_status text_unknown(const char *kind, const char *text, fr_name_at *names, const void *list,
+                       const char *help, fr_error *err);
 
 #endif

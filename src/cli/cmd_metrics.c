@@ -46,18 +46,16 @@ static const fr_option metrics_options[] = {
 
 /* ---- Metrics and samplers asked for ---- */
 
-/* The definition whose name is closest to what was typed, without a number at its end; NULL if none
- * is close. */
-static const char *nearest(const char *typed, const fr_definition *(*get)(int index)) {
-    enum { MOST = 64 };
-    fr_option table[MOST] = {0};
-    char name[64];
-    (void)snprintf(name, sizeof name, "%s", typed);
-    size_t n = strlen(name), digits = n;
-    while (digits && strchr("0123456789", name[digits - 1])) digits--;
-    if (digits && digits < n && strchr("-@", name[digits - 1])) name[digits - 1] = 0;
-    for (int i = 0; i < MOST - 1 && get(i); i++) table[i].key = get(i)->name;
-    return fr_options_nearest(table, name);
+static const char *metric_name(const void *list, int index) {
+    const fr_definition *d = fr_metric_get(index);
+    (void)list;
+    return d ? d->name : NULL;
+}
+
+static const char *sampler_name(const void *list, int index) {
+    const fr_definition *d = fr_sampler_get(index);
+    (void)list;
+    return d ? d->name : NULL;
 }
 
 /* One --sampler with the numbers of negatives it is asked for. */
@@ -69,7 +67,7 @@ typedef struct sampler_choice {
 static int add_sampler(const char *word, const cli_numbers *k, sampler_choice *out, int *count) {
     int64_t number = 0;
     const fr_definition *sampler = fr_sampler_find(word, &number);
-    const char *near = sampler ? NULL : nearest(word, fr_sampler_get);
+    const char *near = sampler ? NULL : fr_text_nearest(word, sampler_name, NULL);
     if (near) return cli_usage("option sampler: unknown sampler %s, did you mean %s?", word, near);
     if (!sampler)
         return cli_usage("option sampler: unknown sampler %s (`metrics --help samplers` lists "
@@ -124,7 +122,7 @@ static int add_metric(const fr_definition *metric, int64_t number, const cli_num
 static int add_named_metric(const char *word, const cli_numbers *hits, metric_list *out) {
     int64_t number = 0;
     const fr_definition *metric = fr_metric_find(word, &number);
-    const char *near = metric ? NULL : nearest(word, fr_metric_get);
+    const char *near = metric ? NULL : fr_text_nearest(word, metric_name, NULL);
     if (near) return cli_usage("option metric: unknown metric %s, did you mean %s?", word, near);
     if (!metric)
         return cli_usage("option metric: unknown metric %s (`metrics --help metrics` lists them)",
@@ -640,8 +638,8 @@ static int explain(const char *name) {
     if (!metrics && !samplers) {
         const fr_definition *d = fr_metric_find(name, NULL);
         if (!d) d = fr_sampler_find(name, NULL);
-        const char *near = d ? NULL : nearest(name, fr_metric_get);
-        if (!d && !near) near = nearest(name, fr_sampler_get);
+        const char *near = d ? NULL : fr_text_nearest(name, metric_name, NULL);
+        if (!d && !near) near = fr_text_nearest(name, sampler_name, NULL);
         if (near) return cli_usage("no metric or sampler %s, did you mean %s?", name, near);
         if (!d) return cli_usage("no metric or sampler %s (`metrics --help all` lists them)", name);
         (void)printf("%s%s%s: %s\n", cli_style(stdout, CLI_BOLD), d->name,

@@ -60,19 +60,23 @@ bool cli_family(const char *name) {
     return false;
 }
 
+static const char *name_at(const void *list, int index) {
+    return ((const char *const *)list)[index];
+}
+
 int cli_unknown(const char *name) {
     enum { COUNT = sizeof cli_commands / sizeof *cli_commands };
-    fr_option table[2 * COUNT] = {0}; /* names, and the first words of names of two words */
+    const char *names[2 * COUNT] = {0}; /* and the first words of names of two words */
     char family[COUNT][32];
     size_t used = 0;
     for (size_t i = 0; cli_commands[i]; i++) {
         const char *key = cli_commands[i]->name, *blank = strchr(key, ' ');
-        table[used++].key = key;
+        names[used++] = key;
         if (!blank) continue;
         (void)snprintf(family[i], sizeof family[i], "%.*s", (int)(blank - key), key);
-        table[used++].key = family[i];
+        names[used++] = family[i];
     }
-    const char *near = fr_options_nearest(table, name);
+    const char *near = fr_text_nearest(name, name_at, names);
     return near ? cli_usage("unknown command %s, did you mean %s?", name, near)
                 : cli_usage("unknown command %s (fullrank --help lists all)", name);
 }

@@ -82,22 +82,19 @@ static fr_status wrong(fr_error *err, const char *format, ...) {
     return err->code = FR_EUSAGE;
 }
 
+/* The keys of all groups of a command by number. */
+static const char *key_at(const void *command, int index) {
+    const cli_group *group;
+    for (size_t i = 0; (group = cli_group_at(command, i)); i++)
+        for (const fr_option *o = group->table; o->key; o++)
+            if (!index--) return o->key;
+    return NULL;
+}
+
 /* `typed` is the option as the user wrote it, `key` without dashes. */
 static fr_status unknown_option(const cli_command *command, const char *typed, const char *key,
                                 fr_error *err) {
-    size_t count = 0;
-    const cli_group *group;
-    for (size_t i = 0; (group = cli_group_at(command, i)); i++)
-        for (const fr_option *o = group->table; o->key; o++) count++;
-    fr_option *all = calloc(count + 1, sizeof *all);
-    const char *near = NULL;
-    if (all) {
-        count = 0;
-        for (size_t i = 0; (group = cli_group_at(command, i)); i++)
-            for (const fr_option *o = group->table; o->key; o++) all[count++] = *o;
-        near = fr_options_nearest(all, key);
-        free(all);
-    }
+    const char *near = fr_text_nearest(key, key_at, command);
     if (near) return wrong(err, "unknown option %s, did you mean --%s?", typed, near);
     return wrong(err, "unknown option %s (fullrank %s --help lists all)", typed, command->name);
 }

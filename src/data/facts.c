@@ -87,14 +87,14 @@ static void count_negatives(const fr_window *w, eligible_event *e) {
         if (other == v) e->repeated = true;
         if (other == v || other == self) continue;
         e->seen++;
-        e->catalog_seen += w->catalog_kind == CATALOG_TIME || w->catalog_place[other] >= 0;
+        e->catalog_seen += window_listed_met(w, other);
     }
     bool other_self = self >= 0 && self != v;
     e->available =
         e->occurred - window_available(w, v, cut) - (other_self && window_available(w, self, cut));
     e->catalog = w->catalog_kind == CATALOG_TIME ? e->available
-                                                 : w->catalog_size - (w->catalog_place[v] >= 0) -
-                                                       (other_self && w->catalog_place[self] >= 0);
+                                                 : w->catalog_size - window_listed(w, v) -
+                                                       (other_self && window_listed(w, self));
 }
 
 bool facts_next_eligible(const fr_window *w, eligible_event *e) {

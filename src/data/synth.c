@@ -217,16 +217,6 @@ static void power_law(double *weight, int64_t count, double exponent) {
     for (int64_t i = 0; i < count; i++) weight[i] = pow((double)(i + 1), -exponent);
 }
 
-/* Fisher-Yates, so that an id says nothing about its weight. */
-static void shuffle(double *weight, int64_t count, rng_key key) {
-    for (int64_t i = count - 1; i > 0; i--) {
-        int64_t j = rng_below(key, (uint64_t)i, 0, (uint32_t)(i + 1));
-        double swap = weight[i];
-        weight[i] = weight[j];
-        weight[j] = swap;
-    }
-}
-
 static rng_key world_key(const synth *s, uint32_t table) {
     return (rng_key){(uint64_t)s->parameters.seed, RNG_SYNTH_WORLD, table};
 }
@@ -243,7 +233,8 @@ static void build_popularity(synth *s) {
     int64_t destinations = p->destinations;
     double *first = s->popularity_sum;
     power_law(first, destinations, p->popularity_skew);
-    shuffle(first, destinations, world_key(s, WORLD_DESTINATIONS));
+    /* so that an id says nothing about its weight */
+    rng_shuffle(world_key(s, WORLD_DESTINATIONS), first, destinations, sizeof *first);
     double keep = exp(-1 / (STEPS * p->drift_memory));
     for (int64_t v = 0; v < destinations; v++) {
         double base = first[v], drift = 0;
@@ -260,7 +251,7 @@ static void build_popularity(synth *s) {
 static void build_world(synth *s) {
     const synth_parameters *p = &s->parameters;
     power_law(s->source_sum, p->sources, p->activity_skew);
-    shuffle(s->source_sum, p->sources, world_key(s, WORLD_SOURCES));
+    rng_shuffle(world_key(s, WORLD_SOURCES), s->source_sum, p->sources, sizeof *s->source_sum);
     add_up(s->source_sum, p->sources);
     for (int64_t u = 0; u < p->sources; u++) {
         double lean = exp(-p->repeat_spread * normal(world_key(s, WORLD_HABITS), (uint64_t)u, 0));

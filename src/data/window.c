@@ -207,12 +207,12 @@ static fr_status build_catalog(fr_window *w, const id_list *listed, fr_error *er
         for (int32_t i = 0; i < w->train; i++) w->catalog_place[w->destination[i]] = 0;
     }
     for (int32_t v = 0; v < w->destinations; v++)
-        if (w->catalog_place[v] >= 0) w->catalog_place[v] = w->catalog_size++;
+        if (window_listed(w, v)) w->catalog_place[v] = w->catalog_size++;
     TRY(TAKE(&w->memory, w->catalog, w->catalog_size, err));
     sha256 hash;
     TRY(sha256_start(&hash, err));
     for (int32_t v = 0; v < w->destinations; v++) {
-        if (w->catalog_place[v] < 0) continue;
+        if (!window_listed(w, v)) continue;
         w->catalog[w->catalog_place[v]] = v;
         sha256_add(&hash, &w->destination_id[v], sizeof *w->destination_id);
     }
@@ -304,15 +304,34 @@ const int64_t *fr_window_candidates(const fr_window *w, int64_t *count) {
 
 /* ---- queries ---- */
 
-bool window_covered(const fr_window *w, int32_t event) {
-    int32_t v = w->destination[event];
-    if (w->catalog_kind == CATALOG_TIME) return window_candidate(w, event, v);
-    return w->catalog_place[v] >= 0 && v != window_self(w, w->source[event]);
-}
-
 bool window_candidate(const fr_window *w, int32_t event, int32_t destination) {
     return destination != window_self(w, w->source[event]) &&
            window_available(w, destination, window_cut(w, event));
+}
+
+bool window_ranked(const fr_window *w, int32_t event, int32_t destination) {
+    if (w->catalog_kind == CATALOG_TIME) return window_candidate(w, event, destination);
+    return window_listed(w, destination) && destination != window_self(w, w->source[event]);
+}
+
+bool window_covered(const fr_window *w, int32_t event) {
+    return window_ranked(w, event, w->destination[event]);
+}
+
+fr_status window_check_negatives(const fr_window *w, fr_error *err) {
+    int32_t least = w->self ? 3 : 2; /* with shared ids a source is no candidate of its own */
+    if (w->catalog_size >= least) return FR_OK;
+    return fail(err, FR_EINPUT,
+                "a catalog of %d destinations, expected at least %d to draw a negative",
+                w->catalog_size, least);
+}
+
+int32_t window_draw_negative(const fr_window *w, rng_key key, int32_t event) {
+    int32_t self = window_self(w, w->source[event]);
+    for (uint32_t draw = 0;; draw++) {
+        int32_t v = w->catalog[rng_below(key, (uint64_t)event, draw, (uint32_t)w->catalog_size)];
+        if (v != w->destination[event] && v != self) return v;
+    }
 }
 
 int32_t events_below(const int32_t *event, int32_t count, int32_t cut) {

@@ -19,6 +19,7 @@
 #define FR_DATA_WINDOW_H
 
 #include "base/memory.h"
+#include "base/rng.h"
 #include "data/stream.h"
 
 enum { CATALOG_FIXED = FR_CATALOG_FIXED, CATALOG_TIME, CATALOG_FILE };
@@ -91,9 +92,26 @@ static inline int32_t window_self(const fr_window *w, int32_t source) {
     return w->self ? w->self[source] : -1;
 }
 
-/* Is the event's destination in the catalog the protocol ranks over? (PROTOCOL 3) */
-bool window_covered(const fr_window *w, int32_t event);
+/* True if the destination is in the catalog known before the first test event. */
+static inline bool window_listed(const fr_window *w, int32_t destination) {
+    return w->catalog_place[destination] >= 0;
+}
+/* The same of a destination that has occurred before the event in question: then it is in the
+ * time-available catalog, if that is the protocol's. */
+static inline bool window_listed_met(const fr_window *w, int32_t destination) {
+    return w->catalog_kind == CATALOG_TIME || window_listed(w, destination);
+}
+
 /* Is a destination in the time-available catalog of the event? */
 bool window_candidate(const fr_window *w, int32_t event, int32_t destination);
+/* Is it in the catalog that the protocol ranks over? (PROTOCOL 3) */
+bool window_ranked(const fr_window *w, int32_t event, int32_t destination);
+/* Is the event's own destination? */
+bool window_covered(const fr_window *w, int32_t event);
+
+/* FR_EINPUT if the catalog is too small for a negative of every event. */
+fr_status window_check_negatives(const fr_window *w, fr_error *err);
+/* A destination of the catalog other than the event's own and its source, drawn uniformly. */
+int32_t window_draw_negative(const fr_window *w, rng_key key, int32_t event);
 
 #endif

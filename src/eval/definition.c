@@ -1,6 +1,8 @@
 /* definition.c - see definition.h. */
 #include "eval/definition.h"
 
+#include "base/text.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,16 +19,18 @@ bool definition_match(const char *text, const char *name, char mark, int64_t *k)
     return !*end;
 }
 
+typedef struct registry {
+    const fr_definition *(*get)(int index);
+} registry;
+
+static const char *name_at(const void *list, int index) {
+    const fr_definition *d = ((const registry *)list)->get(index);
+    return d ? d->name : NULL;
+}
+
 fr_status definition_unknown(const char *kind, const char *text,
                              const fr_definition *(*get)(int index), fr_error *err) {
-    fr_option table[64] = {0}; /* for the nearest one */
-    for (int i = 0; i < 63 && get(i); i++) table[i].key = get(i)->name;
-    const char *near = fr_options_nearest(table, text);
-    if (near) return fail(err, FR_EUSAGE, "%s %s is not known, did you mean %s?", kind, text, near);
-    char names[512] = "";
-    size_t used = 0;
-    for (int i = 0; get(i) && used < sizeof names; i++)
-        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
-                                 get(i)->name);
-    return fail(err, FR_EUSAGE, "%s %s is not known, expected %s", kind, text, names);
+    char help[64];
+    (void)snprintf(help, sizeof help, "metrics --help %ss", kind);
+    return text_unknown(kind, text, name_at, &(registry){get}, help, err);
 }

@@ -8,9 +8,7 @@
  * if `text` is the name alone. Numbers go from 1 to 999999999. */
 bool definition_match(const char *text, const char *name, char mark, int64_t *k);
 
-/* FR_EUSAGE: "KIND TEXT is not known, did you mean ...", or expected any name of the registry
- * `get`.
- */
+/* FR_EUSAGE: "unknown KIND TEXT, did you mean ...?", a name of the registry `get`. */
 fr_status definition_unknown(const char *kind, const char *text,
                              const fr_definition *(*get)(int index), fr_error *err);
 

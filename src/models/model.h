@@ -119,6 +119,8 @@ extern const model_kind model_graphmixer;
 
 /* Does a model use the option? */
 bool model_uses(const fr_model *facts, const char *key);
+/* FR_EUSAGE: there is no such model; names the nearest. */
+fr_status model_unknown(const char *name, fr_error *err);
 /* A model with initial parameters from `seed` and an empty memory. */
 fr_status model_open(model *m, const char *name, const fr_model_settings *settings,
                      const fr_window *w, int64_t seed, fr_error *err);

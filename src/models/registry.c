@@ -2,6 +2,7 @@
 #include "models/model.h"
 
 #include "base/fingerprint.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -73,19 +74,22 @@ static fr_status settle_edges(model *m, fr_error *err) {
     return FR_OK;
 }
 
+static const char *name_at(const void *list, int index) {
+    const fr_model *m = fr_model_at(index);
+    (void)list;
+    return m ? m->name : NULL;
+}
+
+fr_status model_unknown(const char *name, fr_error *err) {
+    return text_unknown("model", name, name_at, NULL, "models", err);
+}
+
 fr_status model_open(model *m, const char *name, const fr_model_settings *settings,
                      const fr_window *w, int64_t seed, fr_error *err) {
     *m = (model){.w = w, .settings = *settings};
-    fr_option names[sizeof model_kinds / sizeof *model_kinds] = {0}; /* for the nearest one */
-    for (int i = 0; model_kinds[i]; i++) {
-        names[i].key = model_kinds[i]->facts.name;
-        if (!strcmp(names[i].key, name)) m->kind = model_kinds[i];
-    }
-    if (!m->kind) {
-        const char *near = fr_options_nearest(names, name);
-        return near ? fail(err, FR_EUSAGE, "unknown model %s, did you mean %s?", name, near)
-                    : fail(err, FR_EUSAGE, "unknown model %s (`fullrank models` lists them)", name);
-    }
+    for (int i = 0; model_kinds[i]; i++)
+        if (!strcmp(model_kinds[i]->facts.name, name)) m->kind = model_kinds[i];
+    if (!m->kind) return model_unknown(name, err);
     if (model_uses(&m->kind->facts, "layers") && settings->layers > MODEL_MOST_LAYERS)
         return fail(err, FR_EUSAGE, "layers %lld, expected at most %d", (long long)settings->layers,
                     MODEL_MOST_LAYERS);

@@ -67,7 +67,7 @@ bool engine_ranks(const fr_window *w, const scored_event *e, bool catalog_only, 
 
 void engine_spread(const fr_window *w, const float *row, float *to) {
     for (int32_t v = 0; v < w->destinations; v++)
-        to[v] = w->catalog_place[v] < 0 ? -FLT_MAX : row[w->catalog_place[v]];
+        to[v] = !window_listed(w, v) ? -FLT_MAX : row[w->catalog_place[v]];
 }
 
 fr_status engine_read(const fr_window *w, const scored_event *e, const float *scores,

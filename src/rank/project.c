@@ -49,17 +49,6 @@ static fr_status sum_shard(void *job, int64_t shard, int worker, fr_error *err) 
     return FR_OK;
 }
 
-/* Fisher-Yates by counter. */
-static void shuffle(uint8_t *label, int64_t count, int64_t seed) {
-    rng_key key = {.seed = (uint64_t)seed, .purpose = RNG_PROJECT, .epoch = 1};
-    for (int64_t i = count - 1; i > 0; i--) {
-        uint32_t k = rng_below(key, (uint64_t)i, 0, (uint32_t)i + 1);
-        uint8_t swap = label[i];
-        label[i] = label[k];
-        label[k] = swap;
-    }
-}
-
 static fr_status mean_difference(const project_pairs *p, bool shuffled, int64_t seed,
                                  const fr_context *context, double *out, fr_error *err) {
     int64_t shards = (p->count + p->shard - 1) / p->shard, met = 0;
@@ -77,7 +66,8 @@ static fr_status mean_difference(const project_pairs *p, bool shuffled, int64_t 
     if (!status && shuffled) status = ALLOCATE(mixed, p->count, err);
     if (!status && shuffled) {
         memcpy(mixed, p->label, (size_t)p->count);
-        shuffle(mixed, p->count, seed);
+        rng_shuffle((rng_key){.seed = (uint64_t)seed, .purpose = RNG_PROJECT, .epoch = 1}, mixed,
+                    p->count, sizeof *mixed);
         job.label = mixed;
     }
     if (!status) status = shards_run(&team, "direction", shards, sum_shard, &job, err);
@@ -158,30 +148,17 @@ static fr_status read_model(void *from, int64_t first, int64_t count, int worker
     return FR_OK;
 }
 
-/* A candidate other than the event's destination, drawn as in training from numbers of its own. */
-static int32_t draw_negative(const fr_window *w, int64_t seed, int32_t event) {
-    rng_key key = {.seed = (uint64_t)seed, .purpose = RNG_PROJECT};
-    int32_t self = window_self(w, w->source[event]);
-    for (uint32_t draw = 0;; draw++) {
-        int32_t v = w->catalog[rng_below(key, (uint64_t)event, draw, (uint32_t)w->catalog_size)];
-        if (v != w->destination[event] && v != self) return v;
-    }
-}
-
 static fr_status fill_pairs(model_pairs *p, int64_t seed, int threads, fr_error *err) {
     const fr_window *w = p->m->w;
-    int32_t least = w->self ? 3 : 2; /* with shared ids a source is no candidate of its own */
-    if (w->catalog_size < least)
-        return fail(err, FR_EINPUT,
-                    "a catalog of %d destinations, expected at least %d to draw a negative",
-                    w->catalog_size, least);
+    rng_key key = {.seed = (uint64_t)seed, .purpose = RNG_PROJECT};
+    TRY(window_check_negatives(w, err));
     TRY(ALLOCATE(p->negative, w->train, err));
     TRY(ALLOCATE(p->label, 2 * (size_t)w->train, err));
     TRY(ALLOCATE(p->tapes, threads, err));
     for (int i = 0; i < threads; i++) p->tapes[i].params = &p->m->params;
     for (int32_t e = 0; e < w->train; e++) {
         int32_t u = w->source[e], cut = window_cut(w, e);
-        p->negative[e] = draw_negative(w, seed, e);
+        p->negative[e] = window_draw_negative(w, key, e);
         p->label[2 * e] = window_pair_history(w, u, w->destination[e], cut).count > 0;
         p->label[2 * e + 1] = window_pair_history(w, u, p->negative[e], cut).count > 0;
     }

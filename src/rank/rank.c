@@ -72,9 +72,7 @@ static void compare_event(const fr_window *w, const fr_record *record, int32_t e
     float positive = slow[w->destination[event]];
     double largest = 0, apart = 0;
     for (int32_t v = 0; v < w->destinations; v++) {
-        bool in = w->catalog_kind == CATALOG_TIME
-                      ? window_candidate(w, event, v)
-                      : w->catalog_place[v] >= 0 && v != window_self(w, w->source[event]);
+        bool in = window_ranked(w, event, v);
         above += in && slow[v] > positive;
         tied += in && slow[v] == positive;
         largest = fmax(largest, fabs((double)slow[v]));

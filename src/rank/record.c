@@ -20,11 +20,11 @@ fr_status recorder_open(recorder *r, const fr_window *w, bool catalog_only, doub
     TRY(ALLOCATE(r->records, test, err));
     for (int32_t i = 0; i < w->train; i++) r->popularity[w->destination[i]] += 1;
     for (int32_t v = 0; v < w->destinations; v++) {
-        r->listed[v] = w->catalog_place[v] >= 0 ? 0 : INT32_MAX;
+        r->listed[v] = window_listed(w, v) ? 0 : INT32_MAX;
         r->first[v] = w->destination_at[v] < w->destination_at[v + 1]
                           ? w->destination_events[w->destination_at[v]]
                           : INT32_MAX;
-        double count = w->catalog_place[v] >= 0 ? r->popularity[v] : 0;
+        double count = window_listed(w, v) ? r->popularity[v] : 0;
         r->popularity[v] = count > 0 ? pow(count, popularity_power) : 0;
         r->popularity_total += r->popularity[v];
     }
@@ -99,8 +99,7 @@ static counts count_seen(const recorder *r, const scored_event *e, const float *
     fr_history met = window_met(w, e->source, e->cut);
     for (int32_t k = 0; k < met.count; k++) {
         int32_t v = w->destination[met.event[k]];
-        bool in = w->catalog_kind == CATALOG_TIME || w->catalog_place[v] >= 0;
-        if (!in || v == e->destination || v == self) continue;
+        if (!window_listed_met(w, v) || v == e->destination || v == self) continue;
         c.n++;
         c.above += scores[v] > scores[e->destination];
         c.tied += scores[v] == scores[e->destination];

@@ -1,6 +1,7 @@
 /* spec.c - opening a scorer by what a user types (fullrank.h, chapter 9). */
 #define _GNU_SOURCE
 #include "base/context.h"
+#include "base/text.h"
 #include "rank/learned.h"
 #include "rank/oracle.h"
 #include "rank/plugin.h"
@@ -51,14 +52,10 @@ static fr_status open_kind(const fr_scorer_kind *kind, const char *what, char *o
 
 /* ---- baselines ---- */
 
-static fr_status unknown_baseline(const char *name, fr_error *err) {
-    enum { MOST = 32 };
-    fr_option names[MOST + 1] = {0}; /* for the nearest one */
-    for (int i = 0; i < MOST && fr_baseline_at(i); i++) names[i].key = fr_baseline_at(i)->name;
-    const char *near = fr_options_nearest(names, name);
-    return near ? fail(err, FR_EUSAGE, "unknown baseline %s, did you mean %s?", name, near)
-                : fail(err, FR_EUSAGE, "unknown baseline %s (`fullrank baselines` lists them)",
-                       name);
+static const char *name_at(const void *list, int index) {
+    const fr_scorer_kind *kind = fr_baseline_at(index);
+    (void)list;
+    return kind ? kind->name : NULL;
 }
 
 static fr_status open_baseline(const char *spec, const fr_window *w, int64_t seed,
@@ -70,7 +67,7 @@ static fr_status open_baseline(const char *spec, const fr_window *w, int64_t see
     for (int i = 0; (kind = fr_baseline_at(i)); i++)
         if (!strcmp(kind->name, name)) break;
     fr_status status = kind ? open_kind(kind, "baseline", options, w, seed, out, err)
-                            : unknown_baseline(name, err);
+                            : text_unknown("baseline", name, name_at, NULL, "baselines", err);
     free(text);
     return status;
 }

@@ -60,14 +60,11 @@ static const char *copy(plan *p, const char *text, fr_error *err) {
 
 static fr_status known_model(const parser *r, const char *name, fr_error *err) {
     const fr_model *m;
-    fr_option names[32] = {0};
-    for (int i = 0; i < 31 && (m = fr_model_at(i)); i++) {
-        names[i].key = m->name;
+    fr_error inner = {0};
+    for (int i = 0; (m = fr_model_at(i)); i++)
         if (!strcmp(m->name, name)) return FR_OK;
-    }
-    const char *near = fr_options_nearest(names, name);
-    return fail(err, FR_EINPUT, "%s: unknown model %s%s%s%s", r->where, name,
-                near ? ", did you mean " : "", near ? near : "", near ? "?" : "");
+    (void)model_unknown(name, &inner);
+    return fail(err, FR_EINPUT, "%s: %s", r->where, inner.message);
 }
 
 static bool in_list(const json_t *list, const char *word) {

@@ -17,11 +17,7 @@ fr_status trainer_open(trainer *t, model *m, const fr_training *settings, const 
                        fr_error *err) {
     *t = (trainer){.m = m, .settings = *settings, .threads = context_threads(context)};
     int32_t train = m->w->train;
-    int32_t least = m->w->self ? 3 : 2; /* with shared ids a source is no candidate of its own */
-    if (m->w->catalog_size < least)
-        return fail(err, FR_EINPUT,
-                    "a catalog of %d destinations, expected at least %d to train with",
-                    m->w->catalog_size, least);
+    TRY(window_check_negatives(m->w, err));
     t->shard_events = m->shard_events ? m->shard_events : TRAINER_SHARD;
     int64_t batch = settings->batch_size < train ? settings->batch_size : train;
     t->shards = (batch + t->shard_events - 1) / t->shard_events;
@@ -59,22 +55,22 @@ void trainer_close(trainer *t) {
 
 /* ---- the epoch's choices ---- */
 
+static rng_key epoch_key(const trainer *t, rng_purpose purpose, int64_t epoch) {
+    return (rng_key){
+        .seed = (uint64_t)t->settings.seed, .purpose = purpose, .epoch = (uint32_t)epoch};
+}
+
 /* A candidate other than the event's own destination. */
 static int32_t draw_negative(const trainer *t, int32_t event, int64_t epoch) {
     const fr_window *w = t->m->w;
-    int32_t n = w->catalog_size, positive = w->destination[event];
-    int32_t self = window_self(w, w->source[event]);
     if (t->settings.deterministic) { /* MODELS 1.6 */
+        int32_t n = w->catalog_size, positive = w->destination[event];
+        int32_t self = window_self(w, w->source[event]);
         int64_t at = (7919 * (int64_t)event + 104729 * epoch + 17) % n;
         while (w->catalog[at] == positive || w->catalog[at] == self) at = (at + 1) % n;
         return w->catalog[at];
     }
-    rng_key key = {
-        .seed = (uint64_t)t->settings.seed, .purpose = RNG_NEGATIVE, .epoch = (uint32_t)epoch};
-    for (uint32_t draw = 0;; draw++) {
-        int32_t v = w->catalog[rng_below(key, (uint64_t)event, draw, (uint32_t)n)];
-        if (v != positive && v != self) return v;
-    }
+    return window_draw_negative(w, epoch_key(t, RNG_NEGATIVE, epoch), event);
 }
 
 static void begin_tape(const trainer *t, tape *own, int64_t epoch) {
@@ -90,16 +86,8 @@ void trainer_begin(trainer *t, int64_t epoch) {
         t->order[i] = i;
         t->negative[i] = draw_negative(t, i, epoch);
     }
-    if (t->m->kind->shuffled && !t->settings.deterministic) { /* Fisher-Yates by counter */
-        rng_key key = {
-            .seed = (uint64_t)t->settings.seed, .purpose = RNG_SHUFFLE, .epoch = (uint32_t)epoch};
-        for (int32_t i = train - 1; i > 0; i--) {
-            uint32_t j = rng_below(key, (uint64_t)i, 0, (uint32_t)i + 1);
-            int32_t swap = t->order[i];
-            t->order[i] = t->order[j];
-            t->order[j] = swap;
-        }
-    }
+    if (t->m->kind->shuffled && !t->settings.deterministic)
+        rng_shuffle(epoch_key(t, RNG_SHUFFLE, epoch), t->order, train, sizeof *t->order);
     if (t->m->kind->memory) t->m->kind->memory->reset(t->m);
     t->epoch = epoch;
     for (int i = 0; i < t->threads; i++) begin_tape(t, &t->tapes[i], epoch);
