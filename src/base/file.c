@@ -253,6 +253,14 @@ void mapping_close(mapping *m) {
     *m = (mapping){0};
 }
 
+fr_status file_sha256(const char *path, char out[65], fr_error *err) {
+    mapping file;
+    TRY(mapping_open(path, &file, err));
+    fr_status status = mapping_sha256(&file, NULL, out, err);
+    mapping_close(&file);
+    return status;
+}
+
 /* ---- directories ---- */
 
 bool directory_is(const char *path) {

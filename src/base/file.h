@@ -55,6 +55,8 @@ void mapping_forget(const mapping *m, size_t size);
 /* The SHA-256 of all its bytes, as text. */
 fr_status mapping_sha256(const mapping *m, const fr_context *context, char out[65], fr_error *err);
 void mapping_close(mapping *m);
+/* The SHA-256 of a file that is there, as text. */
+fr_status file_sha256(const char *path, char out[65], fr_error *err);
 
 /* A directory under construction beside its final place. */
 typedef struct staging {

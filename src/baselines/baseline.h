@@ -9,6 +9,7 @@
 #ifndef FR_BASELINES_BASELINE_H
 #define FR_BASELINES_BASELINE_H
 
+#include "data/lift.h"
 #include "data/window.h"
 
 extern const fr_scorer_kind baseline_random, baseline_popularity, baseline_recent_popularity,
@@ -18,16 +19,6 @@ extern const fr_scorer_kind baseline_random, baseline_popularity, baseline_recen
 /* Positions in the window are scores: refuses windows whose positions float32 cannot hold twice
  * over. */
 fr_status baseline_check_positions(const fr_window *w, fr_error *err);
-
-/* A destination with what it is sorted by. */
-typedef struct keyed {
-    double key;
-    int32_t destination;
-} keyed;
-
-/* Gives the listed destinations the scores base, base + 1, ... in ascending order of key; equal
- * keys share a score. Sorts the list. */
-void baseline_lift(keyed *list, int32_t count, float base, float *scores);
 
 /* Settings of baselines that forget. */
 extern const fr_option baseline_decay_options[];

@@ -39,7 +39,7 @@ static fr_status score(void *state, const fr_query *query, int count, int worker
         int32_t v = row->at[k].destination;
         m->list[k] = (keyed){row->at[k].count + m->tail[v] / most, v};
     }
-    baseline_lift(m->list, (int32_t)row->count, (float)most, scores);
+    lift_list(m->list, (int32_t)row->count, (float)most, scores);
     return FR_OK;
 }
 

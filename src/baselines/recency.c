@@ -46,7 +46,7 @@ static fr_status score(void *state, const fr_query *query, int count, int worker
         r->list[k] = (keyed){own_key(r, query->source, v, cut), v};
     }
     memcpy(scores, r->tail, (size_t)w->destinations * sizeof *scores);
-    baseline_lift(r->list, met.count, (float)w->events, scores);
+    lift_list(r->list, met.count, (float)w->events, scores);
     return FR_OK;
 }
 

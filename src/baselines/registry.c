@@ -24,20 +24,6 @@ fr_status baseline_check_positions(const fr_window *w, fr_error *err) {
                 w->events, MOST);
 }
 
-static int by_key(const void *a, const void *b) {
-    double x = ((const keyed *)a)->key, y = ((const keyed *)b)->key;
-    return (x > y) - (x < y);
-}
-
-void baseline_lift(keyed *list, int32_t count, float base, float *scores) {
-    qsort(list, (size_t)count, sizeof *list, by_key);
-    int32_t place = 0;
-    for (int32_t k = 0; k < count; k++) {
-        if (k && list[k].key > list[k - 1].key) place = k;
-        scores[list[k].destination] = base + (float)place;
-    }
-}
-
 const fr_option baseline_decay_options[] = {
     {"half-life", FR_OPTION_REAL, "0", "SECONDS", 0, 1e300, offsetof(decay_settings, half_life),
      "time after which an event counts half; 0 = a twentieth of the training prefix"},

@@ -6,7 +6,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-double facts_logit(double p) { return log(p) - log1p(-p); }
+static double logit(double p) { return log(p) - log1p(-p); }
+
+double facts_beta_star(double p1, double q1) { return logit(p1) - logit(q1); }
 
 static int by_count(const void *a, const void *b) {
     int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
@@ -126,7 +128,7 @@ static void diagnostic_facts(const fr_window *w, fr_facts *f) {
     }
     f->p1 = f->eligible ? (double)f->eligible_repeated / (double)f->eligible : NAN;
     f->q1 = f->eligible ? q1 / (double)f->eligible : NAN;
-    f->beta_star = facts_logit(f->p1) - facts_logit(f->q1);
+    f->beta_star = facts_beta_star(f->p1, f->q1);
 }
 
 fr_status fr_facts_compute(const fr_window *window, const fr_window *diagnostic,

@@ -24,7 +24,8 @@ typedef struct eligible_event {
 /* Goes on to the next eligible test event; false behind the last. O(window + met) for all. */
 bool facts_next_eligible(const fr_window *w, eligible_event *e);
 
-/* log(p / (1 - p)): infinite at 0 and 1. */
-double facts_logit(double p);
+/* beta* = logit(p1) - logit(q1), the best beta of the minimal scorer (PROTOCOL 9): infinite where
+ * one of the two is 0 or 1. */
+double facts_beta_star(double p1, double q1);
 
 #endif

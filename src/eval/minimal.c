@@ -99,7 +99,7 @@ static void draw(const fr_window *w, uint64_t seed, samples *random, samples *hi
 
 static fr_status complete(const samples *n, double p1, double penalty, fr_minimal_fit *out,
                           fr_error *err) {
-    out->beta_star = facts_logit(p1) - facts_logit(out->q1);
+    out->beta_star = facts_beta_star(p1, out->q1);
     out->seen = (int64_t)n->negative[1];
     out->negatives = (int64_t)(n->negative[0] + n->negative[1]);
     out->intercept = out->beta = out->error = NAN;

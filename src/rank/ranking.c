@@ -8,7 +8,6 @@
 
 #include "base/json.h"
 #include "base/npy.h"
-#include "base/sha256.h"
 #include "rank/protocol.h"
 
 #include <stdio.h>
@@ -53,22 +52,6 @@ fr_status ranking_side_path(const char *path, const char *end, char **out, fr_er
     if (asprintf(out, "%.*s%s", (int)n - 4, path, end) >= 0) return FR_OK;
     *out = NULL;
     return fail_memory(err, n);
-}
-
-static fr_status hash_bytes(const mapping *file, char out[65], fr_error *err) {
-    sha256 hash;
-    TRY(sha256_start(&hash, err));
-    sha256_add(&hash, file->bytes, file->size);
-    sha256_end(&hash, out);
-    return FR_OK;
-}
-
-fr_status ranking_hash_file(const char *path, char out[65], fr_error *err) {
-    mapping file;
-    TRY(mapping_open(path, &file, err));
-    fr_status status = hash_bytes(&file, out, err);
-    mapping_close(&file);
-    return status;
 }
 
 /* ---- making ---- */
@@ -248,7 +231,7 @@ fr_status fr_ranking_save(const fr_ranking *ranking, const char *path, bool forc
     if (!status) status = npy_writer_open_struct(&w, path, fields, FIELDS, err);
     if (!status) status = npy_writer_put(&w, r->records, r->count, err);
     if (!status) status = npy_writer_commit(&w, err);
-    if (!status) status = ranking_hash_file(path, sha, err);
+    if (!status) status = file_sha256(path, sha, err);
     if (!status) {
         json_t *about = json_copy(r->about);
         if (json_object_size(about) != json_object_size(r->about)) { /* jansson does not look */
@@ -270,7 +253,7 @@ static fr_status check_pair(const fr_ranking *r, const mapping *file, const char
     char sha[65];
     const char *expected = json_string_value(json_object_get(r->about, "sha256"));
     if (!expected) return fail(err, FR_EINPUT, "%s: does not describe rank records", side);
-    TRY(hash_bytes(file, sha, err));
+    TRY(mapping_sha256(file, NULL, sha, err));
     if (!strcmp(sha, expected)) return FR_OK;
     return fail(err, FR_EINPUT,
                 "%s: sha256 %.12s..., but %s was written for %.12s...: one of the two was changed "

@@ -45,7 +45,5 @@ fr_status ranking_side_path(const char *path, const char *end, char **out, fr_er
 /* Keeps other processes from writing FILE.npy and FILE.json, until lock_release, so that the two
  * belong together; files that are there by now are FR_EFILE without `force`. */
 fr_status ranking_lock(lock *l, const char *path, bool force, fr_error *err);
-/* SHA-256 of a whole file. */
-fr_status ranking_hash_file(const char *path, char out[65], fr_error *err);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 #include "base/npy.h"
-#include "baselines/baseline.h"
+#include "data/lift.h"
 #include "rank/engine.h"
 #include "rank/ranking.h"
 
@@ -203,7 +203,7 @@ static fr_status keep_order(const double *row, int64_t n, const int32_t *place, 
     TRY(ALLOCATE(list, n, err));
     for (int64_t k = 0; k < n; k++)
         if (place[k] >= 0) list[count++] = (keyed){row[k], place[k]};
-    baseline_lift(list, count, 0, scores);
+    lift_list(list, count, 0, scores);
     free(list);
     return FR_OK;
 }

@@ -121,7 +121,7 @@ fr_status fr_scorer_open(const char *spec, const fr_window *window, int64_t seed
     NEED(window, err);
     TRY(scorer_check_name(spec, err));
     fr_status status = open_spec(spec, window, seed, context, &is, &file, err);
-    if (!status && file) status = ranking_hash_file(file, sha256, err);
+    if (!status && file) status = file_sha256(file, sha256, err);
     is.size = sizeof is;
     is.name = spec;
     is.sha256 = sha256;

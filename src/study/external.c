@@ -34,7 +34,7 @@ fr_status study_hash_file(fr_study *s, const char *path, char out[65], fr_error 
         memcpy(out, h->sha256, sizeof h->sha256);
         return FR_OK;
     }
-    TRY(ranking_hash_file(path, out, err));
+    TRY(file_sha256(path, out, err));
     if (!h) {
         TRY(ARRAY_RESERVE(&s->hashes, 1, err));
         char *copy = strdup(path);

@@ -297,8 +297,8 @@ static fr_status check_artefact(fr_study *s, int64_t unit, const char *name, boo
                                 fr_error *err) {
     char *path, recorded[65], found[65];
     TRY(study_artefact(s, unit, name, &path, recorded, err));
-    *there = directory_is(path) || (!access(path, R_OK) && !ranking_hash_file(path, found, NULL) &&
-                                    !strcmp(found, recorded));
+    *there = directory_is(path) ||
+             (!access(path, R_OK) && !file_sha256(path, found, NULL) && !strcmp(found, recorded));
     fr_status status = FR_OK;
     if (!*there) {
         context_log(s->caller, FR_NOTICE, "%s: gone or changed, so it is made again", path);

@@ -70,7 +70,7 @@ static fr_status keep_file(unit_record *r, const char *name, char *path, const c
     (void)snprintf(a.name, sizeof a.name, "%s", name);
     fr_status status = path ? FR_OK : fail_memory(err, 0);
     if (!status && hash) (void)snprintf(a.sha256, sizeof a.sha256, "%s", hash);
-    if (!status && !hash) status = ranking_hash_file(path, a.sha256, err);
+    if (!status && !hash) status = file_sha256(path, a.sha256, err);
     if (!status) status = ARRAY_RESERVE(&r->artefacts, 1, err);
     if (status) {
         free(path);
