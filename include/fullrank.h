@@ -561,6 +561,16 @@ extern FR_API const fr_option fr_protocol_fields[];
 FR_API int fr_protocol_compare(const fr_protocol_facts *a, const fr_protocol_facts *b, char *out,
                                size_t size);
 
+/* What there is to score, for programs that write score files: FILE.npy has one row per covered
+ * test event in stream order, fields event (row of the stream), source (original id) and time;
+ * FILE.destinations.npy has the original ids of the catalog (of all candidates, if it depends on
+ * time). Rows and columns of a score file are these, in this order. */
+typedef struct fr_list {
+    int64_t events, destinations;
+} fr_list;
+FR_API FR_MUST_USE fr_status fr_window_list(const fr_window *window, const char *path, bool force,
+                                            fr_list *out, fr_error *err);
+
 typedef struct fr_rank_settings {
     int64_t shard; /* events one thread takes at a time; results do not depend on it */
     int64_t met;   /* rank only events whose source has met so many other destinations; 0 = all */

@@ -107,8 +107,8 @@ static bool parse_shape(cursor *c, npy *n) {
     return true;
 }
 
-fr_status npy_parse(const void *bytes, size_t size, const char *path, npy *out, fr_error *err) {
-    *out = (npy){0};
+fr_status npy_header_size(const void *bytes, size_t size, const char *path, size_t *out,
+                          fr_error *err) {
     const unsigned char *b = bytes;
     if (size < 10 || memcmp(b, "\x93NUMPY", 6))
         return fail(err, FR_EINPUT, "%s: not a .npy file", path);
@@ -119,54 +119,76 @@ fr_status npy_parse(const void *bytes, size_t size, const char *path, npy *out, 
     if (size < start) return fail(err, FR_EINPUT, "%s: the .npy header is cut off", path);
     size_t length = (size_t)b[8] | (size_t)b[9] << 8;
     if (version > 1) length |= (size_t)b[10] << 16 | (size_t)b[11] << 24;
-    if (length > size - start) return fail(err, FR_EINPUT, "%s: the .npy header is cut off", path);
+    *out = start + length;
+    return FR_OK;
+}
 
-    cursor c = {(const char *)b + start, (const char *)b + start + length};
-    bool descr = false, order = false, shape = false, fortran = false;
+/* The entries of the literal; *fortran is its order. */
+static fr_status parse_literal(cursor *c, const char *path, npy *out, bool *fortran,
+                               fr_error *err) {
+    bool descr = false, order = false, shape = false;
     char key[32], found[64] = "none";
-    bool good = take(&c, '{');
-    while (good && !take(&c, '}')) {
-        good = take_text(&c, key, sizeof key) && take(&c, ':');
+    bool good = take(c, '{');
+    while (good && !take(c, '}')) {
+        good = take_text(c, key, sizeof key) && take(c, ':');
         if (!good) break;
         if (!strcmp(key, "descr") && !descr) {
             descr = true;
-            if (!parse_descr(&c, out, found, sizeof found))
+            if (!parse_descr(c, out, found, sizeof found))
                 return fail(err, FR_EINPUT,
                             "%s: element type %s, expected little-endian numbers (<i4, <f8, ...)",
                             path, found);
         } else if (!strcmp(key, "fortran_order") && !order) {
             order = true;
-            fortran = take_word(&c, "True");
-            good = fortran || take_word(&c, "False");
+            *fortran = take_word(c, "True");
+            good = *fortran || take_word(c, "False");
         } else if (!strcmp(key, "shape") && !shape) {
             shape = true;
-            good = parse_shape(&c, out);
+            good = parse_shape(c, out);
         } else {
             good = false;
         }
-        (void)take(&c, ',');
+        (void)take(c, ',');
     }
-    if (!good || !descr || !order || !shape)
-        return fail(err, FR_EINPUT, "%s: the .npy header cannot be understood", path);
+    if (good && descr && order && shape) return FR_OK;
+    return fail(err, FR_EINPUT, "%s: the .npy header cannot be understood", path);
+}
+
+fr_status npy_parse_header(const void *bytes, size_t size, const char *path, npy *out,
+                           fr_error *err) {
+    const char *b = bytes;
+    size_t end;
+    bool fortran = false;
+    *out = (npy){0};
+    TRY(npy_header_size(bytes, size, path, &end, err));
+    if (end > size) return fail(err, FR_EINPUT, "%s: the .npy header is cut off", path);
+    cursor c = {b + (b[6] == 1 ? 10 : 12), b + end};
+    TRY(parse_literal(&c, path, out, &fortran, err));
     if (fortran && out->dims > 1)
         return fail(
             err, FR_EINPUT,
             "%s: array in Fortran order, expected C order: save np.ascontiguousarray(array)", path);
+    return FR_OK;
+}
 
-    if ((start + length) % 8) /* NumPy aligns to 16 or 64; elements are read in place */
+fr_status npy_parse(const void *bytes, size_t size, const char *path, npy *out, fr_error *err) {
+    size_t start = 0;
+    TRY(npy_parse_header(bytes, size, path, out, err));
+    TRY(npy_header_size(bytes, size, path, &start, err));
+    if (start % 8) /* NumPy aligns to 16 or 64; elements are read in place */
         return fail(err, FR_EINPUT, "%s: elements begin at byte %zu, expected a multiple of 8",
-                    path, start + length);
-    size_t have = (size - start - length) / out->item, need = 1;
+                    path, start);
+    size_t have = (size - start) / out->item, need = 1;
     for (int d = 0; d < out->dims; d++) {
         size_t extent = (size_t)out->shape[d];
         if (extent && need > SIZE_MAX / 4 / extent)
             return fail(err, FR_EINPUT, "%s: the shape is too large for any file", path);
         need *= extent;
     }
-    if (need > have || (size - start - length) != need * out->item)
-        return fail(err, FR_EINPUT, "%s: %zu bytes of elements, expected %zu", path,
-                    size - start - length, need * out->item);
-    out->data = b + start + length;
+    if (need > have || size - start != need * out->item)
+        return fail(err, FR_EINPUT, "%s: %zu bytes of elements, expected %zu", path, size - start,
+                    need * out->item);
+    out->data = (const char *)bytes + start;
     return FR_OK;
 }
 

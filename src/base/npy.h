@@ -32,6 +32,12 @@ fr_status npy_open(const char *path, npy *out, fr_error *err);
 void npy_close(npy *n);
 /* The same for bytes already in memory; `path` is for messages. */
 fr_status npy_parse(const void *bytes, size_t size, const char *path, npy *out, fr_error *err);
+/* For arrays that come as a stream: bytes of the header, told from its first 12 (10 if there are no
+ * more), and what it says; `data` stays NULL. */
+fr_status npy_header_size(const void *bytes, size_t size, const char *path, size_t *out,
+                          fr_error *err);
+fr_status npy_parse_header(const void *bytes, size_t size, const char *path, npy *out,
+                           fr_error *err);
 /* Opens a plain array of `kind`/`size` with `dims` dimensions, or says what was found instead. */
 fr_status npy_open_as(const char *path, char kind, int size, int dims, npy *out, fr_error *err);
 

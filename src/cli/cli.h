@@ -67,8 +67,10 @@ typedef struct cli_command {
     /* "IN", "[IN]" may be left out, "IN..." one or more, "[IN...]" any number, "bash|zsh" one of
      * these words; parted by blanks. NULL = none. Checked by the frame. */
     const char *arguments;
-    const char *required; /* keys of options that must be given, parted by blanks; may be NULL */
-    const char *example;  /* a command line that works */
+    /* Keys of options that must be given, parted by blanks; may be NULL. "scorer|list": not if
+     * option list is. */
+    const char *required;
+    const char *example;              /* a command line that works */
     cli_group groups[CLI_MAX_GROUPS]; /* ends with a NULL table if not full */
     int (*run)(cli_call *call);       /* returns an exit code, usually by cli_report */
     int (*explain)(const char *name); /* `COMMAND --help NAME`; may be NULL */

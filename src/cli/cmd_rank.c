@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 typedef struct rank_io {
-    char *data, *scorer, *output;
+    char *data, *scorer, *output, *list;
     bool force;
 } rank_io;
 
@@ -18,8 +18,32 @@ static const fr_option rank_io_options[] = {
      "trained FILE.safetensors"},
     {"output", FR_OPTION_TEXT, "", "RANKS.npy", 0, 0, offsetof(rank_io, output),
      "where the records go; RANKS.json is written beside it"},
+    {"list", FR_OPTION_TEXT, "", "LIST.npy", 0, 0, offsetof(rank_io, list),
+     "rank nothing, but write what there is to score: events, sources and times, and the "
+     "candidates "
+     "to LIST.destinations.npy"},
     {"force", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(rank_io, force), "replace files that exist"},
     {0}};
+
+/* --list */
+static int list(cli_call *call, const fr_window *window) {
+    const rank_io *io = call->settings[0];
+    fr_error err = {0};
+    fr_list made;
+    if (io->scorer || io->output)
+        return cli_usage("options list and %s, expected one or the other",
+                         io->scorer ? "scorer" : "output");
+    fr_status status = fr_window_list(window, io->list, io->force, &made, &err);
+    if (status) return cli_report(status, &err);
+    cli_terminal_clear();
+    if (call->common.json)
+        return cli_print_json(json_pack("{s:o, s:I, s:I}", "output", cli_json_text(io->list),
+                                        "events", (json_int_t)made.events, "destinations",
+                                        (json_int_t)made.destinations));
+    (void)printf("%s: %s events, %s candidates each\n", cli_visible(io->list),
+                 cli_count(made.events).s, cli_count(made.destinations).s);
+    return CLI_OK;
+}
 
 /* The main numbers of what was just ranked; `fullrank metrics` has the others. */
 static int report(cli_call *call, const char *path, const fr_ranking *ranking) {
@@ -73,32 +97,46 @@ static bool same_place(const char *a, const char *b) {
            facts[0].st_ino == facts[1].st_ino;
 }
 
-static int run_rank(cli_call *call) {
+static fr_status rank(cli_call *call, const fr_window *window, fr_ranking **out, fr_error *err) {
     const rank_io *io = call->settings[0];
-    const fr_protocol *protocol = call->settings[1];
     fr_rank_settings *settings = call->settings[2];
     const cli_seed *seed = call->settings[3];
-    const fr_import *import = call->settings[4];
+    fr_scorer *scorer = NULL;
+    settings->force = io->force;
+    fr_status status = fr_scorer_open(io->scorer, window, seed->seed, &call->context, &scorer, err);
+    if (!status) status = fr_rank_run(scorer, settings, &call->context, out, err);
+    if (!status) status = fr_ranking_save(*out, io->output, io->force, err);
+    fr_scorer_close(scorer);
+    return status;
+}
+
+/* Could the results be written? Asked before the work. */
+static fr_status check_outputs(const rank_io *io, const fr_rank_settings *settings, fr_error *err) {
+    if (io->list) return FR_OK;
+    fr_status status = fr_ranking_check(io->output, io->force, err);
+    if (!status && settings->dump_scores)
+        status = fr_ranking_check(settings->dump_scores, io->force, err);
+    return status;
+}
+
+static int run_rank(cli_call *call) {
+    const rank_io *io = call->settings[0];
+    const fr_rank_settings *settings = call->settings[2];
     fr_error err = {0};
     fr_stream *stream = NULL;
     fr_window *window = NULL;
     fr_ranking *ranking = NULL;
-    fr_scorer *scorer = NULL;
-    settings->force = io->force;
-    if (settings->dump_scores && same_place(io->output, settings->dump_scores))
+    if (!io->list && settings->dump_scores && same_place(io->output, settings->dump_scores))
         return cli_usage("options output and dump-scores are the same file, %s", io->output);
-    fr_status status = fr_ranking_check(io->output, io->force, &err);
-    if (!status && settings->dump_scores)
-        status = fr_ranking_check(settings->dump_scores, io->force, &err);
-    if (!status) status = fr_stream_open(io->data, import, &call->context, &stream, &err);
-    if (!status) status = fr_window_open(stream, protocol, &call->context, &window, &err);
+    fr_status status = check_outputs(io, settings, &err);
     if (!status)
-        status = fr_scorer_open(io->scorer, window, seed->seed, &call->context, &scorer, &err);
-    if (!status) status = fr_rank_run(scorer, settings, &call->context, &ranking, &err);
-    if (!status) status = fr_ranking_save(ranking, io->output, io->force, &err);
-    int code = status ? cli_report(status, &err) : report(call, io->output, ranking);
+        status = fr_stream_open(io->data, call->settings[4], &call->context, &stream, &err);
+    if (!status) status = fr_window_open(stream, call->settings[1], &call->context, &window, &err);
+    if (!status && !io->list) status = rank(call, window, &ranking, &err);
+    int code = status     ? cli_report(status, &err)
+               : io->list ? list(call, window)
+                          : report(call, io->output, ranking);
     fr_ranking_close(ranking);
-    fr_scorer_close(scorer);
     fr_window_close(window);
     fr_stream_close(stream);
     return code;
@@ -113,7 +151,7 @@ const cli_command cli_rank_command = {
         "destinations the source has met, and among those seen so far. Every metric follows from "
         "the "
         "records without scoring again: see `fullrank metrics`.",
-    .required = "data scorer output",
+    .required = "data scorer|list output|list",
     .example = "fullrank rank --data wikipedia --scorer baseline:recency -o recency.npy",
     .groups = {{"Ranking", rank_io_options, sizeof(rank_io)},
                {"Protocol", fr_protocol_options, sizeof(fr_protocol)},

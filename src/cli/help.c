@@ -95,7 +95,7 @@ void cli_synopsis(const cli_command *command, char *out, size_t size) {
     for (const char *at = command->required ? command->required : ""; *at;) {
         char key[64];
         size_t length = strcspn(at, " ");
-        (void)snprintf(key, sizeof key, "%.*s", (int)length, at);
+        (void)snprintf(key, sizeof key, "%.*s", (int)strcspn(at, " |"), at);
         append(out, size, " --");
         append(out, size, key);
         const cli_group *group;

@@ -230,15 +230,24 @@ static fr_status check_arguments(const cli_call *call, fr_error *err) {
                  call->argument[next], synopsis);
 }
 
+static bool is_given(cli_call *call, const char *key) {
+    char text[2];
+    place found = find_place(call, key);
+    fr_options_text(found.option, found.settings, text, sizeof text);
+    return *text;
+}
+
 static fr_status check_required(cli_call *call, fr_error *err) {
     const char *at = call->command->required ? call->command->required : "";
     while (*at) {
-        char key[64], text[2];
+        char key[64];
         size_t length = strcspn(at, " ");
         (void)snprintf(key, sizeof key, "%.*s", (int)length, at);
+        char *instead = strchr(key, '|');
+        if (instead) *instead++ = 0;
         place found = find_place(call, key);
-        fr_options_text(found.option, found.settings, text, sizeof text);
-        if (!*text)
+        bool needed = !instead || !is_given(call, instead);
+        if (needed && !is_given(call, key))
             return wrong(err, "%s: option --%s %s is missing", call->command->name, key,
                          cli_value_word(found.option));
         at += length;

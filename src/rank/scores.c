@@ -1,5 +1,7 @@
 /* scores.c - see scores.h.
  *
+ * A file, or several whose rows follow each other. Files are mapped, nothing is copied.
+ *
  * Scores are compared as they are. float16 and float32 pass through; a float64 row whose values
  * float32 cannot hold is replaced by the ranks of its values, which keeps order and ties to the
  * last bit.
@@ -8,11 +10,13 @@
 
 #include "base/json.h"
 #include "base/npy.h"
+#include "base/sha256.h"
 #include "data/lift.h"
 #include "rank/engine.h"
 #include "rank/ranking.h"
 
 #include <float.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,11 +24,17 @@
 
 typedef ARRAY(int64_t) number_list;
 
+typedef struct chunk {
+    npy file;
+    int64_t first; /* number of its first row among all */
+} chunk;
+
 typedef struct score_file {
     const fr_window *w;
-    char *path;
-    npy file;
-    int64_t rows, columns;
+    char *path; /* as typed: a file, or a pattern */
+    ARRAY(chunk) chunks;
+    int64_t rows, columns; /* of all together */
+    char sha256[65];
     int64_t *row;                     /* [test events] row of the file, -1 = none */
     int32_t *destination;             /* [columns] */
     int32_t *place;                   /* [columns] in a row of scores, -1 = not in it */
@@ -62,24 +72,144 @@ static fr_status list_from_npy(const char *path, number_list *out, fr_error *err
     return status;
 }
 
-static fr_status read_side(score_file *s, const char *end, fr_error *err) {
+/* What files beside one of scores say. */
+typedef struct sides {
+    number_list events, destinations; /* empty = nothing */
+} sides;
+
+static fr_status read_side(sides *to, const char *file, const char *end, fr_error *err) {
     char *path = NULL;
-    fr_status status = ranking_side_path(s->path, end, &path, err);
+    fr_status status = ranking_side_path(file, end, &path, err);
     struct stat facts;
     json_t *root = NULL;
     if (!status && !stat(path, &facts)) {
         if (!strcmp(end, ".json")) {
             status = json_read(path, &root, err);
-            if (!status) status = list_from_json(root, "events", path, &s->events, err);
-            if (!status) status = list_from_json(root, "destinations", path, &s->destinations, err);
+            if (!status) status = list_from_json(root, "events", path, &to->events, err);
+            if (!status)
+                status = list_from_json(root, "destinations", path, &to->destinations, err);
         } else {
             bool rows = !strcmp(end, ".events.npy");
-            status = list_from_npy(path, rows ? &s->events : &s->destinations, err);
+            status = list_from_npy(path, rows ? &to->events : &to->destinations, err);
         }
     }
     json_decref(root);
     free(path);
     return status;
+}
+
+/* Takes over what is said of one file. Of several files all have a list of events or none, and
+ * their columns are the same. */
+static fr_status add_sides(score_file *s, const sides *of, const char *path, int64_t rows,
+                           fr_error *err) {
+    bool first = s->chunks.count == 1;
+    if (of->events.count && (int64_t)of->events.count != rows)
+        return fail(err, FR_EINPUT, "%s: %lld rows, but %zu event numbers beside it", path,
+                    (long long)rows, of->events.count);
+    if (!first && !s->events.count != !of->events.count && rows)
+        return fail(err, FR_EINPUT, "%s: some files have a list of events beside them, others none",
+                    path);
+    for (size_t k = 0; k < of->events.count; k++) ARRAY_PUSH(&s->events, of->events.at[k], err);
+    if (first)
+        for (size_t k = 0; k < of->destinations.count; k++)
+            ARRAY_PUSH(&s->destinations, of->destinations.at[k], err);
+    bool same = of->destinations.count == s->destinations.count;
+    for (size_t k = 0; same && k < of->destinations.count; k++)
+        same = of->destinations.at[k] == s->destinations.at[k];
+    if (same) return FR_OK;
+    return fail(err, FR_EINPUT, "%s: its list of destinations differs from that of the first file",
+                path);
+}
+
+/* ---- files ---- */
+
+static fr_status open_chunk(score_file *s, const char *path, fr_error *err) {
+    static const char *const ends[] = {".json", ".events.npy", ".destinations.npy"};
+    npy file;
+    TRY(npy_open(path, &file, err));
+    ARRAY_PUSH(&s->chunks, ((chunk){file, s->rows}), err);
+    TRY(scores_check(&file, path, err));
+    if (s->chunks.count > 1 && file.shape[1] != s->columns)
+        return fail(err, FR_EINPUT, "%s: %lld columns, expected %lld as in the first file", path,
+                    (long long)file.shape[1], (long long)s->columns);
+    s->rows += file.shape[0];
+    s->columns = file.shape[1];
+    sides of = {0};
+    fr_status status = FR_OK;
+    for (int k = 0; !status && k < 3; k++) status = read_side(&of, path, ends[k], err);
+    if (!status) status = add_sides(s, &of, path, file.shape[0], err);
+    free(of.events.at);
+    free(of.destinations.at);
+    return status;
+}
+
+/* part-2 comes before part-10: runs of digits count as numbers. */
+static int by_number(const void *a, const void *b) {
+    const char *x = *(char *const *)a, *y = *(char *const *)b;
+    for (; *x && *y; x++, y++) {
+        size_t m = strspn(x, "0123456789"), n = strspn(y, "0123456789");
+        if (m && n) {
+            while (m && *x == '0') x++, m--;
+            while (n && *y == '0') y++, n--;
+            int order = m != n ? (m > n) - (m < n) : strncmp(x, y, m);
+            if (order) return order;
+            x += m, y += n;
+            if (!*x || !*y) break;
+        }
+        if (*x != *y) break;
+    }
+    return (unsigned char)*x - (unsigned char)*y;
+}
+
+static fr_status open_chunks(score_file *s, fr_error *err) {
+    struct stat facts;
+    if (!strpbrk(s->path, "*?") || !stat(s->path, &facts)) return open_chunk(s, s->path, err);
+    glob_t found = {0};
+    int result = glob(s->path, GLOB_NOSORT, NULL, &found);
+    fr_status status = result == 0 ? FR_OK
+                       : result == GLOB_NOSPACE
+                           ? fail_memory(err, 0)
+                           : fail(err, FR_EFILE, "%s: no file has such a name", s->path);
+    if (!status) qsort(found.gl_pathv, found.gl_pathc, sizeof *found.gl_pathv, by_number);
+    for (size_t k = 0; !status && k < found.gl_pathc; k++) {
+        size_t length =
+            strlen(found.gl_pathv[k]); /* lists of events and destinations are no chunks */
+        const char *name = found.gl_pathv[k];
+        bool list = (length > 11 && !strcmp(name + length - 11, ".events.npy")) ||
+                    (length > 17 && !strcmp(name + length - 17, ".destinations.npy"));
+        if (!list) status = open_chunk(s, name, err);
+    }
+    globfree(&found);
+    return status;
+}
+
+/* Of one file its hash, of several the hash of their hashes in order. */
+static fr_status hash_chunks(score_file *s, fr_error *err) {
+    sha256 all;
+    TRY(mapping_sha256(&s->chunks.at[0].file.file, NULL, s->sha256, err));
+    if (s->chunks.count == 1) return FR_OK;
+    TRY(sha256_start(&all, err));
+    fr_status status = FR_OK;
+    for (size_t k = 0; !status && k < s->chunks.count; k++) {
+        status = mapping_sha256(&s->chunks.at[k].file.file, NULL, s->sha256, err);
+        if (!status) sha256_add(&all, s->sha256, 64);
+    }
+    sha256_end(&all, status ? NULL : s->sha256);
+    return status;
+}
+
+static const void *row_at(const score_file *s, int64_t row, const npy **file) {
+    size_t low = 0, high = s->chunks.count;
+    while (high - low > 1) {
+        size_t middle = (low + high) / 2;
+        if (s->chunks.at[middle].first <= row)
+            low = middle;
+        else
+            high = middle;
+    }
+    const chunk *c = &s->chunks.at[low];
+    *file = &c->file;
+    return (const char *)c->file.data + (size_t)((row - c->first) * s->columns) * c->file.item;
 }
 
 /* ---- which row, which column ---- */
@@ -98,9 +228,6 @@ static fr_status match_rows(score_file *s, fr_error *err) {
             "rows beside it)",
             s->path, (long long)s->rows, (long long)covered);
     }
-    if ((int64_t)s->events.count != s->rows)
-        return fail(err, FR_EINPUT, "%s: %lld rows, but %zu event numbers beside it", s->path,
-                    (long long)s->rows, s->events.count);
     for (int32_t k = 0; k < test; k++) s->row[k] = -1;
     for (int64_t row = 0; row < s->rows; row++) {
         int64_t event = s->events.at[row], first = w->first + w->train;
@@ -208,30 +335,41 @@ static fr_status keep_order(const double *row, int64_t n, const int32_t *place, 
     return FR_OK;
 }
 
+fr_status scores_check(const npy *file, const char *path, fr_error *err) {
+    const npy_field *f = &file->field[0];
+    if (file->dims == 2 && file->fields == 1 && !f->name[0] && f->kind == 'f') return FR_OK;
+    return fail(err, FR_EINPUT,
+                "%s: expected a two-dimensional array of float16, float32 or float64", path);
+}
+
+fr_status scores_take_row(const npy *type, const void *row, int64_t columns, const int32_t *place,
+                          float *scores, fr_error *err) {
+    switch (type->item) {
+    case 2:
+        for (int64_t k = 0; k < columns; k++)
+            if (place[k] >= 0) scores[place[k]] = half(((const uint16_t *)row)[k]);
+        return FR_OK;
+    case 4:
+        for (int64_t k = 0; k < columns; k++)
+            if (place[k] >= 0) scores[place[k]] = ((const float *)row)[k];
+        return FR_OK;
+    default: return keep_order(row, columns, place, scores, err);
+    }
+}
+
 static fr_status score(void *state, const fr_query *query, int count, int worker, float *scores,
                        fr_error *err) {
     (void)count, (void)worker;
     const score_file *s = state;
+    const npy *file;
     int64_t row = s->row[query->event - s->w->train];
     for (int32_t v = 0; !s->catalog_only && v < s->w->destinations; v++)
         if (!s->scored[v]) scores[v] = -FLT_MAX; /* never read as a candidate */
     if (row < 0)
         return fail(err, FR_EINPUT, "%s: no row for event %lld", s->path,
                     (long long)(s->w->first + query->event));
-    const char *data = (const char *)s->file.data + (size_t)(row * s->columns) * s->file.item;
-    switch (s->file.item) {
-    case 2:
-        for (int64_t k = 0; k < s->columns; k++)
-            if (s->place[k] >= 0)
-                scores[s->place[k]] = half(((const uint16_t *)(const void *)data)[k]);
-        return FR_OK;
-    case 4:
-        for (int64_t k = 0; k < s->columns; k++)
-            if (s->place[k] >= 0) scores[s->place[k]] = ((const float *)(const void *)data)[k];
-        return FR_OK;
-    default:
-        return keep_order((const double *)(const void *)data, s->columns, s->place, scores, err);
-    }
+    const void *data = row_at(s, row, &file);
+    return scores_take_row(file, data, s->columns, s->place, scores, err);
 }
 
 /* Does the file lack anything that time-available ranks need: a destination that occurs before the
@@ -248,7 +386,8 @@ static bool catalog_only(const score_file *s) {
 
 static void close_file(void *state) {
     score_file *s = state;
-    npy_close(&s->file);
+    for (size_t k = 0; k < s->chunks.count; k++) npy_close(&s->chunks.at[k].file);
+    free(s->chunks.at);
     free(s->path);
     free(s->row);
     free(s->destination);
@@ -260,15 +399,8 @@ static void close_file(void *state) {
 }
 
 static fr_status open_file(score_file *s, fr_error *err) {
-    TRY(npy_open(s->path, &s->file, err));
-    const npy_field *f = &s->file.field[0];
-    if (s->file.dims != 2 || s->file.fields != 1 || f->name[0] || f->kind != 'f')
-        return fail(err, FR_EINPUT,
-                    "%s: expected a two-dimensional array of float16, float32 or float64", s->path);
-    s->rows = s->file.shape[0];
-    s->columns = s->file.shape[1];
-    static const char *const sides[] = {".json", ".events.npy", ".destinations.npy"};
-    for (int k = 0; k < 3; k++) TRY(read_side(s, sides[k], err));
+    TRY(open_chunks(s, err));
+    TRY(hash_chunks(s, err));
     TRY(match_columns(s, err));
     TRY(match_rows(s, err));
     s->catalog_only = catalog_only(s);
@@ -285,8 +417,11 @@ fr_status scores_open(const char *path, const fr_window *w, fr_scorer_definition
     score_file *s;
     TRY(ALLOCATE(s, 1, err));
     s->w = w;
-    *out = (fr_scorer_definition){
-        .state = s, .workers = FR_WORKERS_ANY, .score = score, .close = close_file};
+    *out = (fr_scorer_definition){.state = s,
+                                  .workers = FR_WORKERS_ANY,
+                                  .score = score,
+                                  .close = close_file,
+                                  .sha256 = s->sha256};
     s->path = strdup(path);
     fr_status status = s->path ? open_file(s, err) : fail_memory(err, strlen(path));
     out->catalog_only = s->catalog_only;

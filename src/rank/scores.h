@@ -2,14 +2,29 @@
 #ifndef FR_RANK_SCORES_H
 #define FR_RANK_SCORES_H
 
+#include "base/context.h"
+#include "base/npy.h"
 #include "data/window.h"
 
-/* FILE.npy: float16, float32 or float64 [rows, columns], mapped. Rows are the covered test events
- * in stream order and columns the catalog in ascending id, unless a file beside it says otherwise:
- * FILE.json with "events" (rows of the stream) and "destinations" (original ids), as --dump-scores
- * writes it, or FILE.events.npy and FILE.destinations.npy (int64), each optional. Unless every
- * destination and event of the time-available catalog is there, there are no such ranks. */
+/* FILE.npy, or a pattern such as part-*.npy: the rows of its files follow each other, by name, runs
+ * of digits counting as numbers. float16, float32 or float64 [rows, columns], mapped. Rows are the
+ * covered test events in stream order and columns the catalog in ascending id, unless a file beside
+ * it says otherwise: FILE.json with "events" (rows of the stream) and "destinations" (original
+ * ids), as --dump-scores writes it, or FILE.events.npy and FILE.destinations.npy (int64), each
+ * optional. Unless every destination and event of the time-available catalog is there, there are no
+ * such ranks. */
 fr_status scores_open(const char *path, const fr_window *w, fr_scorer_definition *out,
                       fr_error *err);
+/* The same from standard input: .npy arrays one after the other, each with some rows, of the
+ * covered test events in stream order, over the catalog (the time-available one: over all
+ * candidates). */
+fr_status scores_stream_open(const fr_window *w, const fr_context *context,
+                             fr_scorer_definition *out, fr_error *err);
+
+/* Is it an array of scores? */
+fr_status scores_check(const npy *file, const char *path, fr_error *err);
+/* One row of such an array: column k goes to scores[place[k]], if that is not -1. */
+fr_status scores_take_row(const npy *type, const void *row, int64_t columns, const int32_t *place,
+                          float *scores, fr_error *err);
 
 #endif

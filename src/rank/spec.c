@@ -74,60 +74,57 @@ static fr_status open_baseline(const char *spec, const fr_window *w, int64_t see
 
 /* ---- plug-ins ---- */
 
-/* `file` gets its path, the caller's. */
-static fr_status open_plugin(const char *spec, const fr_window *w, int64_t seed,
-                             fr_scorer_definition *out, char **file, fr_error *err) {
+static fr_status open_plugin(const char *spec, const fr_window *w, int64_t seed, char sha256[65],
+                             fr_scorer_definition *out, fr_error *err) {
     size_t length = plugin_file_length(spec);
     const fr_scorer_kind *kind;
     char *text = strdup(spec), *options = text && text[length] ? text + length + 1 : NULL;
     if (!text) return fail_memory(err, strlen(spec));
     text[length] = 0;
-    *file = text;
-    TRY(fr_plugin_load(text, &kind, err));
-    return open_kind(kind, "plug-in", options, w, seed, out, err);
+    fr_status status = fr_plugin_load(text, &kind, err);
+    if (!status) status = file_sha256(text, sha256, err);
+    if (!status) status = open_kind(kind, "plug-in", options, w, seed, out, err);
+    free(text);
+    return status;
 }
 
 /* ---- any ---- */
 
-/* *file is what was read, the caller's, whose hash belongs to the description. */
+/* `sha256` may get the hash of what was read. */
 static fr_status open_spec(const char *spec, const fr_window *w, int64_t seed,
-                           const fr_context *context, fr_scorer_definition *out, char **file,
+                           const fr_context *context, char sha256[65], fr_scorer_definition *out,
                            fr_error *err) {
-    const char *rest, *read = NULL;
-    fr_status status;
+    const char *rest;
     if ((rest = after(spec, "baseline:"))) return open_baseline(rest, w, seed, out, err);
-    if ((rest = after(spec, "plugin:"))) return open_plugin(rest, w, seed, out, file, err);
+    if ((rest = after(spec, "plugin:"))) return open_plugin(rest, w, seed, sha256, out, err);
     if (!strcmp(spec, "oracle")) return oracle_open(w, context, out, err);
-    if ((rest = after(spec, "scores:")))
-        status = scores_open(read = rest, w, out, err);
-    else if (strlen(spec) > 12 && !strcmp(spec + strlen(spec) - 12, ".safetensors"))
-        status = learned_open(read = spec, w, context, out, err);
-    else
-        return fail(err, FR_EUSAGE,
-                    "unknown scorer %s, expected FILE.safetensors, baseline:NAME, plugin:FILE.so, "
-                    "scores:FILE.npy or oracle",
-                    spec);
-    if (!status && !(*file = strdup(read))) status = fail_memory(err, strlen(read));
-    return status;
+    if (!strcmp(spec, "scores:-")) return scores_stream_open(w, context, out, err);
+    if ((rest = after(spec, "scores:"))) return scores_open(rest, w, out, err);
+    if (strlen(spec) > 12 && !strcmp(spec + strlen(spec) - 12, ".safetensors")) {
+        TRY(learned_open(spec, w, context, out, err));
+        return file_sha256(spec, sha256, err);
+    }
+    return fail(err, FR_EUSAGE,
+                "unknown scorer %s, expected FILE.safetensors, baseline:NAME, plugin:FILE.so, "
+                "scores:FILE.npy or oracle",
+                spec);
 }
 
 fr_status fr_scorer_open(const char *spec, const fr_window *window, int64_t seed,
                          const fr_context *context, fr_scorer **out, fr_error *err) {
     fr_scorer_definition is = {0};
-    char *file = NULL, sha256[65] = "";
+    char sha256[65] = "";
     NEED(out, err);
     *out = NULL;
     NEED(spec, err);
     NEED(window, err);
     TRY(scorer_check_name(spec, err));
-    fr_status status = open_spec(spec, window, seed, context, &is, &file, err);
-    if (!status && file) status = file_sha256(file, sha256, err);
+    fr_status status = open_spec(spec, window, seed, context, sha256, &is, err);
     is.size = sizeof is;
     is.name = spec;
-    is.sha256 = sha256;
+    if (!is.sha256) is.sha256 = sha256;
     if (!is.model) is.seed = seed; /* a checkpoint has the seed of its training */
     if (!status) status = fr_scorer_make(window, &is, out, err);
     if (status && is.close && is.state) is.close(is.state);
-    free(file);
     return status;
 }

@@ -258,7 +258,7 @@ is "no line of it is longer than 100 columns" "$(printf '%s\n' "$stdout" | awk '
 is "every kind of result is there" "$(cd demo && echo costs/*.txt tables/*.txt)" \
     "costs/scaling.txt costs/timing.txt tables/exhaustive.txt tables/expected.txt tables/gain.txt \
 tables/intervals.txt tables/kendall.txt tables/main.txt tables/membership.txt tables/minimal.txt \
-tables/projection-cells.txt tables/projection.txt tables/settings.txt tables/ties.txt \
+tables/pairs.txt tables/projection-cells.txt tables/projection.txt tables/settings.txt tables/ties.txt \
 tables/time-available.txt"
 first=$stdout
 runs "demo again" 0 "$fullrank" demo --events 1200 -o demo
