@@ -143,7 +143,7 @@ def start(command, folder, extra=None):
 
 def finish(command, folder, extra=None):
     process = start(command, folder, extra)
-    _, text = process.communicate(timeout=120)
+    _, text = process.communicate(timeout=1000)
     if process.returncode:
         raise Failure(f"{' '.join(command[1:])} ends with {process.returncode}: {text.decode(errors='replace').strip()}")
 
@@ -171,7 +171,7 @@ class Killer:
             except subprocess.TimeoutExpired:
                 process.send_signal(number)
         for process, how, _ in processes:
-            text = process.communicate(timeout=120)[1].decode(errors="replace")
+            text = process.communicate(timeout=1000)[1].decode(errors="replace")
             killed = process.returncode in ([-number, 130] if kind.asked else [-signal.SIGKILL])
             if how:
                 self.kills[how if killed else "late"] += 1

@@ -96,7 +96,7 @@ WAYS = (flip_bits, flip_bits, random_run, zero_page, swap_pages, cut, change_cel
 
 def run(arguments):
     try:
-        return subprocess.run(arguments, capture_output=True, timeout=120)
+        return subprocess.run(arguments, capture_output=True, timeout=1000)
     except subprocess.TimeoutExpired:
         return None
 

@@ -674,7 +674,7 @@ static int start_server(void) {
         (void)dup2(to[0], 0);
         (void)dup2(from[1], 1);
         execl("/usr/bin/env", "env", "python3", script, original, "--log", server_log, "--seconds",
-              "120", (char *)NULL);
+              "1500", (char *)NULL);
         _exit(127);
     }
     close(to[0]);

@@ -26,10 +26,11 @@ gzip -c served/set.csv >served/set.csv.gz
 sha=$(sha256sum served/set.csv.gz | cut -d ' ' -f 1)
 size=$(wc -c <served/set.csv.gz | tr -d ' ')
 mkfifo hold
-"$python" "$FULLRANK_SOURCE/tests/http_server.py" served/set.csv.gz --log log --seconds 120 \
+"$python" "$FULLRANK_SOURCE/tests/http_server.py" served/set.csv.gz --log log --seconds 1500 \
     <hold >port &
 exec 9>hold # the server ends when this closes
-for _ in 1 2 3 4 5 6 7 8 9 10; do [ -s port ] || sleep 0.3; done
+tries=0
+while [ ! -s port ] && [ $((tries += 1)) -le 200 ]; do sleep 0.3; done
 server=http://127.0.0.1:$(cat port)
 cd work || exit 1
 
@@ -102,7 +103,7 @@ rm -rf broken
 cat >../interrupt.py <<'PYTHON'
 import os, signal, subprocess, sys, time
 process = subprocess.Popen(sys.argv[1:], stderr=subprocess.DEVNULL)
-end = time.monotonic() + 20
+end = time.monotonic() + 120
 while time.monotonic() < end:
     if os.path.exists("cut.download.part") and os.path.getsize("cut.download.part") >= 20000:
         break
@@ -117,7 +118,7 @@ is "Ctrl-C makes no set" "$(ls -d cut 2>/dev/null)" ""
 runs "the command is repeated" 0 get mine --url "$server/f?slow=20000&times=1" -o cut
 same "the command is repeated and has its columns" cut
 case $(requests) in
-"200 -;206 bytes=2"*) pass "the command is repeated and goes on" ;;
+"200 -;206 bytes="[1-9]*) pass "the command is repeated and goes on" ;;
 *) miss "the command is repeated and goes on" "$(requests)" ;;
 esac
 is "nothing of the download is left" "$(ls -A)" "$(printf 'cut\nplain')"

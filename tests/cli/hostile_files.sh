@@ -75,20 +75,20 @@ mkfifo pipe
 cp good/manifest.json manifest.json
 for column in source.npy time.npy source_ids.npy manifest.json; do
     mv "good/$column" kept && mkfifo "good/$column"
-    runs "a pipe for $column" 1 timeout -s KILL 10 "$fullrank" data info good
+    runs "a pipe for $column" 1 timeout -s KILL 120 "$fullrank" data info good
     has "is refused by name" "$stderr" "good/$column: "
     rm -f "good/$column" && mv kept "good/$column"
 done
-runs "a pipe for a catalog" 1 timeout -s KILL 10 "$fullrank" data info good --catalog pipe
+runs "a pipe for a catalog" 1 timeout -s KILL 120 "$fullrank" data info good --catalog pipe
 has "is refused" "$stderr" "pipe: is a pipe or a device, expected a file"
-runs "a pipe for a config" 1 timeout -s KILL 10 "$fullrank" data info good --config pipe
+runs "a pipe for a config" 1 timeout -s KILL 120 "$fullrank" data info good --config pipe
 mkfifo pipe.safetensors pipe.npy
-runs "a pipe for a checkpoint" 1 timeout -s KILL 10 "$fullrank" rank --data good --scorer pipe.safetensors -o p.npy
-runs "a pipe for rank records" 1 timeout -s KILL 10 "$fullrank" metrics pipe.npy
-runs "a pipe for scores" 1 timeout -s KILL 10 "$fullrank" rank --data good --scorer scores:pipe.npy -o p.npy
+runs "a pipe for a checkpoint" 1 timeout -s KILL 120 "$fullrank" rank --data good --scorer pipe.safetensors -o p.npy
+runs "a pipe for rank records" 1 timeout -s KILL 120 "$fullrank" metrics pipe.npy
+runs "a pipe for scores" 1 timeout -s KILL 120 "$fullrank" rank --data good --scorer scores:pipe.npy -o p.npy
 rm pipe.safetensors pipe.npy
 cat good.csv >pipe &
-runs "a pipe for a table works" 0 timeout -s KILL 10 "$fullrank" data import pipe -o piped
+runs "a pipe for a table works" 0 timeout -s KILL 120 "$fullrank" data import pipe -o piped
 is "and gives the same columns" "$(cksum <piped/time.npy)" "$(cksum <good/time.npy)"
 rm -rf piped
 for how in INT TERM; do
@@ -98,18 +98,8 @@ for how in INT TERM; do
             continue
         fi
         # shellcheck disable=SC2086
-        is "SIG$how while $what waits for a writer" "$("$python" - "SIG$how" "$fullrank" data $what <<'PYTHON'
-import signal, subprocess, sys, time
-process = subprocess.Popen(sys.argv[2:], stderr=subprocess.DEVNULL)
-time.sleep(0.3)
-process.send_signal(getattr(signal, sys.argv[1]))
-try:
-    print(process.wait(timeout=5))
-except subprocess.TimeoutExpired:
-    process.kill()
-    print("late")
-PYTHON
-)" "130"
+        is "SIG$how while $what waits for a writer" \
+            "$("$python" "$FULLRANK_SOURCE/tests/interrupt.py" "SIG$how" "$fullrank" data $what)" "130"
     done
 done
 rm pipe
@@ -184,17 +174,28 @@ rm -rf words words.csv w.csv
 is "columns may not be written" "$(find good -name '*.npy' -perm /222)" ""
 "$fullrank" data synth --preset tiny --events 300000 -o long >/dev/null || exit 1
 # during.py FILE SIZE WATCH COMMAND...: stops the command once a file named WATCH* is there, cuts FILE,
-# lets it go on; prints its exit code and what it said.
+# lets it go on; prints its exit code and what it said. A command that is caught when most of its output is written
+# (or it has ended, on a busy machine) is given again.
 cat >during.py <<'PYTHON'
 import glob, os, signal, subprocess, sys, time
 file, size, watch = sys.argv[1], int(sys.argv[2]), sys.argv[3]
-process = subprocess.Popen(sys.argv[4:], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-end = time.monotonic() + 60
-while not glob.glob(watch) and process.poll() is None and time.monotonic() < end:
-    time.sleep(0.001)
-process.send_signal(signal.SIGSTOP)
-if process.poll() is not None:
-    sys.exit("ended too early: " + process.stderr.read())
+def start():
+    for _ in range(50):
+        process = subprocess.Popen(sys.argv[4:], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        while not glob.glob(watch) and process.poll() is None:
+            time.sleep(0.0005)
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(0.02)  # for the signal to arrive
+        written = [os.path.getsize(name) for name in glob.glob(watch)]
+        if process.poll() is None and written and max(written) < 200000:
+            return process
+        process.send_signal(signal.SIGCONT)
+        said = process.stderr.read()
+        process.wait()
+        for name in glob.glob("l.csv.gz"):
+            os.remove(name)
+    sys.exit("ended too early, 50 times: " + said)
+process = start()
 os.chmod(file, 0o644)
 os.truncate(file, size)
 process.send_signal(signal.SIGCONT)

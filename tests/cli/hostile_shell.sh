@@ -104,7 +104,7 @@ for files in 5 6 8 16; do
     *) miss "$files open files" "exit code $code" "$(cat few.err)" ;;
     esac
 done
-if nm -D "$fullrank" 2>/dev/null | grep -q __asan; then
+if nm -D "$fullrank" 2>/dev/null | grep -q "__[at]san"; then
     skip "little memory, small stack" "a sanitizer needs more than the limits give"
 else
     for size in 20000 30000 40000 50000 60000 80000 150000; do # of the address space, 1,024 bytes each

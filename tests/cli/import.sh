@@ -281,7 +281,7 @@ if fed:
     rows = rows[rows.index(b"\n") + 1:]
     while flows and sent < int(when):
         sent += os.write(pipe, rows)
-    end = time.monotonic() + 10
+    end = time.monotonic() + 120
     while flows and time.monotonic() < end and not has_begun():
         os.write(pipe, rows)
     if how == "stalled":
@@ -289,7 +289,7 @@ if fed:
 else:
     time.sleep(float(when))
 process.send_signal(getattr(signal, name))
-end = time.monotonic() + 3
+end = time.monotonic() + 60
 while process.poll() is None and time.monotonic() < end:
     try:
         if flows:

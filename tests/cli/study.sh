@@ -40,10 +40,11 @@ before=$(ls -l straight/runs/*/model.safetensors)
 runs "again" 0 study run small.json -o straight
 is "nothing is done twice" "$(ls -l straight/runs/*/model.safetensors)" "$before"
 
-# Killed at twenty random moments, and continued: the same tables, byte for byte.
+# Killed at twenty random moments, and continued: the same tables, byte for byte. Not through a function: the shell
+# that runs it would be killed, and the study would go on.
 seed=$$
 for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-    study run small.json -o killed -q >/dev/null 2>&1 &
+    "$fullrank" study run small.json -o killed -q >/dev/null 2>&1 &
     child=$!
     seed=$(((seed * 1103515245 + 12345) % 2147483648))
     sleep "0.$(printf %03d $((seed / 65536 % 700)))"

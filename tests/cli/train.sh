@@ -28,9 +28,16 @@ is "leaves its files" "$(find run -type f | sort | tr '\n' ' ')" \
     "run/model.safetensors run/state.safetensors run/train.json "
 has "train.json has the loss" "$(cat run/train.json)" '"loss": ['
 if script -qc true /dev/null >/dev/null 2>&1 </dev/null; then
-    TERM=xterm script -qc "timeout -s INT 3 $fullrank train --data tiny --model dygformer --batch-size 50 --threads 1 -o bar" \
-        /dev/null >bar.txt </dev/null
-    if [ "$(tr '\r' '\n' <bar.txt | grep -c 'epoch ./3 loss 0.* events .* left')" -ge 3 ]; then
+    # looked at until it is there; then the training is stopped
+    bars() { tr '\r' '\n' <bar.txt | grep -c 'epoch ./3 loss 0.* events .* left'; }
+    : >bar.txt
+    TERM=xterm script -qfc "echo \$\$ >bar.pid; exec $fullrank train --data tiny --model dygformer --batch-size 50 --threads 1 -o bar" \
+        /dev/null >bar.txt </dev/null &
+    tries=0
+    while [ "$(bars)" -lt 3 ] && kill -0 $! 2>/dev/null && [ $((tries += 1)) -le 600 ]; do sleep 0.2; done
+    kill -INT "$(cat bar.pid)" 2>/dev/null
+    wait $!
+    if [ "$(bars)" -ge 3 ]; then
         pass "on a terminal epochs show how far they are"
     else
         miss "on a terminal epochs show how far they are" "$(tr '\r' '\n' <bar.txt)"
@@ -115,10 +122,8 @@ runs "an empty directory will do" 0 train --model craft -o empty --epochs 1
 # One process at a time trains into a directory; a killed one locks nobody out.
 "$fullrank" train --data tiny --model craft --dim 16 --history 20 --epochs 100000 -o shared -q >/dev/null 2>&1 &
 first=$!
-for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-    [ -e shared/state.safetensors ] && break
-    sleep 1
-done
+tries=0
+while [ ! -e shared/state.safetensors ] && [ $((tries += 1)) -le 300 ]; do sleep 0.5; done
 for how in --force --resume; do
     runs "a second training with $how" 1 train --model craft -o shared $how
     has "is refused" "$stderr" "shared: another process is writing to it"
