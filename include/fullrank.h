@@ -1062,6 +1062,26 @@ FR_API const char *fr_study_preset(const char *name);
 FR_API FR_MUST_USE fr_status fr_study_report(const char *directory, const fr_context *context,
                                              fr_error *err);
 
+/* A report of rank records without a study. */
+typedef struct fr_report_settings {
+    char *name;   /* its title; NULL = the name of the data */
+    char *gain;   /* "A,B": models whose difference is shown, B less A; NULL = the first two */
+    char *tables; /* a directory that gets tables/, costs/ and figures/; NULL = none */
+    bool force;   /* replace what is there; of `tables` only what a report made */
+} fr_report_settings;
+extern FR_API const fr_option fr_report_options[];
+
+/* Writes the page of a study (docs/report.md) to `output`, from rank records alone: tables, figures
+ * and numbers are those of a study that names them. Runs of one model with different seeds are
+ * its seeds; a model is called as the run says, else as its records do. k[k_count] are the numbers
+ * of sampled negatives, none = fr_standard_k. Runs of different protocols are FR_EINPUT, naming the
+ * fields; two runs of one model and seed are FR_EUSAGE. The page and the directory appear complete
+ * or not at all. */
+FR_API FR_MUST_USE fr_status fr_report_write(const fr_compare_run *runs, int count,
+                                             const int64_t *k, int k_count,
+                                             const fr_report_settings *settings, const char *output,
+                                             const fr_context *context, fr_error *err);
+
 /* What an event costs as the catalog grows (PROTOCOL 12). */
 typedef struct fr_scaling_settings {
     int64_t events;  /* ranked test events that are measured */

@@ -137,14 +137,11 @@ def expectations(fullrank, directory, ks, small):
         [fullrank, "metrics", "--json", "--k", ",".join(map(str, ks)), "--small", small,
          "--sampler", ",".join(SAMPLERS[1:]), *files], check=True, capture_output=True, text=True)
     for one in json.loads(out.stdout):
-        with open(one["file"][:-4] + ".json", encoding="utf-8") as file:
-            about = json.load(file)
-        name = about.get("model") or about["scorer"]
-        objective = about.get("objective")
+        # DATA+MODEL+rank, DATA+MODEL+SEED+rank or DATA+MODEL+OBJECTIVE+SEED+rank
+        data, name, *rest = map(urllib.parse.unquote, os.path.basename(one["file"]).split("+"))
         title = labels.get(name, name.removeprefix("baseline:"))
-        if objective and objective != "bce":
-            title += f" ({objective})"
-        data = urllib.parse.unquote(os.path.basename(one["file"]).split("+")[0])
+        if rest[0] == "bpr":
+            title += f" ({rest[0]})"
         sums.setdefault((data, title, "full", 0), []).append(one["mrr"])
         for k, value in one["expected"].items():
             sums.setdefault((data, title, "uniform", int(k)), []).append(value["mrr"])
@@ -193,6 +190,8 @@ def check_numbers(page, fullrank, directory):
                     worst = max(worst, 0 if order == sorted(order, reverse=True) else 1)
             test(f"{sampler}, small pools {small}: the page agrees with `fullrank metrics`",
                  compared >= 20 and worst < 1e-9, f"{compared} compared, worst {worst}")
+    shown = {(data, model) for data, board in page.run(BOARDS).items() for model, *_ in board["now"]}
+    test("every run is there", shown == {key[:2] for key in expected}, shown)
     full = [abs(mrr - expected[data, model, "full", 0])
             for data, board in page.run(BOARDS).items() for model, mrr in board["full"]]
     test("so does the full catalog", full and max(full) < 1e-9, full)

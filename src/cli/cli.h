@@ -150,8 +150,23 @@ int cli_report_stream(cli_call *call, const char *path);
 
 /* ---- Shared by commands (cmd_study.c) ---- */
 
-/* Prints the table of a study that people look for first, and where its report is. */
+/* Prints the table of a study that people look for first. */
+void cli_show_table(const char *directory);
+/* The same, and where its report is. */
 void cli_study_show(const char *directory);
+
+/* ---- Rank records as arguments (runs.c) ---- */
+
+typedef struct cli_runs {
+    fr_compare_run *run; /* [count] */
+    int count;
+    struct cli_run *file; /* [count] what it points into */
+} cli_runs;
+
+/* Loads every argument of the call: FILE, NAME=FILE or NAME@SEED=FILE. Says what is wrong and
+ * returns an exit code otherwise. cli_runs_close in any case. */
+int cli_runs_open(const cli_call *call, cli_runs *out);
+void cli_runs_close(cli_runs *runs);
 
 /* ---- Output (output.c) ---- */
 

@@ -17,41 +17,6 @@ static const fr_option compare_list_options[] = {
 
 static const char needs_seeds[] = "needs at least 2 seeds";
 
-/* ---- Arguments ---- */
-
-/* One argument: FILE, NAME=FILE or NAME@SEED=FILE. */
-typedef struct compared_file {
-    char *name; /* the caller's to free, NULL if not given */
-    int64_t seed;
-    fr_ranking *ranking;
-} compared_file;
-
-/* Takes an argument apart. A name holds no '/': so a path with '=' can be given as ./PATH. */
-static int take_file(const char *argument, compared_file *file, fr_compare_run *run) {
-    const char *equals = strchr(argument, '='), *slash = strchr(argument, '/');
-    run->file = argument;
-    if (!equals || (slash && slash < equals)) return CLI_OK;
-    run->file = equals + 1;
-    file->name = strndup(argument, (size_t)(equals - argument));
-    if (!file->name) {
-        cli_error("out of memory");
-        return CLI_FAILED;
-    }
-    char *at = strrchr(file->name, '@'), *end = NULL;
-    if (at) {
-        file->seed = strtoll(at + 1, &end, 10);
-        if (end == at + 1 || *end)
-            return cli_usage("%s: found seed \"%s\", expected a whole number: NAME@SEED=FILE",
-                             argument, at + 1);
-        run->seed = &file->seed;
-        *at = 0;
-    }
-    if (!*file->name || !*run->file)
-        return cli_usage("%s: expected FILE, NAME=FILE or NAME@SEED=FILE", argument);
-    run->model = file->name;
-    return CLI_OK;
-}
-
 /* ---- JSON ---- */
 
 static json_t *interval_json(fr_interval i) {
@@ -312,28 +277,17 @@ static int run_compare(cli_call *call) {
     const fr_compare_settings *settings = call->settings[1];
     const cli_seed *seed = call->settings[2];
     cli_numbers k;
-    int count = call->arguments, code = CLI_OK;
     int64_t number = 0;
     if (!take_k(lists->k, settings->metric, &k)) return CLI_USAGE;
     if (settings->sampler && fr_sampler_find(settings->sampler, &number) && number)
         k = (cli_numbers){{number}, 1};
-    compared_file *files = calloc((size_t)count, sizeof *files);
-    fr_compare_run *runs = calloc((size_t)count, sizeof *runs);
+    cli_runs runs;
     fr_comparison *comparison = NULL;
     fr_error err = {0};
-    if (!files || !runs) {
-        cli_error("out of memory");
-        code = CLI_FAILED;
-    }
-    for (int i = 0; !code && i < count; i++)
-        code = take_file(call->argument[i], &files[i], &runs[i]);
-    for (int i = 0; !code && i < count; i++) {
-        code = cli_report(fr_ranking_load(runs[i].file, &files[i].ranking, &err), &err);
-        runs[i].ranking = files[i].ranking;
-    }
+    int code = cli_runs_open(call, &runs);
     if (!code)
-        code = cli_report(fr_compare(runs, count, k.at, k.count, settings, (uint64_t)seed->seed,
-                                     &call->context, &comparison, &err),
+        code = cli_report(fr_compare(runs.run, runs.count, k.at, k.count, settings,
+                                     (uint64_t)seed->seed, &call->context, &comparison, &err),
                           &err);
     cli_terminal_clear();
     if (!code) {
@@ -344,12 +298,7 @@ static int run_compare(cli_call *call) {
             print_tables(&f, settings);
     }
     fr_comparison_close(comparison);
-    for (int i = 0; files && i < count; i++) {
-        fr_ranking_close(files[i].ranking);
-        free(files[i].name);
-    }
-    free(files);
-    free(runs);
+    cli_runs_close(&runs);
     return code;
 }
 

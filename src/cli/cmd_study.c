@@ -22,7 +22,7 @@ static const fr_option study_io_options[] = {
      "do again what another version or commit of the tool did"},
     {0}};
 
-void cli_study_show(const char *directory) {
+void cli_show_table(const char *directory) {
     char path[4096], line[4096];
     (void)snprintf(path, sizeof path, "%s/tables/main.txt", directory);
     FILE *file = fopen(path, "r");
@@ -31,7 +31,12 @@ void cli_study_show(const char *directory) {
         (void)puts(cli_visible(line));
     }
     if (file) (void)fclose(file);
-    (void)printf("\n%s/report.html\n", cli_visible(directory));
+    (void)printf("\n");
+}
+
+void cli_study_show(const char *directory) {
+    cli_show_table(directory);
+    (void)printf("%s/report.html\n", cli_visible(directory));
 }
 
 static int run_study(cli_call *call) {
@@ -76,8 +81,11 @@ const cli_command cli_study_run_command = {
             "and report. Everything done is in the ledger study.db: after an interruption of any "
             "kind the same command goes on, and several of them may work on one study. A unit of "
             "work is done again only if what it depends on has changed, or its record is damaged. "
-            "A data set that is not "
-            "there is skipped with a word on how to get it.",
+            "A data set that is not there is skipped with a word on how to get it.\n"
+            "Models of others stand beside ours: \"ranks\": {\"my-tgn\": [\"ranks-7.npy\", "
+            "\"ranks-17.npy\"]} in the document, a file for each seed, or \"scorers\": "
+            "{\"my-model\": \"scores:FILE.npy\"}, whatever `rank --scorer` takes. Rank records of "
+            "another protocol are refused. docs/study.md has all entries.",
     .arguments = "[STUDY.json]",
     .required = "output",
     .example = "fullrank study run --preset paper --data-dir sets -o study",

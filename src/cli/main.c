@@ -32,6 +32,7 @@
     X(study_status) \
     X(study_report) \
     X(study_preset) \
+    X(report) \
     X(baselines) \
     X(plugin) \
     X(models) \

@@ -18,6 +18,7 @@ typedef struct page {
     const summary *s;
     const char *directory;
     const bool *drawn; /* as study_figures */
+    bool alone;        /* without a study's directory around it */
     text_buffer *out;
 } page;
 
@@ -159,8 +160,9 @@ static fr_status put_hashes(page *p, fr_error *err) {
     results *r = p->s->results;
     table t = {0};
     table_start(&t, "Where every number comes from",
-                "SHA-256 of the rank records and of the trained model behind each run, the first "
-                "16 digits; study.db holds them whole.");
+                p->alone ? "SHA-256 of the rank records behind each run, the first 16 digits."
+                         : "SHA-256 of the rank records and of the trained model behind each run, "
+                           "the first 16 digits; study.db holds them whole.");
     table_column(&t, NULL, "run", TABLE_LEFT);
     table_column(&t, NULL, "rank records", TABLE_LEFT);
     table_column(&t, NULL, "trained model", TABLE_LEFT);
@@ -215,8 +217,8 @@ static fr_status put_origin(page *p, fr_error *err) {
         html_put(out, d->name);
         text_put(out, "</dt><dd class=\"protocol\">");
         html_put(out, d->protocol);
-        const char *catalog = d->facts ? results_text(d->facts, "catalog_sha256") : "";
-        if (*catalog) text_print(out, "<br>catalog_sha256, whole: %.64s", catalog);
+        fr_ranking_facts f = fr_ranking_get(d->model[0].run[0].run->ranking);
+        text_print(out, "<br>catalog_sha256, whole: %.64s", f.protocol.catalog_sha256);
         text_put(out, "</dd>\n");
     }
     text_put(out, "</dl>\n<p>Two results may be compared only if these are equal.</p>\n");
@@ -227,10 +229,12 @@ static fr_status put_origin(page *p, fr_error *err) {
     html_put(out, v.commit);
     text_put(out, ", built with ");
     html_put(out, v.compiler);
-    text_print(out, ". All tables are beside this page as text, Markdown, CSV and LaTeX in "
-                    "<code>tables/</code> "
-                    "and <code>costs/</code>, all figures in <code>figures/</code>, all results in "
-                    "<code>study.db</code>.</p>\n");
+    text_put(out, p->alone
+                      ? ". Made of rank records alone; <code>fullrank report --tables DIR</code> "
+                        "writes all tables as text, Markdown, CSV and LaTeX, and all figures.</p>\n"
+                      : ". All tables are beside this page as text, Markdown, CSV and LaTeX in "
+                        "<code>tables/</code> and <code>costs/</code>, all figures in "
+                        "<code>figures/</code>, all results in <code>study.db</code>.</p>\n");
     put_versions(p->s->results, out);
     text_print(
         out,
@@ -371,10 +375,10 @@ static void put_title(const summary *s, text_buffer *out) {
     text_print(out, "%d seed%s</p>\n", seeds, seeds == 1 ? "" : "s");
 }
 
-static fr_status put_page(const summary *s, const char *directory, const bool *drawn,
-                          const char *script, text_buffer *out, fr_error *err) {
+static fr_status put_page(page p, const char *script, text_buffer *out, fr_error *err) {
+    const summary *s = p.s;
     text_buffer body = {0};
-    page p = {s, directory, drawn, &body};
+    p.out = &body;
     fr_status status = put_head(s, out, script, err);
     text_put(out, "<body>\n<a class=\"skip\" href=\"#short\">Skip to the findings</a>\n<header>\n");
     put_title(s, out);
@@ -397,21 +401,23 @@ static fr_status put_page(const summary *s, const char *directory, const bool *d
     return status ? status : text_status(out, err);
 }
 
-fr_status page_write(const summary *s, const char *directory, const bool *drawn, fr_error *err) {
+fr_status page_write(const summary *s, const char *directory, const bool *drawn, const char *path,
+                     fr_error *err) {
     text_buffer out = {0}, script = {0};
     writer w = {0};
-    char *path = path_join(directory, "report.html");
-    fr_status status = path ? FR_OK : fail_memory(err, 0);
+    page p = {.s = s, .directory = directory, .drawn = drawn, .alone = path != NULL};
+    char *place = path ? strdup(path) : path_join(directory, "report.html");
+    fr_status status = place ? FR_OK : fail_memory(err, 0);
     text_put(&script, embedded_expected_js);
     text_put(&script, embedded_page_js);
     if (!status) status = text_status(&script, err);
-    if (!status) status = put_page(s, directory, drawn, script.at, &out, err);
-    if (!status) status = writer_open(&w, path, err);
+    if (!status) status = put_page(p, script.at, &out, err);
+    if (!status) status = writer_open(&w, place, err);
     if (!status) status = writer_put(&w, out.at, out.count, err);
     if (!status) status = writer_commit(&w, err);
     writer_discard(&w);
     text_free(&script);
     text_free(&out);
-    free(path);
+    free(place);
     return status;
 }

@@ -13,9 +13,10 @@
 #include "base/text.h"
 #include "report/summary.h"
 
-/* Writes DIRECTORY/report.html, atomically. Figures whose `drawn` (as study_figures) is true are
- * taken from DIRECTORY/figures. */
-fr_status page_write(const summary *s, const char *directory, const bool *drawn, fr_error *err);
+/* Writes `path`, atomically; NULL = DIRECTORY/report.html, beside the tables and figures of a
+ * study. Figures whose `drawn` (as study_figures) is true are taken from DIRECTORY/figures. */
+fr_status page_write(const summary *s, const char *directory, const bool *drawn, const char *path,
+                     fr_error *err);
 
 /* ---- parts ---- */
 

@@ -122,10 +122,10 @@ static int64_t ranks_of(const data_numbers *d, int seeds) {
 
 static fr_status model_json(const data_numbers *d, const model_numbers *m, int seeds,
                             text_buffer *columns, json_t **out, fr_error *err) {
-    const char *kind = m->external                 ? "external"
-                       : m->objective              ? "trained"
-                       : strcmp(m->name, "oracle") ? "baseline"
-                                                   : "oracle";
+    const char *kind = summary_is_oracle(m) ? "oracle"
+                       : m->external        ? "external"
+                       : m->objective       ? "trained"
+                                            : "baseline";
     json_t *list = json_array();
     *out = json_pack("{s:o, s:o, s:s, s:s*, s:o}", "name", json_text(m->name), "label",
                      json_text(m->label), "kind", kind, "objective", m->objective, "seeds", list);

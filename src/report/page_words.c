@@ -49,16 +49,14 @@ static void put_mean(text_buffer *out, mean_sd m) {
 
 /* ---- findings ---- */
 
-static bool is_oracle(const model_numbers *m) { return !strcmp(m->name, "oracle"); }
-
 /* The best of the models a study compares, or of the baselines, in one column of `expected`; NULL
  * if there is none. */
 static const model_numbers *best(const data_numbers *d, bool compared, int column) {
     const model_numbers *found = NULL;
     for (int i = 0; i < d->models; i++) {
         const model_numbers *m = &d->model[i];
-        bool fits =
-            compared ? summary_is_compared(m) : !m->objective && !m->external && !is_oracle(m);
+        bool fits = compared ? summary_is_compared(m)
+                             : !m->objective && !m->external && !summary_is_oracle(m);
         if (fits && (!found || m->expected[column].mean > found->expected[column].mean)) found = m;
     }
     return found;

@@ -5,6 +5,7 @@
  * interrupted, is in tables/; measured times are in costs/.
  */
 #define _GNU_SOURCE
+#include "report/report.h"
 #include "base/context.h"
 #include "base/file.h"
 #include "report/figures.h"
@@ -64,25 +65,30 @@ static fr_status write_figure(const summary *s, const study_figure *one, const c
     return status;
 }
 
-fr_status fr_study_report(const char *directory, const fr_context *context, fr_error *err) {
+fr_status report_make(const char *directory, const char *files, const char *page,
+                      const fr_context *context, fr_error *err) {
     results r;
     summary s = {0};
     enum { MOST_FIGURES = 16 };
     bool drawn[MOST_FIGURES] = {0};
-    NEED(directory, err);
     TRY(results_open(&r, directory, err));
     fr_status status = summary_make(&s, &r, context, err);
-    if (!status) status = make_folder(directory, "tables", err);
-    if (!status) status = make_folder(directory, "costs", err);
+    if (!status) status = make_folder(files, "tables", err);
+    if (!status) status = make_folder(files, "costs", err);
     for (const study_table *t = study_tables; !status && t->name; t++)
-        status = write_table(&s, t, directory, err);
-    if (!status) status = make_folder(directory, "figures", err);
+        status = write_table(&s, t, files, err);
+    if (!status) status = make_folder(files, "figures", err);
     for (int i = 0; !status && study_figures[i].name; i++) {
         assert(i < MOST_FIGURES);
-        status = write_figure(&s, &study_figures[i], directory, context, &drawn[i], err);
+        status = write_figure(&s, &study_figures[i], files, context, &drawn[i], err);
     }
-    if (!status) status = page_write(&s, directory, drawn, err);
+    if (!status) status = page_write(&s, files, drawn, page, err);
     summary_free(&s);
     results_close(&r);
     return status;
+}
+
+fr_status fr_study_report(const char *directory, const fr_context *context, fr_error *err) {
+    NEED(directory, err);
+    return report_make(directory, directory, NULL, context, err);
 }

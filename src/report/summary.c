@@ -45,8 +45,10 @@ const model_numbers *summary_find(const data_numbers *d, const char *model, cons
     return NULL;
 }
 
+bool summary_is_oracle(const model_numbers *m) { return !strcmp(m->name, "oracle"); }
+
 bool summary_is_compared(const model_numbers *m) {
-    return m->external || same(m->objective, "bce");
+    return same(m->objective, "bce") || (m->external && !summary_is_oracle(m));
 }
 
 const char *summary_compared_word(const summary *s) {

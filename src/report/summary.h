@@ -62,6 +62,8 @@ mean_sd summary_metric(const summary *s, unit_kind kind, const char *data, const
                        const char *objective, bool diagnostic, const char *metric);
 /* "CRAFT-R" for "craft-r", "recency" for "baseline:recency". */
 const char *summary_label(const char *model);
+/* Knows the truth, and stands apart. */
+bool summary_is_oracle(const model_numbers *m);
 /* Is it one of the models a study is about: trained with bce, or made by others? The rest are
  * baselines, the oracle and models trained otherwise. */
 bool summary_is_compared(const model_numbers *m);

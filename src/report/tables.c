@@ -140,7 +140,7 @@ static void main_table(const summary *s, table *t) {
             if (!oracle) first = t->row_count;
             for (int i = 0; i < set->models; i++) {
                 const model_numbers *m = &set->model[i];
-                if (!is_main(m) || (!strcmp(m->name, "oracle")) != oracle) continue;
+                if (!is_main(m) || summary_is_oracle(m) != oracle) continue;
                 table_row(t, set->name);
                 table_put(t, cell_text(m->label));
                 beside(t, mean_cell(at_k(s, m, 20), DIGITS),
@@ -175,7 +175,7 @@ static void expected_table(const summary *s, table *t) {
         int first = t->row_count;
         for (int i = 0; i < set->models; i++) {
             const model_numbers *m = &set->model[i];
-            if (!is_main(m) || !strcmp(m->name, "oracle")) continue;
+            if (!is_main(m) || summary_is_oracle(m)) continue;
             table_row(t, set->name);
             table_put(t, cell_text(m->label));
             for (int k = 0; k <= s->ks; k++) table_put(t, mean_cell(m->expected[k], DIGITS));
@@ -697,7 +697,9 @@ static void settings_notes(const summary *s, table *t) {
     text_buffer note = {0}, tools = {0};
     char *options = settings ? json_print(settings, JSON_COMPACT) : NULL;
     if (settings && !options) (void)fail_memory(&t->failure, 0);
-    text_print(&note, "Training options other than the defaults: %s.", options ? options : "none");
+    if (json_array_size(json_object_get(r->plan.source, "models")))
+        text_print(&note, "Training options other than the defaults: %s.",
+                   options ? options : "none");
     table_note_text(t, &note);
     early_note(s, t);
     if (r->versions.count > 1) {
@@ -712,6 +714,28 @@ static void settings_notes(const summary *s, table *t) {
     text_free(&note);
     text_free(&tools);
     free(options);
+}
+
+/* A fact of a data set. Of one that is known by its rank records they tell what they can; the rest
+ * is NaN. */
+static double fact(const data_numbers *d, const char *name) {
+    if (d->facts) return results_metric(d->facts, name);
+    fr_ranking_facts f = fr_ranking_get(d->model[0].run[0].run->ranking);
+    int64_t covered = 0, repeated = 0;
+    for (int64_t i = 0; i < f.count; i++) {
+        covered += f.records[i].covered;
+        repeated += f.records[i].covered && f.records[i].repeated;
+    }
+    const struct {
+        const char *name;
+        int64_t value;
+    } known[] = {{"window", f.protocol.window}, {"train", f.protocol.train},
+                 {"test", f.protocol.test},     {"catalog", f.protocol.catalog_size},
+                 {"covered", covered},          {"repeated", repeated},
+                 {"new", covered - repeated}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (!strcmp(known[i].name, name)) return (double)known[i].value;
+    return NAN;
 }
 
 static void settings_table(const summary *s, table *t) {
@@ -739,15 +763,14 @@ static void settings_table(const summary *s, table *t) {
     table_column(t, "coverage", "paper", TABLE_RIGHT);
     results *r = s->results;
     for (int d = 0; d < s->datas; d++) {
-        const result *u = s->data[d].facts;
-        if (!u) continue;
+        const data_numbers *set = &s->data[d];
         table_row(t, NULL);
-        table_put(t, cell_text(s->data[d].name));
+        table_put(t, cell_text(set->name));
         for (int c = 0; c < COLUMNS; c++)
-            table_put(t, cell_number(results_metric(u, columns[c].metric), 0));
-        table_put(t, cell_number(results_metric(u, "covered") / results_metric(u, "test"), 3));
-        paper_ask ask = {.data = s->data[d].name};
-        table_put(t, cell_number(paper_number(r, ask, "coverage", NULL), 3));
+            table_put(t, cell_number(fact(set, columns[c].metric), 0));
+        table_put(t, cell_number(fact(set, "covered") / fact(set, "test"), 3));
+        paper_ask ask = {.data = set->name};
+        table_put(t, cell_number(set->facts ? paper_number(r, ask, "coverage", NULL) : NAN, 3));
     }
     settings_notes(s, t);
 }

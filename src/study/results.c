@@ -285,11 +285,6 @@ bool results_stopped_early(const result *unit, int64_t *done, int64_t *asked) {
     return *done < *asked;
 }
 
-const char *results_text(const result *unit, const char *name) {
-    const unit_artefact *a = record_artefact(&unit->record, name);
-    return a && a->bytes ? a->bytes : "";
-}
-
 const char *results_hash(const result *unit, const char *name) {
     const unit_artefact *a = record_artefact(&unit->record, name);
     return a ? a->sha256 : "";

@@ -64,8 +64,6 @@ double results_seconds(const result *unit, const char *stage);
 bool results_stopped_early(const result *unit, int64_t *done, int64_t *asked);
 /* SHA-256 of a file or text kept with a unit, such as ranks or model; "" if there is none. */
 const char *results_hash(const result *unit, const char *name);
-/* A text kept with a unit, such as catalog_sha256; "" if there is none. */
-const char *results_text(const result *unit, const char *name);
 
 /* ---- for those that read a ledger ---- */
 

@@ -67,6 +67,52 @@ has "tells of their units" "$stdout" '"key": "mine/my-tgn/7/rank"'
 is "MRR is the mean over their seeds" "$(awk -F'[:,]' '/^    "mrr":/ { s += $2; n++ } END { printf "%.4f", s / n }' metrics.json)" \
     "$(awk -F, '$2 == "my-tgn" { sub(/±.*/, "", $NF); printf "%.4f", $(NF - 1) }' study/tables/expected.csv)"
 
+# A report of the same rank files: the same numbers, tables, figures and data.
+set -- study/ranks/mine+craft+*+rank.npy study/ranks/mine+craft-r+*+rank.npy
+for seed in 7 17 27; do set -- "$@" my-tgn@$seed=theirs/ranks-$seed.npy; done
+report() { "$fullrank" report "$@"; }
+runs "a report of rank records" 0 report "$@" "their scores=study/ranks/mine+their%20scores+rank.npy" -o page.html \
+    --tables files --gain craft-r,my-tgn
+has "shows the main table" "$stdout" "my-tgn"
+rows() { # FILE: rows of the models that both have, without the name of the data set
+    grep -E ',("?my-tgn|"?their scores|CRAFT|full|expected-20)' "$1" | sed 's/^[^,]*,"\{0,1\}[^,]*seed-3"\{0,1\},//; s/^mine,//; s/^"[^"]*",//' | sort
+}
+for table in main expected ties exhaustive time-available intervals; do
+    is "$table: the numbers of the study" "$(rows files/tables/$table.csv)" "$(rows study/tables/$table.csv)"
+    case $(rows files/tables/$table.csv) in "") miss "$table: has rows" ;; esac
+done
+is "kendall: the same, too" "$(cut -d, -f2- files/tables/kendall.csv | sed 's/.*seed-3",//')" "$(cut -d, -f2- study/tables/kendall.csv)"
+pairs() { sed '1d; s/^"[^"]*",//; s/^mine,//' "$1" | grep '^CRAFT,'; }
+is "pairs: the same intervals" "$(pairs files/tables/pairs.csv | sort)" "$(pairs study/tables/pairs.csv | sort)"
+for figure in expected ranks gain; do
+    has "figure $figure is drawn" "$(cat files/figures/$figure.svg)" "</svg>"
+done
+page=$(cat page.html)
+has "the page has the figures" "$page" "data:image/svg+xml;base64,"
+has "and the ranks of every seed" "$page" '"name":"my-tgn","label":"my-tgn","kind":"external","seeds":[7,17,27]'
+has "says what it is made of" "$page" "Made of rank records alone"
+has "and how many events were covered" "$(cat files/tables/settings.csv)" ",1500,1275,225,91,222,"
+runs "again" 1 report "$@" -o page.html
+has "a page that is there stays" "$stderr" "page.html: exists"
+runs "unless forced" 0 report "$@" -o page.html --tables files --force --json
+has "JSON says where" "$stdout" '"tables": "files"'
+mkdir full && touch full/mine
+runs "a directory of others" 1 report "$@" -o new.html --tables full --force
+has "is not replaced" "$stderr" "full: also holds mine"
+is "and there is no page" "$(ls new.html 2>/dev/null)" ""
+rank strict.npy --window 0 --order strict --scorer baseline:random
+runs "a report of two protocols" 1 report markov.npy strict.npy -o new.html
+has "is refused, fields named" "$stderr" \
+    "markov.npy and strict.npy follow different protocols and must not be compared; they differ in order (stream against strict)"
+runs "a run twice" 2 report a=markov.npy a=markov.npy -o new.html
+has "is refused" "$stderr" "markov.npy and markov.npy are both a with seed"
+runs "a gain of nobody" 2 report markov.npy -o new.html --gain a,b
+has "is refused" "$stderr" "gain: there is no model a"
+mkdir tmp
+runs "one run alone" 0 env TMPDIR="$PWD/tmp" "$fullrank" report markov.npy -o new.html --name "a & b" -q
+has "is a report, too" "$(cat new.html)" "<h1>a &amp; b</h1>"
+is "nothing is left behind" "$(ls -A tmp)" ""
+
 # What is done is not done again; a changed file is.
 runs "again" 0 study run study.json -o study
 is "nothing is done twice" "$stderr" ""

@@ -112,6 +112,8 @@ COMMANDS = [
     Command("study-status-json", "study status study --json", "study"),
     Command("study-report", "study report study", "study", blind=r"study\.db", again="study report study"),
     Command("study-preset", "study preset demo"),
+    Command("report", "report one.npy two.npy -o out.html --tables out", "one.npy one.json two.npy two.json",
+            blind=r"(^|/)(costs/|out\.html)"),
     Command("models", "models --json"),
     Command("baselines", "baselines --json"),
     Command("version", "version --json"),
