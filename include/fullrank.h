@@ -636,6 +636,26 @@ typedef struct fr_feed_facts {
 } fr_feed_facts;
 FR_API fr_feed_facts fr_feed_get(const fr_feed *feed);
 
+/* For programs that have ranked themselves and kept counts instead of scores. */
+typedef struct fr_counts {
+    int32_t above, tied;           /* candidates scoring above / equal to the positive */
+    int32_t seen_above, seen_tied; /* the same among those the source has met; -1 = not known */
+} fr_counts;
+
+/* Records from counts of the covered test events, in stream order; `count` is their number. All
+ * have the counts among seen destinations or none; what the counts do not tell is -1 or NaN in the
+ * records, and metrics that need it are NaN. Counts that contradict the window are FR_EINPUT,
+ * naming the event. `about` as in fr_feed_open. */
+FR_API FR_MUST_USE fr_status fr_rank_counts(const fr_window *window,
+                                            const fr_scorer_definition *about,
+                                            const fr_counts *counts, int64_t count,
+                                            fr_ranking **out, fr_error *err);
+/* The same from FILE.npy: int32 or int64 [events, 2] with above and tied, or [events, 4] with
+ * seen_above and seen_tied. Its hash goes to the description. */
+FR_API FR_MUST_USE fr_status fr_rank_counts_file(const fr_window *window,
+                                                 const fr_scorer_definition *about,
+                                                 const char *path, fr_ranking **out, fr_error *err);
+
 /* Writes RANKS.npy and, beside it, RANKS.json: protocol, scorer, hashes, timings. Files that exist
  * are replaced only with `force`. */
 FR_API FR_MUST_USE fr_status fr_ranking_save(const fr_ranking *ranking, const char *path,

@@ -193,7 +193,7 @@ static void test_misuse(void **state) {
     const fr_query *queries;
     int count;
     fr_scorer_definition about = {.size = sizeof about, .name = "mine", .score = score};
-    FAILS(fr_feed_open(w, &about, NULL, &feed, &err), FR_EUSAGE, "handed in");
+    FAILS(fr_feed_open(w, &about, NULL, &feed, &err), FR_EUSAGE, "are handed in");
     assert_null(feed);
     about.score = NULL;
     FAILS(fr_feed_open(NULL, &about, NULL, &feed, &err), FR_EUSAGE, "window is NULL");

@@ -14,7 +14,8 @@ static const fr_option rank_io_options[] = {
     {"data", FR_OPTION_TEXT, "", "DATA", 0, 0, offsetof(rank_io, data),
      "a directory made by `data import`, or a table"},
     {"scorer", FR_OPTION_TEXT, "", "SPEC", 0, 0, offsetof(rank_io, scorer),
-     "baseline:NAME[,option=value], plugin:FILE.so[,option=value], scores:FILE.npy, oracle or a "
+     "baseline:NAME[,option=value], plugin:FILE.so[,option=value], scores:FILE.npy "
+     "(scores:part-*.npy: several files, scores:-: standard input), counts:FILE.npy, oracle or a "
      "trained FILE.safetensors"},
     {"output", FR_OPTION_TEXT, "", "RANKS.npy", 0, 0, offsetof(rank_io, output),
      "where the records go; RANKS.json is written beside it"},
@@ -103,6 +104,11 @@ static fr_status rank(cli_call *call, const fr_window *window, fr_ranking **out,
     const cli_seed *seed = call->settings[3];
     fr_scorer *scorer = NULL;
     settings->force = io->force;
+    if (!strncmp(io->scorer, "counts:", 7)) {
+        fr_scorer_definition about = {.size = sizeof about, .name = io->scorer, .seed = seed->seed};
+        fr_status made = fr_rank_counts_file(window, &about, io->scorer + 7, out, err);
+        return made ? made : fr_ranking_save(*out, io->output, io->force, err);
+    }
     fr_status status = fr_scorer_open(io->scorer, window, seed->seed, &call->context, &scorer, err);
     if (!status) status = fr_rank_run(scorer, settings, &call->context, out, err);
     if (!status) status = fr_ranking_save(*out, io->output, io->force, err);

@@ -11,8 +11,8 @@
 #include "eval/aggregate.h"
 
 #include "base/shards.h"
-#include "eval/check.h"
 #include "eval/sampler.h"
+#include "rank/check.h"
 
 #include <math.h>
 #include <stdlib.h>

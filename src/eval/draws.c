@@ -2,8 +2,8 @@
 #include "eval/draws.h"
 
 #include "base/shards.h"
-#include "eval/check.h"
 #include "eval/sampler.h"
+#include "rank/check.h"
 
 #include <math.h>
 #include <stdlib.h>

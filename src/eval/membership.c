@@ -6,7 +6,7 @@
  * among all and among seen candidates, so the table is four samplers of src/eval/sampler.c under
  * the rule that an event has K negatives of both kinds or does not count.
  */
-#include "eval/check.h"
+#include "rank/check.h"
 #include "rank/ranking.h"
 
 #include <math.h>

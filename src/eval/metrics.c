@@ -8,8 +8,8 @@
 #include "eval/metrics.h"
 
 #include "base/memory.h"
-#include "eval/check.h"
 #include "eval/definition.h"
+#include "rank/check.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -29,6 +29,7 @@ typedef struct metric {
     fr_status (*compute)(const request *q, fr_metric_value *out, fr_error *err);
     bool (*applies)(const fr_record *r);            /* to a covered event */
     double (*value)(const fr_record *r, int64_t k); /* of a covered event */
+    bool seen; /* needs counts among the destinations that the source has met */
     bool (*missed)(const fr_record *r); /* to an uncovered event, which counts 0 if oov is zero */
 } metric;
 
@@ -129,7 +130,8 @@ static double event_value(const request *q, const fr_record *r) {
 static fr_status mean_over(const request *q, fr_metric_value *out, fr_error *err) {
     double sum = 0;
     (void)err;
-    out->events = 0;
+    *out = (fr_metric_value){.value = NAN};
+    if (q->metric->seen && !check_knows_seen(q->records, q->count)) return FR_OK;
     for (int64_t i = 0; i < q->count; i++) {
         double x = event_value(q, &q->records[i]);
         if (isnan(x)) continue;
@@ -273,6 +275,7 @@ static const metric metrics[] = {
       "1 / (1 + seen_above + seen_tied/2) over ranked repeated events. No sampling: not the "
       "repeated-seen cell."},
      .compute = mean_over,
+     .seen = true,
      .applies = is_repeated,
      .value = seen_value},
     {{"all-unseen", FR_KIND_MEAN, "new positives among all unseen",
@@ -280,12 +283,14 @@ static const metric metrics[] = {
       "1 / (1 + a' + b'/2) over ranked new events, a' = above - seen_above, b' = tied - seen_tied. "
       "No sampling: not the new-unseen cell."},
      .compute = mean_over,
+     .seen = true,
      .applies = is_new,
      .value = unseen_value},
     {{"loss-within", FR_KIND_MEAN, "lost to the positive's own group",
       LOSS "loss-within is the mean over ranked events of " WITHIN_FORMULA
            " MRR + loss-within + loss-between = 1 (the coverage if oov is zero)."},
      .compute = mean_over,
+     .seen = true,
      .applies = every,
      .value = within_value,
      .missed = every},
@@ -293,6 +298,7 @@ static const metric metrics[] = {
       "loss-within over the events whose source and destination have met before: mrr-repeated + "
       "loss-within-repeated + loss-between-repeated = 1 (their coverage if oov is zero)."},
      .compute = mean_over,
+     .seen = true,
      .applies = is_repeated,
      .value = within_value,
      .missed = is_repeated},
@@ -300,6 +306,7 @@ static const metric metrics[] = {
       "loss-within over the events whose source and destination have not met before: mrr-new + "
       "loss-within-new + loss-between-new = 1 (their coverage if oov is zero)."},
      .compute = mean_over,
+     .seen = true,
      .applies = is_new,
      .value = within_value,
      .missed = is_new},
@@ -307,6 +314,7 @@ static const metric metrics[] = {
       LOSS "loss-between is the mean over ranked events of " BETWEEN_FORMULA
            " MRR + loss-within + loss-between = 1 (the coverage if oov is zero)."},
      .compute = mean_over,
+     .seen = true,
      .applies = every,
      .value = between_value,
      .missed = every},
@@ -314,6 +322,7 @@ static const metric metrics[] = {
       "loss-between over the events whose source and destination have met before: mrr-repeated + "
       "loss-within-repeated + loss-between-repeated = 1 (their coverage if oov is zero)."},
      .compute = mean_over,
+     .seen = true,
      .applies = is_repeated,
      .value = between_value,
      .missed = is_repeated},
@@ -321,6 +330,7 @@ static const metric metrics[] = {
       "loss-between over the events whose source and destination have not met before: mrr-new + "
       "loss-within-new + loss-between-new = 1 (their coverage if oov is zero)."},
      .compute = mean_over,
+     .seen = true,
      .applies = is_new,
      .value = between_value,
      .missed = is_new},

@@ -21,6 +21,9 @@ static expected_pool unseen_pool(const fr_record *r) {
                            .tied = r->tied - r->seen_tied};
 }
 
+/* Records made from counts may not know which of them are seen. */
+static bool knows_seen(const fr_record *r) { return r->seen_above >= 0; }
+
 static bool from_catalog(const fr_record *r, expected_pool pool[]) {
     pool[0] = catalog_pool(r);
     return true;
@@ -41,18 +44,18 @@ static bool from_popularity(const fr_record *r, expected_pool pool[]) {
 
 static bool from_seen(const fr_record *r, expected_pool pool[]) {
     pool[0] = seen_pool(r);
-    return true;
+    return knows_seen(r);
 }
 
 static bool from_unseen(const fr_record *r, expected_pool pool[]) {
     pool[0] = unseen_pool(r);
-    return true;
+    return knows_seen(r);
 }
 
 static bool from_seen_and_unseen(const fr_record *r, expected_pool pool[]) {
     pool[0] = seen_pool(r);
     pool[1] = unseen_pool(r);
-    return true;
+    return knows_seen(r);
 }
 
 /* A cell of the 2x2 table draws from its first pool; of the other one only the size matters, for
@@ -63,16 +66,16 @@ static bool cell(expected_pool drawn, expected_pool other, expected_pool pool[])
     return true;
 }
 static bool repeated_seen(const fr_record *r, expected_pool pool[]) {
-    return r->repeated && cell(seen_pool(r), unseen_pool(r), pool);
+    return knows_seen(r) && r->repeated && cell(seen_pool(r), unseen_pool(r), pool);
 }
 static bool repeated_unseen(const fr_record *r, expected_pool pool[]) {
-    return r->repeated && cell(unseen_pool(r), seen_pool(r), pool);
+    return knows_seen(r) && r->repeated && cell(unseen_pool(r), seen_pool(r), pool);
 }
 static bool new_seen(const fr_record *r, expected_pool pool[]) {
-    return !r->repeated && cell(seen_pool(r), unseen_pool(r), pool);
+    return knows_seen(r) && !r->repeated && cell(seen_pool(r), unseen_pool(r), pool);
 }
 static bool new_unseen(const fr_record *r, expected_pool pool[]) {
-    return !r->repeated && cell(unseen_pool(r), seen_pool(r), pool);
+    return knows_seen(r) && !r->repeated && cell(unseen_pool(r), seen_pool(r), pool);
 }
 
 /* ---- dealing: K negatives over the pools ---- */

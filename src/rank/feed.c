@@ -22,22 +22,11 @@ struct fr_feed {
     bool open;     /* not finished */
 };
 
-static fr_status never_asked(void *state, const fr_query *queries, int count, int worker,
-                             float *scores, fr_error *err) {
-    (void)state, (void)queries, (void)count, (void)worker, (void)scores;
-    return fail(err, FR_EUSAGE, "the scores of a feed are handed in");
-}
-
 static fr_status open_feed(fr_feed *f, const fr_window *w, const fr_scorer_definition *about,
                            const fr_rank_settings *settings, fr_error *err) {
     fr_scorer_definition is;
     TRY(scorer_take(about, &is, err));
-    if (is.score || is.observe || is.state || is.close || is.fingerprint)
-        return fail(err, FR_EUSAGE,
-                    "a feed has no functions and no state: its scores are handed "
-                    "in");
-    is.score = never_asked;
-    TRY(fr_scorer_make(w, &is, &f->about, err));
+    TRY(scorer_describe(w, &is, &f->about, err));
     TRY(run_open(&f->records, f->about, settings, 1, err));
     if (f->records.settings.verify)
         return fail(err, FR_EUSAGE, "option verify: a feed has one way of scoring only");

@@ -98,6 +98,23 @@ fr_status fr_scorer_make(const fr_window *window, const fr_scorer_definition *de
     return status;
 }
 
+static fr_status never_asked(void *state, const fr_query *queries, int count, int worker,
+                             float *scores, fr_error *err) {
+    (void)state, (void)queries, (void)count, (void)worker, (void)scores;
+    return fail(err, FR_EUSAGE, "its scores are handed in");
+}
+
+fr_status scorer_describe(const fr_window *w, const fr_scorer_definition *about, fr_scorer **out,
+                          fr_error *err) {
+    fr_scorer_definition is = *about;
+    if (is.score || is.observe || is.state || is.close || is.fingerprint)
+        return fail(err, FR_EUSAGE,
+                    "found functions or a state, expected a description: the "
+                    "results are handed in");
+    is.score = never_asked;
+    return fr_scorer_make(w, &is, out, err);
+}
+
 void fr_scorer_close(fr_scorer *scorer) {
     if (!scorer) return;
     if (scorer->is.close && scorer->is.state) scorer->is.close(scorer->is.state);

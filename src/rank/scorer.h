@@ -14,6 +14,10 @@ struct fr_scorer {
 /* Copies the definition of a caller whose release may be another: fields that it does not know are
  * 0, and fields that we do not know must be. */
 fr_status scorer_take(const fr_scorer_definition *from, fr_scorer_definition *to, fr_error *err);
+/* A scorer that is never asked: the description of results that are handed in. One with functions
+ * or a state is FR_EUSAGE. `about` has been taken by scorer_take. */
+fr_status scorer_describe(const fr_window *w, const fr_scorer_definition *about, fr_scorer **out,
+                          fr_error *err);
 /* A name that is too long is FR_EUSAGE. */
 fr_status scorer_check_name(const char *name, fr_error *err);
 

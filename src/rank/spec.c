@@ -106,7 +106,7 @@ static fr_status open_spec(const char *spec, const fr_window *w, int64_t seed,
     }
     return fail(err, FR_EUSAGE,
                 "unknown scorer %s, expected FILE.safetensors, baseline:NAME, plugin:FILE.so, "
-                "scores:FILE.npy or oracle",
+                "scores:FILE.npy or oracle (counts:FILE.npy is for `rank` alone)",
                 spec);
 }
 

@@ -8,7 +8,7 @@
 #include "base/context.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "eval/check.h"
+#include "rank/check.h"
 #include "report/report.h"
 
 #include <stdio.h>

@@ -110,6 +110,55 @@ refused "words" "standard input: not a .npy file" piped words -o no.npy
 # shellcheck disable=SC2016 # of the inner shell
 refused "closed" "standard input: ends after 0 rows" sh -c '"$1" rank --data data --scorer scores:- -o no.npy --quiet <&-' sh "$fullrank"
 
+# ---- counts ----
+
+cat >counts.py <<'PYTHON'
+import struct
+data = open("ours.npy", "rb").read()
+begin = 10 + struct.unpack("<H", data[8:10])[0]
+layout = eval(data[10:begin].decode())
+place, size = {}, 0
+for name, kind in layout["descr"]:
+    place[name] = (size, {"i8": "<q", "f8": "<d", "u1": "<B", "i4": "<i", "f4": "<f"}[kind[1:]])
+    size += int(kind[2])
+def field(row, name):
+    return struct.unpack_from(place[name][1], data, begin + row * size + place[name][0])[0]
+rows = [[field(k, f) for f in ("above", "tied", "seen_above", "seen_tied")]
+        for k in range(layout["shape"][0]) if field(k, "covered")]
+def write(path, rows, columns, kind, letter):
+    head = "{'descr': '<%s', 'fortran_order': False, 'shape': (%d, %d), }" % (kind, len(rows), columns)
+    head += " " * (63 - (len(head) + 10) % 64) + "\n"
+    values = [v for row in rows for v in row[:columns]]
+    with open(path, "wb") as out:
+        out.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode())
+        out.write(struct.pack("<%d%s" % (len(values), letter), *values))
+def changed(at, column, value):
+    return [row[:column] + [value] + row[column + 1:] if k == at else row for k, row in enumerate(rows)]
+write("two.npy", rows, 2, "i4", "i")
+write("four.npy", rows, 4, "i8", "q")
+write("many.npy", changed(5, 0, 100), 4, "i8", "q")
+write("seen.npy", changed(5, 2, rows[5][0] + 1), 4, "i8", "q")
+write("less.npy", changed(5, 1, -1), 4, "i8", "q")
+write("mixed.npy", changed(5, 2, -1), 4, "i8", "q")
+write("short.npy", rows[:-1], 2, "i4", "i")
+write("three.npy", rows, 3, "i4", "i")
+PYTHON
+"$python" counts.py || exit 1
+numbers() { "$fullrank" metrics "$1" -m "$2" --lines | cut -f3; }
+for k in two four; do
+    runs "counts, $k columns" 0 rank --scorer counts:$k.npy -o $k-ranks.npy
+    is "have our MRR and Hits" "$(numbers $k-ranks.npy mrr,hits@10,mrr-new)" "$(numbers ours.npy mrr,hits@10,mrr-new)"
+done
+is "four know the seen ones" "$(numbers four-ranks.npy all-seen,loss-within)" "$(numbers ours.npy all-seen,loss-within)"
+is "two do not" "$(numbers two-ranks.npy all-seen,loss-within,mrr-available | sort -u)" "$(numbers two-ranks.npy mrr-available)"
+has "their hash is in RANKS.json" "$(cat two-ranks.json)" "$(sha256sum <two.npy | cut -c1-64)"
+refused "more above than there are" "record 5 (event 5105): 100 above" rank --scorer counts:many.npy -o no.npy
+refused "more seen above than above" "record 5 (event 5105): of" rank --scorer counts:seen.npy -o no.npy
+refused "a negative count" "less.npy: row 5 has a count of -1" rank --scorer counts:less.npy -o no.npy
+refused "some without seen ones" "mixed.npy: row 5 has a count of -1" rank --scorer counts:mixed.npy -o no.npy
+refused "an event less" "counts of 899 events, expected 900" rank --scorer counts:short.npy -o no.npy
+refused "three columns" "expected int32 or int64 [events, 2]" rank --scorer counts:three.npy -o no.npy
+
 # ---- the list ----
 
 runs "the list" 0 rank --list list.npy

@@ -2,13 +2,18 @@
  *
  * Records come from files anyone may have written. After this check counts add up: 0 <= above +
  * tied <= negatives in the catalog and in both parts of it, so later code may subtract and index.
+ * Records made from counts (fr_rank_counts) may lack the counts of the parts; then all do.
  */
-#ifndef FR_EVAL_CHECK_H
-#define FR_EVAL_CHECK_H
+#ifndef FR_RANK_CHECK_H
+#define FR_RANK_CHECK_H
 
 #include "base/status.h"
 
 /* FR_EINPUT naming the first record that contradicts itself, or FR_EUSAGE for an unknown `oov`. */
 fr_status check_records(const fr_record *records, int64_t count, int oov, fr_error *err);
+
+/* Do covered records know the counts among seen destinations? All do or none, or the check fails.
+ */
+bool check_knows_seen(const fr_record *records, int64_t count);
 
 #endif

@@ -1,8 +1,17 @@
 /* check.c - see check.h. */
-#include "eval/check.h"
+#include "rank/check.h"
 
 static bool counts_fit(int32_t size, int32_t above, int32_t tied) {
     return size >= 0 && above >= 0 && tied >= 0 && above <= size && tied <= size - above;
+}
+
+/* Are the seen ones a part of all? Records made from counts may not know: -1. */
+static bool seen_fits(const fr_record *r, int32_t negatives) {
+    if (r->seen_n < 0 || r->seen_n > negatives) return false;
+    if (r->seen_above == -1 && r->seen_tied == -1) return true;
+    return counts_fit(r->seen_n, r->seen_above, r->seen_tied) && r->seen_above <= r->above &&
+           r->seen_tied <= r->tied &&
+           r->seen_n - r->seen_above - r->seen_tied <= negatives - r->above - r->tied;
 }
 
 static fr_status check_record(const fr_record *r, int64_t number, fr_error *err) {
@@ -18,9 +27,7 @@ static fr_status check_record(const fr_record *r, int64_t number, fr_error *err)
                         "record %lld (event %lld): %d above and %d tied, expected counts among the "
                         "other %d of a catalog of %d",
                         row, event, r->above, r->tied, negatives, r->n);
-        if (!counts_fit(r->seen_n, r->seen_above, r->seen_tied) || r->seen_n > negatives ||
-            r->seen_above > r->above || r->seen_tied > r->tied ||
-            r->seen_n - r->seen_above - r->seen_tied > negatives - r->above - r->tied)
+        if (!seen_fits(r, negatives))
             return fail(err, FR_EINPUT,
                         "record %lld (event %lld): of %d seen negatives %d above and %d tied, "
                         "expected a part of %d with %d above and %d tied",
@@ -42,6 +49,12 @@ static fr_status check_record(const fr_record *r, int64_t number, fr_error *err)
     return FR_OK;
 }
 
+bool check_knows_seen(const fr_record *records, int64_t count) {
+    for (int64_t i = 0; i < count; i++)
+        if (records[i].covered) return records[i].seen_above >= 0;
+    return true;
+}
+
 fr_status check_records(const fr_record *records, int64_t count, int oov, fr_error *err) {
     if (oov != FR_OOV_EXCLUDE && oov != FR_OOV_ZERO)
         return fail(err, FR_EUSAGE, "oov %d is not known, expected FR_OOV_EXCLUDE or FR_OOV_ZERO",
@@ -49,6 +62,14 @@ fr_status check_records(const fr_record *records, int64_t count, int oov, fr_err
     if (count < 0)
         return fail(err, FR_EUSAGE, "%lld records, expected 0 or more", (long long)count);
     if (count) NEED(records, err);
-    for (int64_t i = 0; i < count; i++) TRY(check_record(&records[i], i, err));
+    bool known = check_knows_seen(records, count);
+    for (int64_t i = 0; i < count; i++) {
+        TRY(check_record(&records[i], i, err));
+        if (records[i].covered && (records[i].seen_above >= 0) != known)
+            return fail(err, FR_EINPUT,
+                        "record %lld (event %lld): %s counts among seen destinations, expected all "
+                        "records to have them or none",
+                        (long long)i, (long long)records[i].event, known ? "no" : "has");
+    }
     return FR_OK;
 }
