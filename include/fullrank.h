@@ -11,10 +11,10 @@
  *   - The library never prints, exits or aborts on bad input: log, progress and cancel are calls
  *     back to the caller.
  *   - Handles are opaque; whoever opens one closes it. Every close and free accepts NULL.
- *   - Settings may be NULL: every option has its default. A text of NULL in them is its default,
- *     too. Any other value must lie in the range of the option's table, whether typed by a user or
- *     written by a program: 0 is refused like any other number that is out of range. So fill a
- *     struct by fr_options_defaults and change what should be different.
+ *   - Settings may be NULL or a zeroed struct: every option has its default. To change one of them,
+ *     fill the struct by fr_options_defaults first: once an option is set, every other one must lie
+ *     in the range of its table too, and a 0 that does not is refused, naming it. A text of NULL is
+ *     its default.
  *   - A handle, a result or a list that must be there and is NULL, a number of things below 0 and a
  *     setting out of range are FR_EUSAGE, naming it. Of a NULL handle fr_x_get says nothing: all is
  *     0.

@@ -280,48 +280,53 @@ static void test_bad_scorers(void **state) {
 
 /* ---- settings ---- */
 
-/* A zeroed struct names the first option that may not be 0; NULL is the default. */
+/* NULL and a zeroed struct are the defaults; a struct with one option set names the first other one
+ * that may not be 0. */
 static void test_zeroed_settings(void **state) {
     fr_error err;
     fixture f = open_fixture(*state, "fixed");
     const char *folder = *state, *run = in_directory(folder, "zero");
-    fr_ranking *ranking = NULL;
+    fr_ranking *ranking[2] = {NULL};
     fr_window *window = NULL;
-    fr_scorer *scorer;
-    OK(fr_scorer_open("baseline:recency", f.window, 0, NULL, &scorer, &err));
-    FAILS(fr_rank_run(scorer, &(fr_rank_settings){0}, NULL, &ranking, &err), FR_EUSAGE,
-          "option shard: found \"0\"");
-    OK(fr_rank_run(scorer, NULL, NULL, &ranking, &err));
-    fr_scorer_close(scorer);
-    FAILS(fr_window_open(f.stream, &(fr_protocol){0}, NULL, &window, &err), FR_EINPUT,
-          "train share 0");
-    OK(fr_window_open(f.stream, NULL, NULL, &window, &err));
-    assert_int_equal(fr_window_get(window).train, EVENTS * 85 / 100);
-    fr_window_close(window);
-    FAILS(fr_train_run(f.window, "craft", &(fr_model_settings){0}, NULL, run, NULL, &err),
+    for (int k = 0; k < 2; k++) {
+        fr_scorer *scorer;
+        OK(fr_scorer_open("baseline:recency", f.window, 0, NULL, &scorer, &err));
+        FAILS(fr_rank_run(scorer, &(fr_rank_settings){.met = 1}, NULL, &ranking[k], &err),
+              FR_EUSAGE, "option shard: found \"0\"");
+        OK(fr_rank_run(scorer, k ? &(fr_rank_settings){0} : NULL, NULL, &ranking[k], &err));
+        fr_scorer_close(scorer);
+        FAILS(fr_window_open(f.stream, &(fr_protocol){.window = 9}, NULL, &window, &err), FR_EINPUT,
+              "train share 0");
+        OK(fr_window_open(f.stream, k ? &(fr_protocol){0} : NULL, NULL, &window, &err));
+        assert_int_equal(fr_window_get(window).train, EVENTS * 85 / 100);
+        fr_window_close(window);
+    }
+    same_records(ranking[0], ranking[1]);
+    FAILS(fr_train_run(f.window, "craft", &(fr_model_settings){.heads = 2}, NULL, run, NULL, &err),
           FR_EUSAGE, "option dim: found \"0\"");
-    FAILS(fr_train_run(f.window, "craft", NULL, &(fr_training){0}, run, NULL, &err), FR_EUSAGE,
-          "option epochs: found \"0\"");
+    FAILS(fr_train_run(f.window, "craft", NULL, &(fr_training){.seed = 1}, run, NULL, &err),
+          FR_EUSAGE, "option epochs: found \"0\"");
     FAILS(fr_train_run(f.window, "craft", NULL, &(fr_training){.epochs = 1}, run, NULL, &err),
           FR_EUSAGE, "option batch-size: found \"0\"");
-    fr_minimal minimal;
-    FAILS(fr_minimal_compute(f.window, &(fr_minimal_settings){0}, 0, NULL, &minimal, &err),
-          FR_EUSAGE, "option penalty: found \"0\"");
+    fr_minimal minimal, zeroed;
     FAILS(fr_minimal_compute(f.window, NULL, 0, NULL, NULL, &err), FR_EUSAGE, "out is NULL");
     OK(fr_minimal_compute(f.window, NULL, 0, NULL, &minimal, &err));
+    OK(fr_minimal_compute(f.window, &(fr_minimal_settings){0}, 0, NULL, &zeroed, &err));
+    assert_true(minimal.random.beta == zeroed.random.beta);
     fr_scaling_point points[FR_SCALING_MAX];
     int count;
-    FAILS(fr_scaling_run(f.window, "baseline:recency", &(fr_scaling_settings){0}, 0, NULL, points,
-                         &count, &err),
+    FAILS(fr_scaling_run(f.window, "baseline:recency", &(fr_scaling_settings){.repeats = 1}, 0,
+                         NULL, points, &count, &err),
           FR_EUSAGE, "option events: found \"0\"");
     OK(fr_scaling_run(f.window, "baseline:recency", NULL, 0, NULL, points, &count, &err));
-    fr_compare_run runs[] = {{.ranking = ranking, .file = "a", .model = "a"},
-                             {.ranking = ranking, .file = "b", .model = "b"}};
+    fr_compare_run runs[] = {{.ranking = ranking[0], .file = "a", .model = "a"},
+                             {.ranking = ranking[0], .file = "b", .model = "b"}};
     fr_comparison *comparison;
     const int64_t k = 5;
-    FAILS(fr_compare(runs, 2, &k, 1, &(fr_compare_settings){0}, 0, NULL, &comparison, &err),
-          FR_EUSAGE, "option block: found \"0\"");
-    fr_compare_settings settings = {.block = 7, .resamples = 100};
+    fr_compare_settings settings = {.resamples = 100};
+    FAILS(fr_compare(runs, 2, &k, 1, &settings, 0, NULL, &comparison, &err), FR_EUSAGE,
+          "option block: found \"0\"");
+    settings.block = 7;
     FAILS(fr_compare(runs, 2, &k, 1, &settings, 0, NULL, &comparison, &err), FR_EUSAGE,
           "option level: found \"0\"");
     settings.level = 0.9; /* a sampler of NULL is the default one */
@@ -330,7 +335,7 @@ static void test_zeroed_settings(void **state) {
     settings.resamples = 1;
     FAILS(fr_compare(runs, 2, &k, 1, &settings, 0, NULL, &comparison, &err), FR_EUSAGE,
           "option resamples: found \"1\"");
-    fr_ranking_close(ranking);
+    for (int r = 0; r < 2; r++) fr_ranking_close(ranking[r]);
     close_fixture(&f);
 }
 

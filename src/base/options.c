@@ -168,14 +168,34 @@ static fr_status check_value(const fr_option *o, const void *settings, fr_error 
     return bad_value(o, found, expected, err);
 }
 
+size_t options_width(const fr_option *o) {
+    switch (o->type) {
+    case FR_OPTION_INT: return sizeof(int64_t);
+    case FR_OPTION_REAL: return sizeof(double);
+    case FR_OPTION_TEXT: return sizeof(char *);
+    case FR_OPTION_CHOICE: return sizeof(int);
+    case FR_OPTION_FLAG: return sizeof(bool);
+    }
+    return 0;
+}
+
+/* Has the caller set any option of a zeroed struct? */
+static bool is_set(const fr_option *table, const void *settings) {
+    static const char zeros[sizeof(double) + sizeof(void *)];
+    for (const fr_option *o = table; o->key; o++)
+        if (memcmp((const char *)settings + o->offset, zeros, options_width(o))) return true;
+    return false;
+}
+
 fr_status options_settle(const fr_option *table, const void *settings, void *out, size_t size,
                          fr_error *err) {
     if (settings)
         memcpy(out, settings, size);
     else
         memset(out, 0, size);
+    bool set = settings && is_set(table, settings);
     for (const fr_option *o = table; o->key; o++) {
-        if (settings)
+        if (set)
             TRY(check_value(o, settings, err));
         else if (o->type != FR_OPTION_TEXT)
             TRY(set_value(o, out, o->standard, err));

@@ -16,11 +16,14 @@ fr_status options_from_json(const json_t *object, const char *where, fr_config_s
                             fr_error *err);
 
 /* Copies the caller's settings, a struct of `size` bytes, to `out` and checks every option of the
- * table; NULL gives the defaults, texts NULL, which consumers take for the default text. Texts stay
- * the caller's: `out` is not to be freed. A value out of range is FR_EUSAGE with the words of
- * fr_options_set. */
+ * table; NULL, or options that are all zero, give the defaults, texts NULL, which consumers take
+ * for the default text. Texts stay the caller's: `out` is not to be freed. A value out of range is
+ * FR_EUSAGE with the words of fr_options_set. */
 fr_status options_settle(const fr_option *table, const void *settings, void *out, size_t size,
                          fr_error *err);
+
+/* Bytes of the field of an option; 0 if its type is not known. */
+size_t options_width(const fr_option *option);
 
 /* A key with '_' for '-', as files spell it. */
 void options_spell(const char *key, char *out, size_t size);

@@ -8,6 +8,7 @@
 #include "rank/plugin.h"
 
 #include "base/file.h"
+#include "base/options.h"
 #include "base/os.h"
 
 #include <dlfcn.h>
@@ -23,20 +24,9 @@ size_t plugin_file_length(const char *spec) {
 
 /* ---- what it says of itself ---- */
 
-static size_t width_of(const fr_option *o) {
-    switch (o->type) {
-    case FR_OPTION_INT: return sizeof(int64_t);
-    case FR_OPTION_REAL: return sizeof(double);
-    case FR_OPTION_TEXT: return sizeof(char *);
-    case FR_OPTION_CHOICE: return sizeof(int);
-    case FR_OPTION_FLAG: return sizeof(bool);
-    }
-    return 0;
-}
-
 static fr_status check_options(const char *path, const fr_scorer_kind *kind, fr_error *err) {
     for (const fr_option *o = kind->options; o && o->key; o++) {
-        size_t width = width_of(o);
+        size_t width = options_width(o);
         if (!width || !o->help || !o->standard || (o->type == FR_OPTION_CHOICE && !o->values))
             return fail(err, FR_EINPUT, "%s: option %s has no type, help, default or values", path,
                         o->key);
