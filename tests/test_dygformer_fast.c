@@ -59,7 +59,7 @@ static void check_accuracy(const char *directory, int order, int width, const ch
 }
 
 static void test_accuracy(void **state) {
-    for (int n = 0; n < 2; n++) {
+    for (int n = SANITIZED; n < 2; n++) { /* the second does what the first does, and more */
         for (int width = 0; width <= 4; width += 4)
             for (int order = 0; order < 2; order++)
                 check_accuracy(*state, order, width, names[n], usual);

@@ -9,12 +9,7 @@
 #include <math.h>
 #include <stdint.h>
 
-/* Accuracy is that of the plain build; sanitizers look at the way there, for which less will do. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SPARSE = 20 };
-#else
-enum { SPARSE = 1 };
-#endif
+enum { SPARSE = SANITIZED ? 20 : 1 };
 
 typedef void function(int64_t n, const float *x, float *y);
 

@@ -28,11 +28,7 @@ static double cpu_seconds(void) { return (double)clock() / CLOCKS_PER_SEC; }
  * to 0.8, 0.2 and 0.5 s of a busy core. A sanitizer takes its time, and so does a slow machine. */
 static void large_studies_are_quick(void **state) {
     enum { SEEDS = 25000, UNITS = 2 + 4 * SEEDS };
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    const double most = 30;
-#else
-    const double most = 3;
-#endif
+    const double most = SANITIZED ? 30 : 3;
     char path[64], *text = malloc(1 << 20);
     fr_study *study;
     fr_study_state now;

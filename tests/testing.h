@@ -54,6 +54,14 @@ static inline void testing_fails(fr_status status, fr_status code, const char *p
     _fail(file, line);
 }
 
+/* Sanitizers are slow; they look at the way of what the plain build tests in full, for which less
+ * will do. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { SANITIZED = 1 };
+#else
+enum { SANITIZED = 0 };
+#endif
+
 /* Ends the test as skipped; run.sh turns the line into the reason. */
 #define skip_because(reason)                                                                       \
     do {                                                                                           \

@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -51,15 +52,18 @@ static void on_signal(int number) {
     }
 }
 
-/* The bytes are gone, so there is no going on; nothing half-written is in place. Only what may be
- * done in a handler: no stdio. */
+/* The bytes are gone, so there is no going on; nothing half-written is in place. Threads may miss
+ * them at the same time: one tells, the others wait for the end. Only what may be done in a
+ * handler: no stdio. */
 static void on_lost_bytes(int number, siginfo_t *facts, void *machine) {
+    static atomic_flag told = ATOMIC_FLAG_INIT;
     (void)machine;
     const char *path = fr_mapped_file(facts->si_addr);
     if (!path) { /* a defect of ours: let the system say so */
         (void)signal(number, SIG_DFL);
         return;
     }
+    while (atomic_flag_test_and_set(&told)) (void)pause();
     char shown[LINE_SIZE / 2];
     (void)fr_text_printable(path, shown, sizeof shown);
     const char *const parts[] = {terminal.live ? ERASE : "", "fullrank: ", shown,

@@ -153,9 +153,14 @@ if [ -c /dev/full ]; then
 else
     skip "there is no /dev/full"
 fi
-err=$( (ulimit -f 0 && "$tool" man 2>&1 >"$work/limited"))
-[ $? -eq 1 ] && says "standard output could not be written: File too large" "$err"
-result "a file-size limit is exit 1 and no signal"
+case $tool in
+*/tsan/*) skip "the thread sanitizer writes a file of its own, so a file-size limit ends it" ;;
+*)
+    err=$( (ulimit -f 0 && "$tool" man 2>&1 >"$work/limited"))
+    [ $? -eq 1 ] && says "standard output could not be written: File too large" "$err"
+    result "a file-size limit is exit 1 and no signal"
+    ;;
+esac
 err=$("$tool" man 2>&1 >&-)
 [ $? -eq 1 ] && says "standard output could not be written" "$err"
 result "a closed stdout is exit 1"
