@@ -55,6 +55,15 @@ bool check_knows_seen(const fr_record *records, int64_t count) {
     return true;
 }
 
+fr_status check_needs_seen(const fr_record *records, int64_t count, const char *file,
+                           fr_error *err) {
+    if (check_knows_seen(records, count)) return FR_OK;
+    return fail(err, FR_EINPUT,
+                "%s: made from counts without seen_above and seen_tied, which tables and figures "
+                "need",
+                file);
+}
+
 fr_status check_records(const fr_record *records, int64_t count, int oov, fr_error *err) {
     if (oov != FR_OOV_EXCLUDE && oov != FR_OOV_ZERO)
         return fail(err, FR_EUSAGE, "oov %d is not known, expected FR_OOV_EXCLUDE or FR_OOV_ZERO",

@@ -15,5 +15,8 @@ fr_status check_records(const fr_record *records, int64_t count, int oov, fr_err
 /* Do covered records know the counts among seen destinations? All do or none, or the check fails.
  */
 bool check_knows_seen(const fr_record *records, int64_t count);
+/* Refuses records that do not, for what shows them beside others. `file` is for the message. */
+fr_status check_needs_seen(const fr_record *records, int64_t count, const char *file,
+                           fr_error *err);
 
 #endif

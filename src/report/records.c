@@ -89,6 +89,7 @@ static fr_status check_run(const request *q, int i, fr_error *err) {
     char fields[640];
     fr_status status = check_records(r->facts.records, r->facts.count, r->facts.oov, &inner);
     if (status) return fail(err, status, "%s: %s", r->given->file, inner.message);
+    TRY(check_needs_seen(r->facts.records, r->facts.count, r->given->file, err));
     if (r->facts.count != r->facts.protocol.test)
         return fail(err, FR_EINPUT, "%s: %lld records, expected %lld, one per test event",
                     r->given->file, (long long)r->facts.count, (long long)r->facts.protocol.test);

@@ -183,11 +183,7 @@ fr_status external_load(fr_study *s, const plan_unit *u, fr_ranking **out, fr_er
     if (!status && r->count != r->protocol.test)
         status = fail(err, FR_EINPUT, "%s: %lld records, expected %lld, one per test event",
                       u->external, (long long)r->count, (long long)r->protocol.test);
-    if (!status && !check_knows_seen(r->records, r->count))
-        status = fail(err, FR_EINPUT,
-                      "%s: made from counts without seen_above and seen_tied, which tables and "
-                      "figures need",
-                      u->external);
+    if (!status) status = check_needs_seen(r->records, r->count, u->external, err);
     if (!status && w) status = check_events(r, w, u->external, err);
     fr_ranking_close(other);
     if (status)
