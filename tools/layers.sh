@@ -24,6 +24,7 @@ report:    base data rank eval study
 cli:
 '
 most=1000 # lines of a file
+longest=60 # of a function, its signature included
 manual=1500 # of the public header, which is one file on purpose and half of it prose
 
 tests=0 failed=0
@@ -67,6 +68,16 @@ result "no file is longer than $most lines, the header than $manual" "$(find inc
         case $file in include/*) limit=$manual ;; *) limit=$most ;; esac
         [ "$lines" -le "$limit" ] || echo "$file: $lines lines"
     done)"
+# A function begins in the first column and ends with the first '}' there; its signature may take several lines.
+result "no function is longer than $longest lines" "$(find src -name '*.[ch]' | sort | xargs awk -v most="$longest" '
+    FNR == 1 { inside = 0 }
+    !inside && /^[A-Za-z_]/ { start = FNR }
+    !inside && /\) \{$/ && !/^#/ { inside = 1 }
+    inside && /^}/ {
+        lines = FNR - start + 1
+        if (lines > most) print FILENAME ":" start ": " lines " lines"
+        inside = 0
+    }')"
 result "numbers pass base/number.h, JSON base/json.h" "$(find src -name '*.[ch]' ! -path 'src/cli/*' \
     ! -name 'number.[ch]' ! -name json.c | sort |
     xargs grep -nE '(^|[^a-z_])(strtod|strtof|atof|sscanf|tolower|json_dumps|json_loads|json_loadb)\(|[^_v]snprintf\(.*%[-+.*0-9]*[fgeFGE]' || :)"
