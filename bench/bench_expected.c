@@ -56,9 +56,9 @@ int main(int argc, char **argv) {
         .k = fr_standard_k, .k_count = FR_STANDARD_K, .hits = hits, .hits_count = 1};
     fr_error err;
     printf("%lld records, catalog of %d, K = 1 5 20 50 100\n", (long long)count, catalog);
-    for (int i = 0; fr_sampler_get(i); i++) {
+    for (int i = 0; fr_sampler_at(i); i++) {
         fr_expected out[FR_STANDARD_K];
-        sampling.sampler = fr_sampler_get(i)->name;
+        sampling.sampler = fr_sampler_at(i)->name;
         double start = now();
         if (fr_expected_compute(records, count, &sampling, NULL, out, &err)) goto failed;
         printf("%-16s %7.3f s   MRR at K = 20: %.6f, sd %.6f\n", sampling.sampler, now() - start,

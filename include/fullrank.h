@@ -10,7 +10,16 @@
  *     which may be NULL; on failure its message says where, what was found, what was expected.
  *   - The library never prints, exits or aborts on bad input: log, progress and cancel are calls
  *     back to the caller.
- *   - Handles are opaque; whoever opens one closes it. Every close and free accepts NULL.
+ *   - Handles are opaque. One that comes out of a call is the caller's, who closes it; if the call
+ *     fails it is NULL and there is nothing to close. Every close and free accepts NULL.
+ *   - What goes into a call stays the caller's, and nothing of it is kept: texts, lists, settings,
+ *     contexts. Where a handle must outlive another one, or is kept, its contract says so.
+ *   - One verb for one thing. _open, _make and _load give a handle, _close ends it. _get gives
+ *     facts of a handle, whose texts and lists live as long as it does. _at gives what is
+ *     registered by number from 0, NULL behind the last, and _find by name, NULL if there is none:
+ *     both belong to the library and live as long as the program. _compute fills structs of the
+ *     caller's, _run does long work.
+ *   - A seed is an int64_t, any of them; equal seeds give equal results.
  *   - Settings may be NULL or a zeroed struct: every option has its default. To change one of them,
  *     fill the struct by fr_options_defaults first: once an option is set, every other one must lie
  *     in the range of its table too, and a 0 that does not is refused, naming it. A text of NULL is
@@ -33,6 +42,13 @@
 extern "C" {
 #endif
 
+/* Of this header; fr_version_get tells those of the library in use. docs/library.md says what may
+ * change between versions. */
+#define FULLRANK_VERSION_MAJOR 0
+#define FULLRANK_VERSION_MINOR 1
+#define FULLRANK_VERSION_PATCH 0
+#define FULLRANK_VERSION       "0.1.0"
+
 #define FR_API      __attribute__((visibility("default")))
 #define FR_MUST_USE __attribute__((warn_unused_result))
 
@@ -45,6 +61,7 @@ typedef enum fr_status {
     FR_EFILE,   /* the file system refused: missing, not permitted, full */
     FR_ENOMEM,  /* out of memory */
     FR_ECANCEL, /* the cancel callback asked to stop */
+    FR_EFORCE,  /* not done without `force`: an output exists, runs follow different protocols */
 } fr_status;
 
 /* Filled on failure. `message` is one line without a final full stop or newline. */
@@ -104,7 +121,8 @@ FR_API fr_version fr_version_get(void);
 FR_API const char *fr_mapped_file(const void *address);
 
 /* A file for results of the caller's own that appears complete or not at all: it is written under a
- * name beside `path` that nobody can guess, and put in place by fr_file_commit. */
+ * name beside `path` that nobody can guess, and put in place by fr_file_commit. Closed by
+ * fr_file_close in any case. */
 typedef struct fr_file fr_file;
 FR_API FR_MUST_USE fr_status fr_file_open(const char *path, fr_file **out, fr_error *err);
 FR_API FR_MUST_USE fr_status fr_file_put(fr_file *file, const void *bytes, size_t size,
@@ -134,16 +152,18 @@ typedef struct fr_option {
     const char *help;
 } fr_option;
 
-/* Fills `settings` with the defaults of `table`. Call it before anything else sees the struct. */
+/* Fills `settings` with the defaults of `table`. Call it before anything else sees the struct. From
+ * then on its texts are allocated by the library and freed by fr_options_free; a text of the
+ * caller's own may be put in their place for a call and must be taken out before that. */
 FR_API FR_MUST_USE fr_status fr_options_defaults(const fr_option *table, void *settings,
                                                  fr_error *err);
 /* Sets one option from text. An unknown key or a value out of range is FR_EUSAGE and changes
  * nothing. */
 FR_API FR_MUST_USE fr_status fr_options_set(const fr_option *table, void *settings, const char *key,
                                             const char *value, fr_error *err);
-/* The option with this key, NULL if there is none. */
+/* The option with this key, NULL if there is none; it belongs to the table. */
 FR_API const fr_option *fr_options_find(const fr_option *table, const char *key);
-/* The key of `table` closest in spelling to `key`; NULL if none is close. */
+/* The key of `table` closest in spelling to `key`, the table's; NULL if none is close. */
 FR_API const char *fr_options_nearest(const fr_option *table, const char *key);
 /* Writes the current value of one option as text; at most `size` bytes with the final 0. */
 FR_API void fr_options_text(const fr_option *option, const void *settings, char *out, size_t size);
@@ -182,6 +202,7 @@ FR_API FR_MUST_USE fr_status fr_import_file(const char *input, const char *outpu
 
 typedef struct fr_stream fr_stream;
 
+/* Texts belong to the stream. */
 typedef struct fr_stream_facts {
     const char *name;              /* of the file it came from, without folders */
     int64_t events;                /* rows */
@@ -200,7 +221,8 @@ typedef struct fr_stream_facts {
  * disappears with the handle. `settings` is for the latter case and may be NULL; a directory has
  * been read already, so settings other than the defaults are FR_EUSAGE there. Columns changed since
  * the import are FR_EINPUT: sizes and times of writing are compared always, contents if a time
- * differs (as in a copy of the directory) or if all columns have less than 64 MiB. */
+ * differs (as in a copy of the directory) or if all columns have less than 64 MiB. The caller
+ * closes the stream, after every window of it. */
 FR_API FR_MUST_USE fr_status fr_stream_open(const char *path, const fr_import *settings,
                                             const fr_context *context, fr_stream **out,
                                             fr_error *err);
@@ -259,8 +281,8 @@ typedef struct fr_window_facts {
     size_t index_bytes;      /* memory of window, catalog, history and membership index */
 } fr_window_facts;
 
-/* Cuts window and split, builds catalog, history and membership index: O(events). The stream must
- * outlive the window. */
+/* Cuts window and split, builds catalog, history and membership index: O(events). The caller closes
+ * the window. The stream must outlive it. */
 FR_API FR_MUST_USE fr_status fr_window_open(const fr_stream *stream, const fr_protocol *protocol,
                                             const fr_context *context, fr_window **out,
                                             fr_error *err);
@@ -456,8 +478,8 @@ typedef struct fr_scorer_definition {
 /* A scorer of one window, which must outlive it. */
 typedef struct fr_scorer fr_scorer;
 
-/* Makes one from a definition, of which nothing but `state` is kept. Numbers that contradict each
- * other are FR_EUSAGE; the state is still the caller's then. */
+/* Makes one, which the caller closes, from a definition, of which nothing but `state` is kept.
+ * Numbers that contradict each other are FR_EUSAGE; the state is still the caller's then. */
 FR_API FR_MUST_USE fr_status fr_scorer_make(const fr_window *window,
                                             const fr_scorer_definition *definition, fr_scorer **out,
                                             fr_error *err);
@@ -465,7 +487,7 @@ FR_API FR_MUST_USE fr_status fr_scorer_make(const fr_window *window,
 /* Opens "FILE.safetensors", "baseline:NAME[,option=value...]", "plugin:FILE.so[,option=value...]",
  * "scores:FILE.npy" or "oracle" for a window. The context's threads become the `workers` of a
  * scorer that needs memory for each of them. A checkpoint whose training stopped early is opened
- * with a warning to the context's log. */
+ * with a warning to the context's log. The caller closes the scorer. */
 FR_API FR_MUST_USE fr_status fr_scorer_open(const char *spec, const fr_window *window, int64_t seed,
                                             const fr_context *context, fr_scorer **out,
                                             fr_error *err);
@@ -524,7 +546,9 @@ typedef const fr_plugin *fr_plugin_function(void);
 #endif
 /* FR_PLUGIN const fr_plugin *fullrank_plugin(void) { return &mine; } */
 
-/* Loads a plug-in, to show what it is: a file that is none is FR_EINPUT. */
+/* Loads a plug-in, to show what it is, which is the plug-in's own: a file that is none is
+ * FR_EINPUT.
+ */
 FR_API FR_MUST_USE fr_status fr_plugin_load(const char *file, const fr_scorer_kind **out,
                                             fr_error *err);
 
@@ -582,8 +606,9 @@ typedef struct fr_rank_settings {
 } fr_rank_settings;
 extern FR_API const fr_option fr_rank_options[];
 
-/* Scores every test event and records where its destination comes. The scorer is used up: its state
- * is that after the last event. */
+/* Scores every test event and records where its destination comes. The caller closes both the
+ * ranking, which needs nothing else to live on, and the scorer, which is used up: its state is that
+ * after the last event. */
 FR_API FR_MUST_USE fr_status fr_rank_run(fr_scorer *scorer, const fr_rank_settings *settings,
                                          const fr_context *context, fr_ranking **out,
                                          fr_error *err);
@@ -624,8 +649,8 @@ FR_API FR_MUST_USE fr_status fr_feed_next(fr_feed *feed, int most, const fr_quer
  * as a score that is no number, nothing has happened: the scores may be handed in again. */
 FR_API FR_MUST_USE fr_status fr_feed_submit(fr_feed *feed, const float *scores, int count,
                                             const fr_event **truth, int *known, fr_error *err);
-/* The records, when all events have scores. RANKS.json will name the most queries handed out at
- * once. */
+/* The records, when all events have scores; the caller closes the ranking, and the feed. RANKS.json
+ * will name the most queries handed out at once. */
 FR_API FR_MUST_USE fr_status fr_feed_finish(fr_feed *feed, fr_ranking **out, fr_error *err);
 
 typedef struct fr_feed_facts {
@@ -657,16 +682,18 @@ FR_API FR_MUST_USE fr_status fr_rank_counts_file(const fr_window *window,
                                                  const char *path, fr_ranking **out, fr_error *err);
 
 /* Writes RANKS.npy and, beside it, RANKS.json: protocol, scorer, hashes, timings. Files that exist
- * are replaced only with `force`. */
+ * are replaced only with `force`, else FR_EFORCE. */
 FR_API FR_MUST_USE fr_status fr_ranking_save(const fr_ranking *ranking, const char *path,
                                              bool force, fr_error *err);
 /* Could it be saved there? Tries, by making and removing a temporary file. To be asked before the
  * work. */
 FR_API FR_MUST_USE fr_status fr_ranking_check(const char *path, bool force, fr_error *err);
-/* Reads the pair back; records that are not the ones RANKS.json was written for are FR_EINPUT. */
+/* Reads the pair back, a ranking that the caller closes; records that are not the ones RANKS.json
+ * was written for are FR_EINPUT. */
 FR_API FR_MUST_USE fr_status fr_ranking_load(const char *path, fr_ranking **out, fr_error *err);
 FR_API void fr_ranking_close(fr_ranking *ranking);
 
+/* Records and texts belong to the ranking. */
 typedef struct fr_ranking_facts {
     const fr_record *records; /* one per test event, in stream order */
     int64_t count;
@@ -707,8 +734,8 @@ typedef struct fr_definition {
 } fr_definition;
 
 /* The registered metrics and samplers by number from 0; NULL behind the last one. */
-FR_API const fr_definition *fr_metric_get(int index);
-FR_API const fr_definition *fr_sampler_get(int index);
+FR_API const fr_definition *fr_metric_at(int index);
+FR_API const fr_definition *fr_sampler_at(int index);
 /* By what a user types. "hits@7" finds hits@k, "tgb-mix-50" and "tgb-mix" find tgb-mix; the number
  * goes to *k, 0 if there is none. NULL if the name is not known. `k` may be NULL. */
 FR_API const fr_definition *fr_metric_find(const char *text, int64_t *k);
@@ -732,7 +759,7 @@ enum { FR_HITS_MAX = 8 };
 
 /* How negatives are drawn. The lists belong to the caller. */
 typedef struct fr_sampling {
-    const char *sampler; /* a name of fr_sampler_get; a number at its end is not looked at */
+    const char *sampler; /* a name of fr_sampler_at; a number at its end is not looked at */
     int small;           /* FR_SMALL_*: a pool smaller than what is to be drawn from it is taken
                             whole, or the event is not counted (PROTOCOL 6) */
     int oov;             /* FR_OOV_* */
@@ -772,19 +799,21 @@ typedef struct fr_draws {
     double sd;      /* sample standard deviation over seeds (n-1); NaN for one seed */
 } fr_draws;
 
-/* Draws seed, seed+1, ..., seed+seeds-1 for a sampler that takes K different negatives of one pool:
- * uniform, source-history, unseen and the four cells of the membership table. Nested: the negatives
- * of a smaller K are the first ones of a larger K. `each`, if not NULL, is double[seeds][k_count]
- * and gets the MRR of every seed. Seeds are shared out over the context's threads. */
+/* Draws with seed, seed+1, ..., seed+seeds-1 for a sampler that takes K different negatives of one
+ * pool: uniform, source-history, unseen and the four cells of the membership table. Nested: the
+ * negatives of a smaller K are the first ones of a larger K. `each`, if not NULL, is
+ * double[seeds][k_count] and gets the MRR of every seed. Seeds are shared out over the context's
+ * threads. */
 FR_API FR_MUST_USE fr_status fr_draws_compute(const fr_record *records, int64_t count,
-                                              const fr_sampling *sampling, uint64_t seed,
+                                              const fr_sampling *sampling, int64_t seed,
                                               int64_t seeds, const fr_context *context,
                                               fr_draws *out, double *each, fr_error *err);
 
 /* ---- 12. Models and training ---- */
 
 typedef struct fr_model {
-    const char *name;
+    const char *name;    /* as typed: "craft-r" */
+    const char *label;   /* as tables show it: "CRAFT-R" */
     const char *summary; /* one line */
     const char *text;    /* the definition, one paragraph */
     const char *options; /* keys of fr_model_options it uses, separated by spaces */
@@ -842,7 +871,7 @@ typedef struct fr_compare_run {
 
 typedef struct fr_compare_settings {
     char *metric;      /* what is compared: any metric that is a mean over ranked events */
-    char *sampler;     /* of the expected-K columns, a name of fr_sampler_get */
+    char *sampler;     /* of the expected-K columns, a name of fr_sampler_at */
     int small;         /* FR_SMALL_* */
     int64_t block;     /* consecutive ranked events that are drawn together */
     int64_t resamples; /* of the bootstrap and of the permutation test */
@@ -912,11 +941,11 @@ typedef struct fr_comparison fr_comparison;
 
 /* Compares at least two models. Expectations over K negatives are those of MRR and of Hits@k; any
  * other metric has the column of the full catalog only, so `k_count` must be 0. Runs must have
- * ranked the same events; runs of different protocols are FR_EINPUT, naming the fields, unless
- * forced. Equal seeds give equal results. */
+ * ranked the same events; runs of different protocols are FR_EFORCE, naming the fields, unless
+ * forced. The caller closes the comparison; the rankings may be closed before. */
 FR_API FR_MUST_USE fr_status fr_compare(const fr_compare_run *runs, int count, const int64_t *k,
                                         int k_count, const fr_compare_settings *settings,
-                                        uint64_t seed, const fr_context *context,
+                                        int64_t seed, const fr_context *context,
                                         fr_comparison **out, fr_error *err);
 FR_API void fr_comparison_close(fr_comparison *comparison);
 FR_API fr_comparison_facts fr_comparison_get(const fr_comparison *comparison);
@@ -949,7 +978,7 @@ typedef struct fr_minimal {
 
 /* The minimal scorer on the eligible test events of a window. None of them: FR_EINPUT. */
 FR_API FR_MUST_USE fr_status fr_minimal_compute(const fr_window *diagnostic,
-                                                const fr_minimal_settings *settings, uint64_t seed,
+                                                const fr_minimal_settings *settings, int64_t seed,
                                                 const fr_context *context, fr_minimal *out,
                                                 fr_error *err);
 
@@ -975,7 +1004,7 @@ typedef struct fr_membership {
 /* The membership table from records made with the time-available catalog: those of any other
  * catalog are FR_EINPUT, and so is a K for which no event is eligible. */
 FR_API FR_MUST_USE fr_status fr_membership_compute(const fr_ranking *ranking, int64_t k,
-                                                   uint64_t seed, const fr_context *context,
+                                                   int64_t seed, const fr_context *context,
                                                    fr_membership *out, fr_error *err);
 /* What an intervention takes out of the vector that enters a trained model's scoring head
  * (PROTOCOL 10): nothing, the direction in which pairs that have met differ from others, a random
@@ -983,12 +1012,12 @@ FR_API FR_MUST_USE fr_status fr_membership_compute(const fr_ranking *ranking, in
 enum { FR_REMOVE_NOTHING, FR_REMOVE_MEMBERSHIP, FR_REMOVE_RANDOM, FR_REMOVE_SHUFFLED, FR_REMOVALS };
 extern FR_API const char *const fr_removal_names[FR_REMOVALS]; /* base, membership, ... */
 
-/* Changes a scorer that was opened from a checkpoint and not used yet; any other is FR_EUSAGE.
- * Training pairs that have all met, or none of them, are FR_EINPUT. `seed` is that of the drawn
- * negatives, of the random direction and of the shuffled labels. The same bits with any number of
- * threads. */
-FR_API FR_MUST_USE fr_status fr_scorer_remove(fr_scorer *scorer, int what, int64_t seed,
-                                              const fr_context *context, fr_error *err);
+/* Projects that direction out of what the scorer's head sees, for good. The scorer was opened from
+ * a checkpoint and not used yet; any other is FR_EUSAGE. Training pairs that have all met, or none
+ * of them, are FR_EINPUT. `seed` is that of the drawn negatives, of the random direction and of the
+ * shuffled labels. The same bits with any number of threads. */
+FR_API FR_MUST_USE fr_status fr_scorer_project(fr_scorer *scorer, int what, int64_t seed,
+                                               const fr_context *context, fr_error *err);
 
 /* What one direction a is to vectors z of pairs that have met or have not. */
 typedef struct fr_direction {
@@ -1029,7 +1058,8 @@ typedef struct fr_study fr_study;
  * name of one that comes with the tool ("paper", "quick", "demo"), in `directory`, which is made if
  * it is not there; one that exists must be a study's or empty. While another process works there
  * with another document, and if the ledger is damaged, it is refused. Relative paths of data are
- * looked for in `data`; NULL = where the document lies, here if it is no file. */
+ * looked for in `data`; NULL = where the document lies, here if it is no file. The caller closes
+ * the study. */
 FR_API FR_MUST_USE fr_status fr_study_open(const char *document, const char *data,
                                            const char *directory, fr_study **out, fr_error *err);
 FR_API void fr_study_close(fr_study *study);
@@ -1069,13 +1099,13 @@ typedef struct fr_study_state {
     void *memory;
 } fr_study_state;
 
-/* How far the study in `directory` is. */
+/* How far the study in `directory` is. What it points to is freed by fr_study_status_free. */
 FR_API FR_MUST_USE fr_status fr_study_status(const char *directory, fr_study_state *out,
                                              fr_error *err);
 FR_API void fr_study_status_free(fr_study_state *state);
 
 /* The text of a document that comes with the tool; NULL if there is none of that name. */
-FR_API const char *fr_study_preset(const char *name);
+FR_API const char *fr_study_preset_find(const char *name);
 
 /* Writes tables/ (.txt, .md, .csv, .tex), figures/ (.svg, .pdf) and report.html into the study's
  * directory, from study.db alone, of which everything that is shown was verified. */

@@ -95,7 +95,7 @@ static void test_more_threads_than_workers(void **state) {
             OK(fr_scorer_open(path, f.window, 7, k == 1 ? &eight : &one, &scorer, &err));
             assert_int_equal(fr_scorer_get(scorer).workers, k == 1 ? 8 : 1);
             if (k == 2) { /* it stays as many as it was, whatever the context says now */
-                OK(fr_scorer_remove(scorer, FR_REMOVE_RANDOM, 3, &eight, &err));
+                OK(fr_scorer_project(scorer, FR_REMOVE_RANDOM, 3, &eight, &err));
                 assert_int_equal(fr_scorer_get(scorer).workers, 1);
             }
             OK(fr_rank_run(scorer, &settings, &eight, &ranking[k], &err));
@@ -257,7 +257,7 @@ static void test_bad_scorers(void **state) {
     fr_query query = {.event = EVENTS - 1};
     FAILS(fr_rank_run(NULL, NULL, NULL, &ranking, &err), FR_EUSAGE, "scorer is NULL");
     OK(fr_scorer_open("baseline:recency", f.window, 0, NULL, &scorer, &err));
-    FAILS(fr_scorer_remove(scorer, FR_REMOVE_RANDOM, 0, NULL, &err), FR_EUSAGE, "no trained");
+    FAILS(fr_scorer_project(scorer, FR_REMOVE_RANDOM, 0, NULL, &err), FR_EUSAGE, "no trained");
     FAILS(fr_scorer_score(scorer, &query, 1, 1, scores, &err), FR_EUSAGE, "worker 1");
     query.event = EVENTS;
     FAILS(fr_scorer_score(scorer, &query, 1, 0, scores, &err), FR_EUSAGE, "event 600 is not in");
@@ -433,7 +433,7 @@ static void test_null_handles(void **state) {
     FAILS(fr_train_run(NULL, "craft", NULL, NULL, path, NULL, &err), FR_EUSAGE, "window is NULL");
     FAILS(fr_train_run(f.window, NULL, NULL, NULL, path, NULL, &err), FR_EUSAGE, "name is NULL");
     FAILS(fr_train_run(f.window, "craft", NULL, NULL, NULL, NULL, &err), FR_EUSAGE, "output");
-    FAILS(fr_scorer_remove(NULL, 1, 0, NULL, &err), FR_EUSAGE, "scorer is NULL");
+    FAILS(fr_scorer_project(NULL, 1, 0, NULL, &err), FR_EUSAGE, "scorer is NULL");
     FAILS(fr_minimal_compute(NULL, NULL, 0, NULL, NULL, &err), FR_EUSAGE, "diagnostic is NULL");
     FAILS(fr_membership_compute(NULL, 1, 0, NULL, &table, &err), FR_EUSAGE, "ranking is NULL");
     FAILS(fr_project_files(NULL, "l", "h", "o", false, 0, NULL, &projection, &err), FR_EUSAGE,
@@ -461,11 +461,11 @@ static void test_null_handles(void **state) {
     assert_null(fr_window_candidates(NULL, NULL));
     assert_int_equal(fr_ranking_get(NULL).count, 0);
     assert_int_equal(fr_comparison_get(NULL).models, 0);
-    assert_null(fr_study_preset(NULL));
+    assert_null(fr_study_preset_find(NULL));
     assert_null(fr_metric_find(NULL, NULL));
     assert_null(fr_sampler_find(NULL, NULL));
-    assert_null(fr_metric_get(-1));
-    assert_null(fr_sampler_get(INT32_MAX));
+    assert_null(fr_metric_at(-1));
+    assert_null(fr_sampler_at(INT32_MAX));
     assert_null(fr_baseline_at(-1));
     assert_null(fr_model_at(1000));
     assert_null(fr_synth_preset_at(-1, NULL));

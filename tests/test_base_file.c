@@ -310,7 +310,7 @@ static void test_staging_existing(void **state) {
     staging_discard(&s);
     assert_file(old, "1", 1);
 
-    FAILS(staging_open(&s, target, false, agree, &err), FR_EFILE, "set: exists; --force replaces");
+    FAILS(staging_open(&s, target, false, agree, &err), FR_EFORCE, "set: exists");
     staging_discard(&s);
     FAILS(staging_open(&s, target, true, refuse, &err), FR_EFILE, "set: not ours");
     staging_discard(&s);

@@ -348,9 +348,9 @@ static void test_refused(void **state) {
     make_small(&c);
     c.ranking[4].protocol = (fr_protocol_facts){
         .data_sha256 = (char *)(uintptr_t) "window=10", .window = 12, .oov = FR_OOV_ZERO, .met = 1};
-    FAILS(fr_compare(c.run, 6, k, 1, &s, 0, NULL, &out, &err), FR_EINPUT,
+    FAILS(fr_compare(c.run, 6, k, 1, &s, 0, NULL, &out, &err), FR_EFORCE,
           "they differ in window (10 against 12), oov (exclude against zero), met (0 against "
-          "1); --force");
+          "1)");
     s.force = true;
     OK(fr_compare(c.run, 6, k, 1, &s, 0, NULL, &out, &err));
     fr_comparison_close(out);
@@ -525,7 +525,8 @@ static void test_seed_t_coverage(void **state) {
             run[i] = (fr_compare_run){.ranking = &ranking[i], .file = "file.npy"};
         }
         fr_comparison *out;
-        OK(fr_compare(run, 2 * SEEDS, k, 1, &s, w, &(fr_context){.threads = 1}, &out, &err));
+        OK(fr_compare(run, 2 * SEEDS, k, 1, &s, (int64_t)w, &(fr_context){.threads = 1}, &out,
+                      &err));
         const fr_difference *d = fr_comparison_get(out).pair[0].difference;
         for (int j = 0; j < 2; j++) covered[j] += d[j].seed_t.low <= 0 && 0 <= d[j].seed_t.high;
         fr_comparison_close(out);

@@ -162,7 +162,7 @@ static void test_minimal_draws(void **state) {
     double sum = 0, squares = 0, q1 = 0;
     int64_t first = -1;
     bool differs = false;
-    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+    for (int64_t seed = 0; seed < SEEDS; seed++) {
         fr_minimal m, again;
         OK(fr_minimal_compute(w, &standard, seed, NULL, &m, &err));
         OK(fr_minimal_compute(w, &standard, seed, &(fr_context){.threads = 3}, &again, &err));

@@ -16,7 +16,7 @@ static fr_metric_value get(const fr_record *records, int64_t count, int oov, con
 /* Metric number `index` as typed: with the number 10 if it takes one. */
 static const char *typed(int index) {
     static char name[64];
-    (void)snprintf(name, sizeof name, "%.60s", fr_metric_get(index)->name);
+    (void)snprintf(name, sizeof name, "%.60s", fr_metric_at(index)->name);
     char *mark = strchr(name, '@');
     if (mark) memcpy(mark, "@10", 4);
     return name;
@@ -192,7 +192,7 @@ static void test_relations(void **state) {
         assert_true(get(many, MANY, oov, "hits@1").value <= get(many, MANY, oov, "hits@3").value);
         assert_true(get(many, MANY, oov, "hits@1000").value ==
                     (oov ? get(many, MANY, oov, "coverage").value : 1));
-        for (int i = 0; fr_metric_get(i); i++) {
+        for (int i = 0; fr_metric_at(i); i++) {
             const char *name = typed(i);
             fr_metric_value a = get(many, MANY, oov, name), b = get(shuffled, MANY, oov, name);
             assert_int_equal(a.events, b.events);
@@ -230,9 +230,9 @@ static void test_median(void **state) {
 static void test_nothing_to_count(void **state) {
     (void)state;
     const fr_record uncovered = {.repeated = 1, .avail_n = -1};
-    for (int i = 0; fr_metric_get(i); i++) {
+    for (int i = 0; fr_metric_at(i); i++) {
         fr_metric_value none = get(NULL, 0, FR_OOV_ZERO, typed(i));
-        bool count = fr_metric_get(i)->kind == FR_KIND_COUNT;
+        bool count = fr_metric_at(i)->kind == FR_KIND_COUNT;
         assert_true(count ? none.value == 0 : isnan(none.value));
         assert_int_equal(none.events, 0);
     }
@@ -246,8 +246,8 @@ static void test_registry(void **state) {
     fr_error err;
     int64_t k;
     int count = 0;
-    for (; fr_metric_get(count); count++) {
-        const fr_definition *d = fr_metric_get(count);
+    for (; fr_metric_at(count); count++) {
+        const fr_definition *d = fr_metric_at(count);
         assert_ptr_equal(fr_metric_find(d->name, &k), d);
         assert_int_equal(k, 0);
         assert_true(strlen(d->explanation) > 50 && strlen(d->title) < 60);

@@ -405,10 +405,10 @@ static void test_scorers(void **state) {
         fr_scorer_definition is;
         OK(fr_scorer_open(path, f.w, 7, &one, &scorer, &err));
         float *base = all_scores(scorer, f.w);
-        OK(fr_scorer_remove(scorer, FR_REMOVE_NOTHING, 7, &one, &err));
+        OK(fr_scorer_project(scorer, FR_REMOVE_NOTHING, 7, &one, &err));
         float *nothing = all_scores(scorer, f.w);
         assert_memory_equal(base, nothing, count * sizeof *base);
-        OK(fr_scorer_remove(scorer, FR_REMOVE_MEMBERSHIP, 7, &one, &err));
+        OK(fr_scorer_project(scorer, FR_REMOVE_MEMBERSHIP, 7, &one, &err));
         float *once = all_scores(scorer, f.w);
         assert_memory_not_equal(base, once, count * sizeof *base);
         OK(learned_plain(scorer, 1, &is, &err));
@@ -417,7 +417,7 @@ static void test_scorers(void **state) {
         fr_scorer_close(plain);
         float *by_hand = scores_by_hand(&f, path);
         assert_memory_equal(slow, by_hand, count * sizeof *slow);
-        OK(fr_scorer_remove(scorer, FR_REMOVE_MEMBERSHIP, 7, &one, &err));
+        OK(fr_scorer_project(scorer, FR_REMOVE_MEMBERSHIP, 7, &one, &err));
         float *twice = all_scores(scorer, f.w);
         for (size_t i = 0; i < count; i++) {
             assert_true(fabsf(once[i] - slow[i]) < 1e-5f);
@@ -433,7 +433,7 @@ static void test_scorers(void **state) {
     }
     fr_scorer *scorer;
     OK(fr_scorer_open("baseline:recency", f.w, 7, &one, &scorer, &err));
-    FAILS(fr_scorer_remove(scorer, FR_REMOVE_MEMBERSHIP, 7, &one, &err), FR_EUSAGE,
+    FAILS(fr_scorer_project(scorer, FR_REMOVE_MEMBERSHIP, 7, &one, &err), FR_EUSAGE,
           "baseline:recency is no trained model: it has no representation");
     fr_scorer_close(scorer);
     close_fixture(&f);
@@ -452,15 +452,15 @@ static void test_nothing_to_remove(void **state) {
     open_csv(&f, path, "fixed");
     const char *checkpoint = train(&f, *state, "craft-r", small(2), 7);
     OK(fr_scorer_open(checkpoint, f.w, 7, NULL, &scorer, &err));
-    FAILS(fr_scorer_remove(scorer, FR_REMOVE_MEMBERSHIP, 7, NULL, &err), FR_EINPUT,
+    FAILS(fr_scorer_project(scorer, FR_REMOVE_MEMBERSHIP, 7, NULL, &err), FR_EINPUT,
           "training pairs: 0 of 160 pairs have met before, expected some and not all");
-    OK(fr_scorer_remove(scorer, FR_REMOVE_RANDOM, 7, NULL, &err));
+    OK(fr_scorer_project(scorer, FR_REMOVE_RANDOM, 7, NULL, &err));
     fr_scorer_close(scorer);
     close_fixture(&f);
     put_text(list, "3\n");
     open_csv(&f, path, list);
     OK(fr_scorer_open(checkpoint, f.w, 7, NULL, &scorer, &err));
-    FAILS(fr_scorer_remove(scorer, FR_REMOVE_MEMBERSHIP, 7, NULL, &err), FR_EINPUT,
+    FAILS(fr_scorer_project(scorer, FR_REMOVE_MEMBERSHIP, 7, NULL, &err), FR_EINPUT,
           "a catalog of 1 destinations, expected at least 2");
     fr_scorer_close(scorer);
     close_fixture(&f);
@@ -477,7 +477,7 @@ static double mrr_without(const fixture *f, const char *path, int removal, int64
     const char *name = "mrr";
     OK(fr_options_defaults(fr_rank_options, &settings, &err));
     OK(fr_scorer_open(path, f->w, 7, NULL, &scorer, &err));
-    OK(fr_scorer_remove(scorer, removal, seed, NULL, &err));
+    OK(fr_scorer_project(scorer, removal, seed, NULL, &err));
     OK(fr_rank_run(scorer, &settings, NULL, &r, &err));
     fr_ranking_facts facts = fr_ranking_get(r);
     OK(fr_metrics_compute(facts.records, facts.count, facts.oov, &name, 1, &mrr, &err));
@@ -718,7 +718,7 @@ static void test_files_refused(void **state) {
     assert_int_equal(mkdir(out, 0777), 0);
     put_text(in_directory(out, "mine.txt"), "keep");
     FAILS(fr_project_files(x.z_path, x.label_path, x.head_path, out, false, 7, NULL, &p, &err),
-          FR_EFILE, "exists; --force replaces it");
+          FR_EFORCE, "exists");
     assert_int_equal(directory_entries(out), 1);
 }
 

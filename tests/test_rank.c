@@ -665,7 +665,7 @@ static void test_save_and_load(void **state) {
     fr_ranking *r = rank_by(w, "baseline:recency", NULL), *back;
     char *path = in_directory(*state, "r.npy");
     OK(fr_ranking_save(r, path, false, &err));
-    FAILS(fr_ranking_save(r, path, false, &err), FR_EFILE, "exists; --force");
+    FAILS(fr_ranking_save(r, path, false, &err), FR_EFORCE, "exists");
     FAILS(fr_ranking_save(r, in_directory(*state, "r.txt"), false, &err), FR_EUSAGE,
           "ends in .npy");
     OK(fr_ranking_load(path, &back, &err));
@@ -724,7 +724,7 @@ static void test_save_and_load(void **state) {
     FAILS(fr_ranking_load(path, &back, &err), FR_EINPUT, "does not describe rank records");
     /* what is beside it is not overwritten either, and a place that is not there is noticed */
     assert_int_equal(unlink(path), 0);
-    FAILS(fr_ranking_save(r, path, false, &err), FR_EFILE, "r.json: exists; --force");
+    FAILS(fr_ranking_save(r, path, false, &err), FR_EFORCE, "r.json: exists");
     FAILS(fr_ranking_check(in_directory(*state, "no/r.npy"), false, &err), FR_EFILE,
           "cannot be written");
     OK(fr_ranking_check(in_directory(*state, "new.npy"), false, &err));

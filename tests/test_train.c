@@ -272,7 +272,7 @@ static void check_resume(const char *directory, const char *name, const char *ot
     model m; /* what the first epoch left can be used */
     OK(checkpoint_load(&m, model_b, f.w, &err));
     model_close(&m);
-    FAILS(fr_train_run(f.w, name, &small, &run, parts, NULL, &err), FR_EFILE, "--resume goes on");
+    FAILS(fr_train_run(f.w, name, &small, &run, parts, NULL, &err), FR_EFORCE, "exists");
     run.resume = true;
     s = (stopper){.stop_at = 9}; /* and once more, in the third */
     FAILS(fr_train_run(f.w, name, &small, &run, parts, &context, &err), FR_ECANCEL, "interrupted");

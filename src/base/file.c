@@ -285,9 +285,8 @@ fr_status directory_only(const char *path, const char *names, fr_error *err) {
         char spaced[sizeof entry->d_name + 2];
         (void)snprintf(spaced, sizeof spaced, " %s ", entry->d_name);
         if (strcmp(spaced, " . ") != 0 && strcmp(spaced, " .. ") != 0 && !strstr(names, spaced))
-            status =
-                fail(err, FR_EFILE, "%s: also holds %s, which --force would remove; move it away",
-                     path, entry->d_name);
+            status = fail(err, FR_EFILE, "%s: also holds %s, which would be removed; move it away",
+                          path, entry->d_name);
     }
     closedir(folder);
     return status;
@@ -305,7 +304,7 @@ fr_status staging_open(staging *s, const char *target, bool force, staging_guard
         if (!S_ISDIR(facts.st_mode))
             return fail(err, FR_EFILE, "%s: exists and is not a directory", target);
         if (!directory_empty(s->target)) {
-            if (!force) return fail(err, FR_EFILE, "%s: exists; --force replaces it", target);
+            if (!force) return fail(err, FR_EFORCE, "%s: exists", target);
             TRY(guard(s->target, err));
             s->replace = true;
         }

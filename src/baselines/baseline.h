@@ -12,9 +12,22 @@
 #include "data/lift.h"
 #include "data/window.h"
 
-extern const fr_scorer_kind baseline_random, baseline_popularity, baseline_recent_popularity,
-    baseline_recency, baseline_frequency, baseline_decayed_frequency, baseline_edgebank,
-    baseline_membership, baseline_markov;
+/* The baselines in the order of lists: X(name) is baseline_name, defined in its own file. */
+/* clang-format off */
+#define BASELINES(X) \
+    X(recency) \
+    X(frequency) \
+    X(decayed_frequency) \
+    X(edgebank) \
+    X(membership) \
+    X(markov) \
+    X(popularity) \
+    X(recent_popularity) \
+    X(random)
+/* clang-format on */
+#define DECLARE(name) extern const fr_scorer_kind baseline_##name;
+BASELINES(DECLARE)
+#undef DECLARE
 
 /* Positions in the window are scores: refuses windows whose positions float32 cannot hold twice
  * over. */

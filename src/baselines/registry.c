@@ -7,10 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const fr_scorer_kind *const baselines[] = {
-    &baseline_recency,    &baseline_frequency,         &baseline_decayed_frequency,
-    &baseline_edgebank,   &baseline_membership,        &baseline_markov,
-    &baseline_popularity, &baseline_recent_popularity, &baseline_random};
+#define LISTED(name) &baseline_##name,
+static const fr_scorer_kind *const baselines[] = {BASELINES(LISTED)};
 
 const fr_scorer_kind *fr_baseline_at(int index) {
     int count = (int)(sizeof baselines / sizeof *baselines);

@@ -70,7 +70,8 @@ typedef struct cli_command {
     /* Keys of options that must be given, parted by blanks; may be NULL. "scorer|list": not if
      * option list is. */
     const char *required;
-    const char *example;              /* a command line that works */
+    const char *example; /* a command line that works */
+    const char *forced;  /* what to say where --force is needed; NULL = "--force replaces it" */
     cli_group groups[CLI_MAX_GROUPS]; /* ends with a NULL table if not full */
     int (*run)(cli_call *call);       /* returns an exit code, usually by cli_report */
     int (*explain)(const char *name); /* `COMMAND --help NAME`; may be NULL */
@@ -136,7 +137,9 @@ void cli_format(char *out, size_t size, const char *format, va_list args)
 void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same; returns CLI_USAGE. */
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Says what went wrong, if anything, and gives the exit code for it. */
+/* Says what went wrong, if anything, and gives the exit code for it; to FR_EFORCE it adds what the
+ * command's `forced` says, which cli_terminal_forced sets. */
+void cli_terminal_forced(const char *text);
 int cli_report(fr_status status, const fr_error *err);
 
 /* Escape sequences; empty unless `stream` is a terminal and NO_COLOR is not set. */

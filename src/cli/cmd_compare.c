@@ -286,8 +286,8 @@ static int run_compare(cli_call *call) {
     fr_error err = {0};
     int code = cli_runs_open(call, &runs);
     if (!code)
-        code = cli_report(fr_compare(runs.run, runs.count, k.at, k.count, settings,
-                                     (uint64_t)seed->seed, &call->context, &comparison, &err),
+        code = cli_report(fr_compare(runs.run, runs.count, k.at, k.count, settings, seed->seed,
+                                     &call->context, &comparison, &err),
                           &err);
     cli_terminal_clear();
     if (!code) {
@@ -315,6 +315,7 @@ const cli_command cli_compare_command = {
         "catalog.\n"
         "Runs that follow different protocols are refused.",
     .arguments = "A.npy B.npy...",
+    .forced = "--force compares them all the same",
     .example = "fullrank compare recency.npy edgebank.npy",
     .groups = {{"Sampled negatives", compare_list_options, sizeof(compare_lists)},
                {"Comparison", fr_compare_options, sizeof(fr_compare_settings)},

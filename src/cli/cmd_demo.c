@@ -58,7 +58,7 @@ static int make_directory(const char *path) {
 
 /* The preset with this many events, as text, the caller's; NULL = out of memory. */
 static char *make_document(int64_t events) {
-    json_t *root = json_loads(fr_study_preset("demo"), 0, NULL);
+    json_t *root = json_loads(fr_study_preset_find("demo"), 0, NULL);
     const char *name;
     json_t *set;
     json_object_foreach(json_object_get(root, "data"), name, set) {

@@ -97,8 +97,7 @@ static int run_minimal(cli_call *call) {
     fr_status status = fr_stream_open(io->data, import, &call->context, &stream, &err);
     if (!status) status = diagnose_window(call, stream, *protocol, "fixed", &window, &err);
     if (!status)
-        status =
-            fr_minimal_compute(window, settings, (uint64_t)seed->seed, &call->context, &m, &err);
+        status = fr_minimal_compute(window, settings, seed->seed, &call->context, &m, &err);
     int code = cli_report(status, &err);
     if (!status) {
         fr_window_facts w = fr_window_get(window);
@@ -205,7 +204,7 @@ fr_status diagnose_rank(const cli_call *call, const fr_window *window, const cha
     settings.met = met;
     if (!status) status = fr_scorer_open(spec, window, seed, &call->context, &scorer, err);
     if (!status && removal != FR_REMOVE_NOTHING)
-        status = fr_scorer_remove(scorer, removal, seed, &call->context, err);
+        status = fr_scorer_project(scorer, removal, seed, &call->context, err);
     if (!status) status = fr_rank_run(scorer, &settings, &call->context, out, err);
     fr_scorer_close(scorer);
     fr_options_free(fr_rank_options, &settings);
@@ -440,8 +439,8 @@ static int run_membership(cli_call *call) {
             status = call->arguments ? fr_ranking_load(call->argument[i], &d->cells.ranking, &err)
                                      : diagnose_scorer(call, d, &err);
         if (!status)
-            status = fr_membership_compute(d->cells.ranking, io->k, (uint64_t)training->seed,
-                                           &call->context, &d->table, &err);
+            status = fr_membership_compute(d->cells.ranking, io->k, training->seed, &call->context,
+                                           &d->table, &err);
         if (!status) status = measure(&d->cells, &err);
         if (!status && d->exhaustive.ranking) status = measure(&d->exhaustive, &err);
     }

@@ -47,13 +47,13 @@ static const fr_option metrics_options[] = {
 /* ---- Metrics and samplers asked for ---- */
 
 static const char *metric_name(const void *list, int index) {
-    const fr_definition *d = fr_metric_get(index);
+    const fr_definition *d = fr_metric_at(index);
     (void)list;
     return d ? d->name : NULL;
 }
 
 static const char *sampler_name(const void *list, int index) {
-    const fr_definition *d = fr_sampler_get(index);
+    const fr_definition *d = fr_sampler_at(index);
     (void)list;
     return d ? d->name : NULL;
 }
@@ -172,7 +172,7 @@ static int take_request(const metrics_settings *settings, request *r) {
     if (r->chosen && r->draws)
         return cli_usage("option draws: draws are shown with all metrics, not with --metric");
     if (!r->chosen) {
-        for (int i = 0; !code && (d = fr_metric_get(i)); i++)
+        for (int i = 0; !code && (d = fr_metric_at(i)); i++)
             code = add_metric(d, 0, &r->hits, &r->metrics);
         r->samplers[r->sampler_count++] = (sampler_choice){fr_sampler_find("uniform", NULL), r->k};
     }
@@ -648,9 +648,9 @@ static int explain(const char *name) {
         return CLI_OK;
     }
     const fr_definition *d;
-    for (int i = 0; metrics && (d = fr_metric_get(i)); i++) cli_pair(d->name, "%s", d->title);
+    for (int i = 0; metrics && (d = fr_metric_at(i)); i++) cli_pair(d->name, "%s", d->title);
     if (metrics && samplers) (void)printf("\n");
-    for (int i = 0; samplers && (d = fr_sampler_get(i)); i++) {
+    for (int i = 0; samplers && (d = fr_sampler_at(i)); i++) {
         char word[64];
         (void)snprintf(word, sizeof word, "%s-K", d->name);
         cli_pair(word, "%s", d->title);

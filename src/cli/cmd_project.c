@@ -71,7 +71,7 @@ static fr_status intervene(const cli_call *call, const fr_window *window, const 
                                         out->value[removal], err);
         }
         if (!status && cells)
-            status = fr_membership_compute(r, io->k, (uint64_t)training->seed, &call->context,
+            status = fr_membership_compute(r, io->k, training->seed, &call->context,
                                            &out->cells[removal], err);
         if (!status && removal == FR_REMOVE_NOTHING)
             out->base = r;

@@ -45,7 +45,7 @@ static int run_study(cli_call *call) {
     fr_study *study = NULL;
     if (!io->preset == !call->arguments)
         return cli_usage("study run: expected a file that describes the study, or --preset NAME");
-    if (io->preset && !fr_study_preset(io->preset))
+    if (io->preset && !fr_study_preset_find(io->preset))
         return cli_usage("unknown preset %s, expected paper, quick or demo", io->preset);
     const char *document = io->preset ? io->preset : call->argument[0];
     fr_status status = fr_study_open(document, io->data, io->output, &study, &err);
@@ -179,7 +179,7 @@ const cli_command cli_study_report_command = {
 };
 
 static int run_preset(cli_call *call) {
-    const char *text = fr_study_preset(call->argument[0]);
+    const char *text = fr_study_preset_find(call->argument[0]);
     if (!text)
         return cli_usage("unknown preset %s, expected paper, quick or demo", call->argument[0]);
     (void)fputs(text, stdout);

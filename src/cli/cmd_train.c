@@ -62,6 +62,7 @@ const cli_command cli_train_command = {
             "number of "
             "threads.",
     .required = "data model output",
+    .forced = "--resume goes on with it, --force trains anew",
     .example = "fullrank train --data wikipedia --model craft-r -o run",
     .groups = {{"Run", train_io_options, sizeof(train_io)},
                {"Training", fr_training_options, sizeof(fr_training)},

@@ -93,6 +93,7 @@ static int run(const cli_command *command, int count, char **words) {
             code = named ? command->explain(call.argument[0]) : cli_help(command->name);
         } else {
             call.context = cli_terminal_context(&call.common);
+            if (command->forced) cli_terminal_forced(command->forced);
             code = command->run(&call);
             cli_terminal_clear();
         }

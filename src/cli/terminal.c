@@ -283,8 +283,15 @@ int cli_usage(const char *format, ...) {
     return CLI_USAGE;
 }
 
+static const char *forced = "--force replaces it";
+
+void cli_terminal_forced(const char *text) { forced = text; }
+
 int cli_report(fr_status status, const fr_error *err) {
     if (!status) return CLI_OK;
-    print_line(CLI_PLAIN, "", err->message);
+    if (status == FR_EFORCE)
+        cli_error("%s; %s", err->message, forced);
+    else
+        print_line(CLI_PLAIN, "", err->message);
     return status == FR_EUSAGE ? CLI_USAGE : status == FR_ECANCEL ? CLI_INTERRUPTED : CLI_FAILED;
 }

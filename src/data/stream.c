@@ -344,7 +344,7 @@ fr_status fr_stream_export(const fr_stream *stream, const char *output, bool for
     if (!stat(output, &facts)) {
         if (!S_ISREG(facts.st_mode)) /* a directory, or a device that must not become a file */
             return fail(err, FR_EFILE, "%s: exists and is not a file", output);
-        if (!force) return fail(err, FR_EFILE, "%s: exists; --force replaces it", output);
+        if (!force) return fail(err, FR_EFORCE, "%s: exists", output);
     } else if (errno != ENOENT) {
         return fail_errno(err, "%s: cannot be written", output);
     }

@@ -80,9 +80,9 @@ static fr_status check_protocol(const compared_run *a, const compared_run *b, bo
     if (!fr_protocol_compare(&a->facts.protocol, &b->facts.protocol, fields, sizeof fields))
         return FR_OK;
     if (!force)
-        return fail(err, FR_EINPUT,
+        return fail(err, FR_EFORCE,
                     "%s and %s follow different protocols and must not be compared; they differ in "
-                    "%s; --force compares them all the same",
+                    "%s",
                     a->given->file, b->given->file, fields);
     context_log(context, FR_WARNING, "%s and %s follow different protocols; they differ in %s",
                 a->given->file, b->given->file, fields);
@@ -202,7 +202,7 @@ static fr_status cut_blocks(fr_comparison *c, int32_t *block, fr_error *err) {
     if (c->facts.blocks < 2)
         return fail(err, FR_EUSAGE,
                     "blocks of %lld events, but %lld events are ranked: expected at least two "
-                    "blocks, so --block %lld at most",
+                    "blocks, so blocks of %lld at most",
                     (long long)size, (long long)ranked, (long long)(ranked > 1 ? ranked - 1 : 1));
     return FR_OK;
 }
@@ -482,7 +482,7 @@ static fr_status judge_pairs(fr_comparison *c, const fr_context *context, fr_err
 /* ---- the comparison ---- */
 
 fr_status fr_compare(const fr_compare_run *runs, int count, const int64_t *k, int k_count,
-                     const fr_compare_settings *settings, uint64_t seed, const fr_context *context,
+                     const fr_compare_settings *settings, int64_t seed, const fr_context *context,
                      fr_comparison **out, fr_error *err) {
     fr_compare_settings own;
     NEED(out, err);
@@ -500,7 +500,7 @@ fr_status fr_compare(const fr_compare_run *runs, int count, const int64_t *k, in
     fr_comparison *c;
     TRY(ALLOCATE(c, 1, err));
     c->settings = own;
-    c->seed = seed;
+    c->seed = (uint64_t)seed;
     c->facts.columns = k_count + 1;
     fr_status status = take_metric(c, k_count, err);
     if (!status) status = group_runs(c, runs, count, context, err);

@@ -140,7 +140,7 @@ static void mean_and_sd(const draws_job *job, int64_t seeds, int place, fr_draws
 }
 
 fr_status fr_draws_compute(const fr_record *records, int64_t count, const fr_sampling *sampling,
-                           uint64_t seed, int64_t seeds, const fr_context *context, fr_draws *out,
+                           int64_t seed, int64_t seeds, const fr_context *context, fr_draws *out,
                            double *each, fr_error *err) {
     const sampler *s;
     NEED(out, err);
@@ -161,7 +161,7 @@ fr_status fr_draws_compute(const fr_record *records, int64_t count, const fr_sam
                      .records = records,
                      .count = count,
                      .small = sampling->small,
-                     .seed = seed,
+                     .seed = (uint64_t)seed,
                      .k_count = sampling->k_count,
                      .each = each,
                      .context = context};

@@ -19,7 +19,7 @@ static const char *const samplers[FR_CELLS] = {
     [FR_NEW_UNSEEN] = "new-unseen",
 };
 
-static fr_status fill_cell(const fr_ranking *r, const char *name, int64_t k, uint64_t seed,
+static fr_status fill_cell(const fr_ranking *r, const char *name, int64_t k, int64_t seed,
                            const fr_context *context, fr_cell *out, fr_error *err) {
     fr_sampling sampling = {.sampler = name,
                             .small = FR_SMALL_INELIGIBLE,
@@ -46,7 +46,7 @@ static int64_t largest_k(const fr_ranking *r) {
     return most;
 }
 
-fr_status fr_membership_compute(const fr_ranking *ranking, int64_t k, uint64_t seed,
+fr_status fr_membership_compute(const fr_ranking *ranking, int64_t k, int64_t seed,
                                 const fr_context *context, fr_membership *out, fr_error *err) {
     const fr_ranking *r = ranking;
     NEED(ranking, err);

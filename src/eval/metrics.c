@@ -25,7 +25,7 @@ typedef struct request {
 } request;
 
 typedef struct metric {
-    fr_definition definition; /* first: fr_metric_get hands out a pointer to it */
+    fr_definition definition; /* first: fr_metric_at hands out a pointer to it */
     fr_status (*compute)(const request *q, fr_metric_value *out, fr_error *err);
     bool (*applies)(const fr_record *r);            /* to a covered event */
     double (*value)(const fr_record *r, int64_t k); /* of a covered event */
@@ -392,7 +392,7 @@ static const metric metrics[] = {
 
 enum { METRICS = sizeof metrics / sizeof *metrics };
 
-const fr_definition *fr_metric_get(int index) {
+const fr_definition *fr_metric_at(int index) {
     return index >= 0 && index < METRICS ? &metrics[index].definition : NULL;
 }
 
@@ -424,7 +424,7 @@ const fr_definition *fr_metric_find(const char *text, int64_t *k) {
 static fr_status find(const char *text, request *q, fr_error *err) {
     NEED(text, err);
     q->metric = lookup(text, &q->k);
-    if (!q->metric) return definition_unknown("metric", text, fr_metric_get, err);
+    if (!q->metric) return definition_unknown("metric", text, fr_metric_at, err);
     if (is_numbered(q->metric) && q->k == 0)
         return fail(err, FR_EUSAGE, "metric %s needs a number, such as %.*s@10", text,
                     (int)strcspn(text, "@"), text);

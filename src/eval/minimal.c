@@ -107,7 +107,7 @@ static fr_status complete(const samples *n, double p1, double penalty, fr_minima
 }
 
 fr_status fr_minimal_compute(const fr_window *diagnostic, const fr_minimal_settings *settings,
-                             uint64_t seed, const fr_context *context, fr_minimal *out,
+                             int64_t seed, const fr_context *context, fr_minimal *out,
                              fr_error *err) {
     const fr_window *w = diagnostic;
     fr_minimal_settings own;
@@ -129,7 +129,7 @@ fr_status fr_minimal_compute(const fr_window *diagnostic, const fr_minimal_setti
                     "%s: no eligible event: none of %lld test events has a source that has met %d "
                     "other destinations",
                     w->stream->name, (long long)out->test, FACTS_ENOUGH);
-    draw(w, seed, &random, &history);
+    draw(w, (uint64_t)seed, &random, &history);
     TRY(complete(&random, out->p1, settings->penalty, &out->random, err));
     return complete(&history, out->p1, settings->penalty, &out->history, err);
 }

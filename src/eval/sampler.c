@@ -191,7 +191,7 @@ enum { SAMPLERS = sizeof samplers / sizeof *samplers };
 
 const int64_t fr_standard_k[FR_STANDARD_K] = {1, 5, 20, 50, 100};
 
-const fr_definition *fr_sampler_get(int index) {
+const fr_definition *fr_sampler_at(int index) {
     return index >= 0 && index < SAMPLERS ? &samplers[index].definition : NULL;
 }
 
@@ -213,7 +213,7 @@ fr_status sampling_check(const fr_sampling *sampling, const sampler **out, fr_er
     *out = sampling->sampler ? lookup(sampling->sampler, &k) : NULL;
     if (!*out)
         return definition_unknown("sampler", sampling->sampler ? sampling->sampler : "(none)",
-                                  fr_sampler_get, err);
+                                  fr_sampler_at, err);
     if (sampling->small != FR_SMALL_WHOLE && sampling->small != FR_SMALL_INELIGIBLE)
         return fail(err, FR_EUSAGE, "rule %d for small pools is not known, expected FR_SMALL_*",
                     sampling->small);

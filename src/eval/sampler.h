@@ -16,7 +16,7 @@ enum { SAMPLER_POOLS = 2 };
 enum { PART_NONE, PART_CATALOG, PART_SEEN, PART_UNSEEN };
 
 typedef struct sampler {
-    fr_definition definition; /* first: fr_sampler_get hands out a pointer to it */
+    fr_definition definition; /* first: fr_sampler_at hands out a pointer to it */
     bool replaced;            /* draws with replacement: K may exceed the catalog */
     bool subgroup;            /* of some positives only: no place for uncovered events */
     int part; /* PART_*: K different ones of the first pool, which is this part; NONE = otherwise */

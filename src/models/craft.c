@@ -190,7 +190,7 @@ static int head(const model *m, int *weights) {
 
 #define CRAFT_OPTIONS "dim heads layers history head-layers dropout"
 
-const model_kind model_craft = {.facts = {"craft",
+const model_kind model_craft = {.facts = {"craft", "CRAFT",
                                           "cross-attention of the candidate over the source's past",
                                           "The candidate's embedding attends to the embeddings of "
                                           "the source's last destinations with their "
@@ -205,7 +205,7 @@ const model_kind model_craft = {.facts = {"craft",
                                 .fast = craft_fast,
                                 .head = head};
 
-const model_kind model_craft_r = {.facts = {"craft-r",
+const model_kind model_craft_r = {.facts = {"craft-r", "CRAFT-R",
                                             "CRAFT that knows how often the pair has met",
                                             "As craft, and the head also sees a code of the number "
                                             "of times the candidate stands among the "

@@ -308,7 +308,7 @@ int dygformer_head(const model *m, int *weights) {
 
 const model_kind model_dygformer = {
     .facts =
-        {"dygformer", "transformer over patches of both nodes' pasts",
+        {"dygformer", "DyGFormer", "transformer over patches of both nodes' pasts",
          "The last events of the source and of the candidate, `patch` at a time, become "
          "vectors of edge features, time differences and co-occurrence counts; one transformer "
          "of `layers` blocks over both, and the means of the two sides enter a small head.",

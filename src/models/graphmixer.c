@@ -184,7 +184,8 @@ static int head(const model *m, int *weights) {
 }
 
 const model_kind model_graphmixer = {
-    .facts = {"graphmixer", "an MLP-mixer over the recent events of each node, and identities",
+    .facts = {"graphmixer", "GraphMixer",
+              "an MLP-mixer over the recent events of each node, and identities",
               "The time since each of a node's last `tokens` events and their features are mixed "
               "across events and across channels through `layers` blocks and averaged; with a "
               "learned identity of either node the two results meet in a small head.",

@@ -292,7 +292,8 @@ static const model_memory memory = {.reset = reset,
                                     .load = load};
 
 const model_kind model_dygformer_lha = {
-    .facts = {"dygformer-lha", "DyGFormer that remembers how each pair last looked",
+    .facts = {"dygformer-lha", "DyGFormer+LHA",
+              "DyGFormer that remembers how each pair last looked",
               "As dygformer, and the head also sees a memory of the pair: an average of its states "
               "at the pair's past events, the newest with weight `gamma`.",
               DYGFORMER_OPTIONS " gamma"},

@@ -111,11 +111,20 @@ typedef struct model_kind {
 
 enum { MODEL_HEADS = 2, MODEL_MOST_LAYERS = 8 };
 
+/* The models in the order of lists: X(name) is model_name, defined in its own file. */
+/* clang-format off */
+#define MODELS(X) \
+    X(craft) \
+    X(craft_r) \
+    X(dygformer) \
+    X(dygformer_lha) \
+    X(tgn) \
+    X(graphmixer)
+/* clang-format on */
+#define DECLARE(name) extern const model_kind model_##name;
+MODELS(DECLARE)
+#undef DECLARE
 extern const model_kind *const model_kinds[]; /* NULL at the end */
-extern const model_kind model_craft, model_craft_r;
-extern const model_kind model_dygformer, model_dygformer_lha;
-extern const model_kind model_tgn;
-extern const model_kind model_graphmixer;
 
 /* Does a model use the option? */
 bool model_uses(const fr_model *facts, const char *key);

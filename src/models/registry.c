@@ -7,13 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const model_kind *const model_kinds[] = {&model_craft,
-                                         &model_craft_r,
-                                         &model_dygformer,
-                                         &model_dygformer_lha,
-                                         &model_tgn,
-                                         &model_graphmixer,
-                                         NULL};
+#define LISTED(name) &model_##name,
+const model_kind *const model_kinds[] = {MODELS(LISTED) NULL};
 
 const fr_model *fr_model_at(int index) {
     for (int i = 0; model_kinds[i]; i++)

@@ -279,7 +279,7 @@ static int head(const model *m, int *weights) {
 }
 
 const model_kind model_tgn = {
-    .facts = {"tgn", "a recurrent memory per node, and attention over its recent neighbours",
+    .facts = {"tgn", "TGN", "a recurrent memory per node, and attention over its recent neighbours",
               "Each event updates the memory vectors of its two nodes through a GRU. A node is "
               "embedded by attention over the memories of its `neighbors` most recent partners, "
               "with time codes and edge features, or by its memory alone (`embedding` identity); "

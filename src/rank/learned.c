@@ -86,9 +86,8 @@ fr_status learned_open(const char *path, const fr_window *w, const fr_context *c
     TRY(checkpoint_load(&l->m, path, w, err));
     TRY(read_training(path, l, out, err));
     if (out->epochs_done < out->epochs_asked)
-        context_log(context, FR_WARNING,
-                    "%s: its training stopped after %lld of %lld epochs; --resume goes on with it",
-                    path, (long long)out->epochs_done, (long long)out->epochs_asked);
+        context_log(context, FR_WARNING, "%s: its training stopped after %lld of %lld epochs", path,
+                    (long long)out->epochs_done, (long long)out->epochs_asked);
     if (l->m.kind->memory) TRY(l->m.kind->memory->replay(&l->m, w->train, context, err));
     TRY(l->m.kind->fast(&l->m, out->workers, &l->fast, err));
     out->many = l->fast.many;
@@ -101,8 +100,8 @@ static learned *learned_of(const fr_scorer *scorer) {
 
 /* The direction is that of a second copy of the model: one that remembers must see the training
  * events from an empty memory on, while the scorer goes on from the end of training. */
-fr_status fr_scorer_remove(fr_scorer *scorer, int what, int64_t seed, const fr_context *context,
-                           fr_error *err) {
+fr_status fr_scorer_project(fr_scorer *scorer, int what, int64_t seed, const fr_context *context,
+                            fr_error *err) {
     NEED(scorer, err);
     learned *l = learned_of(scorer);
     if (!l)

@@ -195,7 +195,7 @@ static fr_status check_files(const char *path, bool force, bool trial, fr_error 
         struct stat facts;
         writer w = {0};
         if (!force && !lstat(files[k], &facts))
-            status = fail(err, FR_EFILE, "%s: exists; --force replaces it", files[k]);
+            status = fail(err, FR_EFORCE, "%s: exists", files[k]);
         if (!status && trial) status = writer_open(&w, files[k], err);
         writer_discard(&w);
     }

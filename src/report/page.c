@@ -270,6 +270,8 @@ typedef struct section {
 #define P(function)                                                                                \
     { NULL, NULL, function }
 
+static fr_status put_others(page *p, fr_error *err);
+
 static const section sections[] = {
     {"short", "In short", "", {P(put_findings)}},
     {"sampling",
@@ -305,8 +307,22 @@ static const section sections[] = {
      "Cost",
      "<p>Measured times; they differ between machines and runs.</p>\n",
      {T("timing"), F("scaling"), T("scaling")}},
+    {"more", "Further tables", "", {P(put_others)}},
     {"origin", "Protocol, hashes, citation", "", {P(put_origin)}}};
 enum { SECTIONS = sizeof sections / sizeof *sections };
+
+/* Tables that no section names: a new one shows up without a word here. */
+static fr_status put_others(page *p, fr_error *err) {
+    for (const study_table *one = study_tables; one->name; one++) {
+        bool named = false;
+        for (int i = 0; i < SECTIONS * MOST_PARTS; i++) {
+            const char *shown = sections[i / MOST_PARTS].parts[i % MOST_PARTS].table;
+            named |= shown && !strcmp(shown, one->name);
+        }
+        if (!named) TRY(put_table(p, one->name, err));
+    }
+    return FR_OK;
+}
 
 /* Puts a section, or nothing if its parts are empty. */
 static fr_status put_section(page *p, const section *one, bool *any, fr_error *err) {

@@ -268,8 +268,7 @@ fr_status fr_report_write(const fr_compare_run *runs, int count, const int64_t *
     if (k_count < 0 || (k_count && !k))
         return fail(err, FR_EUSAGE, "%d numbers K of negatives, expected a list", k_count);
     TRY(options_settle(fr_report_options, settings, &own, sizeof own, err));
-    if (!own.force && !lstat(output, &facts))
-        return fail(err, FR_EFILE, "%s: exists; --force replaces it", output);
+    if (!own.force && !lstat(output, &facts)) return fail(err, FR_EFORCE, "%s: exists", output);
     request q = {.k = k, .ks = k_count, .settings = &own};
     fr_status status = take_runs(&q, runs, count, err);
     if (!status) status = make_report(&q, output, context, err);

@@ -6,14 +6,9 @@
 #include <string.h>
 
 const char *summary_label(const char *model) {
-    static const char *const labels[][2] = {{"craft", "CRAFT"},
-                                            {"craft-r", "CRAFT-R"},
-                                            {"dygformer", "DyGFormer"},
-                                            {"dygformer-lha", "DyGFormer+LHA"},
-                                            {"tgn", "TGN"},
-                                            {"graphmixer", "GraphMixer"}};
-    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++)
-        if (!strcmp(model, labels[i][0])) return labels[i][1];
+    const fr_model *m;
+    for (int i = 0; (m = fr_model_at(i)); i++)
+        if (!strcmp(model, m->name)) return m->label;
     return strncmp(model, "baseline:", 9) ? model : model + 9;
 }
 

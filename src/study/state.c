@@ -112,4 +112,4 @@ void fr_study_status_free(fr_study_state *state) {
     *state = (fr_study_state){0};
 }
 
-const char *fr_study_preset(const char *name) { return name ? plan_preset(name) : NULL; }
+const char *fr_study_preset_find(const char *name) { return name ? plan_preset(name) : NULL; }

@@ -471,7 +471,7 @@ static fr_status rank_once(fr_study *s, const plan_unit *unit, const fr_window *
     TRY(scorer_spec(s, unit, &spec, err));
     fr_status status = fr_scorer_open(spec, w, unit->seed, s->context, &scorer, err);
     if (!status && removal != FR_REMOVE_NOTHING)
-        status = fr_scorer_remove(scorer, removal, unit->seed, s->context, err);
+        status = fr_scorer_project(scorer, removal, unit->seed, s->context, err);
     if (!status) status = fr_rank_run(scorer, &settings, s->context, out, err);
     fr_scorer_close(scorer);
     fr_options_free(fr_rank_options, &settings);

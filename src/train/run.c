@@ -197,7 +197,7 @@ static fr_status resume(run *r, fr_error *err) {
     safetensors file = {0};
     fr_status status = FR_OK;
     if (access(path, F_OK) && !is_empty(r->folder)) /* its model would be lost */
-        status = fail(err, FR_EFILE, "%s: no state to go on from; --force trains anew", path);
+        status = fail(err, FR_EFILE, "%s: no state to go on from; train anew in its place", path);
     else if (access(path, F_OK))
         context_log(r->context, FR_NOTICE, "%s: no complete epoch yet, training from the start",
                     r->folder);
@@ -235,9 +235,7 @@ static fr_status check_output(const char *output, const fr_training *training, f
         return fail(err, FR_EFILE, "%s: exists and is not a directory", output);
     clean_leftovers(output);
     if (is_empty(output)) return FR_OK;
-    if (!training->resume && !training->force)
-        return fail(err, FR_EFILE, "%s: exists; --resume goes on with it, --force replaces it",
-                    output);
+    if (!training->resume && !training->force) return fail(err, FR_EFORCE, "%s: exists", output);
     char *record = path_join(output, "train.json"), *state = path_join(output, "state.safetensors");
     bool memory = record && state, ours = memory && (!access(record, F_OK) || !access(state, F_OK));
     free(record);

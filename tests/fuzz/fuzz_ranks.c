@@ -73,20 +73,20 @@ static void ask_metrics(const fr_ranking_facts *f) {
     static const int64_t k[] = {1, 5, 100}, hits[] = {1, 10};
     fr_error err = {0};
     fr_metric_value value;
-    for (int i = 0; fr_metric_get(i); i++) {
+    for (int i = 0; fr_metric_at(i); i++) {
         char text[64];
         const char *name = text;
-        (void)snprintf(text, sizeof text, "%.60s", fr_metric_get(i)->name);
+        (void)snprintf(text, sizeof text, "%.60s", fr_metric_at(i)->name);
         char *mark = strchr(text, '@'); /* hits@k takes a number */
         if (mark) memcpy(mark, "@3", 3);
         fr_status status = fr_metrics_compute(f->records, f->count, f->oov, &name, 1, &value, &err);
         fuzz_reason(status, &err);
         if (!status && isinf(value.value)) abort();
     }
-    for (int i = 0; fr_sampler_get(i); i++) {
+    for (int i = 0; fr_sampler_at(i); i++) {
         fr_expected expected[3];
         fr_draws draws[3];
-        fr_sampling sampling = {.sampler = fr_sampler_get(i)->name,
+        fr_sampling sampling = {.sampler = fr_sampler_at(i)->name,
                                 .oov = f->oov,
                                 .k = k,
                                 .k_count = 3,
