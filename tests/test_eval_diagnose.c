@@ -146,9 +146,13 @@ static void test_minimal_penalty(void **state) {
         if (penalty < 1.1e-4) assert_true(f->beta < -8);
     }
     fr_minimal m;
-    fr_minimal_settings none = {0};
-    FAILS(fr_minimal_compute(w, &none, 1, NULL, &m, &err), FR_EUSAGE,
-          "option penalty: found \"0\"");
+    fr_minimal_settings below = {-1};
+    FAILS(fr_minimal_compute(w, &below, 1, NULL, &m, &err), FR_EUSAGE,
+          "option penalty: found \"-1\"");
+    fr_minimal standard_fit;
+    OK(fr_minimal_compute(w, &(fr_minimal_settings){0}, 1, NULL, &m, &err));
+    OK(fr_minimal_compute(w, NULL, 1, NULL, &standard_fit, &err));
+    assert_memory_equal(&m, &standard_fit, sizeof m);
     fr_window_close(w);
     fr_stream_close(stream);
 }
