@@ -984,6 +984,7 @@ FR_API FR_MUST_USE fr_status fr_minimal_compute(const fr_window *diagnostic,
 
 /* Repeated or new positives against seen or unseen negatives. */
 enum { FR_REPEATED_SEEN, FR_REPEATED_UNSEEN, FR_NEW_SEEN, FR_NEW_UNSEEN, FR_CELLS };
+extern FR_API const char *const fr_cell_names[FR_CELLS]; /* of their samplers: repeated-seen, ... */
 
 typedef struct fr_cell {
     const char *name; /* of the sampler: "repeated-seen" */

@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const samplers[FR_CELLS] = {
+const char *const fr_cell_names[FR_CELLS] = {
     [FR_REPEATED_SEEN] = "repeated-seen",
     [FR_REPEATED_UNSEEN] = "repeated-unseen",
     [FR_NEW_SEEN] = "new-seen",
@@ -70,7 +70,7 @@ fr_status fr_membership_compute(const fr_ranking *ranking, int64_t k, int64_t se
                     r->scorer, (long long)k, (long long)out->ranked,
                     (long long)(most > 0 ? most : 0));
     for (int c = 0; c < FR_CELLS; c++)
-        TRY(fill_cell(r, samplers[c], k, seed, context, &out->cell[c], err));
+        TRY(fill_cell(r, fr_cell_names[c], k, seed, context, &out->cell[c], err));
     out->eligible = out->cell[FR_REPEATED_SEEN].events + out->cell[FR_NEW_SEEN].events;
     return FR_OK;
 }

@@ -1,7 +1,6 @@
 /* figures.c - see figures.h. One panel per data set; a model has the same look in all figures. */
 #include "report/figures.h"
 
-#include "base/number.h"
 #include "report/chart.h"
 
 #include <math.h>
@@ -212,9 +211,6 @@ static fr_status rank_figure(const summary *s, arena *memory, const char *path,
 
 /* ---- membership ---- */
 
-static const char *const cell_metric[] = {"repeated-seen", "repeated-unseen", "new-seen",
-                                          "new-unseen"};
-
 static fr_status membership_figure(const summary *s, arena *memory, const char *path,
                                    const fr_context *context, bool *drawn, fr_error *err) {
     (void)context;
@@ -231,10 +227,7 @@ static fr_status membership_figure(const summary *s, arena *memory, const char *
             TRY(TAKE(memory, cells, 4, err));
             TRY(TAKE(memory, title, 128, err));
             (void)snprintf(title, 128, "%s, %s", name, summary_label(u->model));
-            for (int c = 0; c < 4; c++)
-                cells[c] =
-                    summary_metric(s, UNIT_MEMBERSHIP, name, u->model, "bce", true, cell_metric[c])
-                        .mean;
+            for (int c = 0; c < FR_CELLS; c++) cells[c] = summary_cell(s, u, -1, c).mean;
             h.panel[h.count++] = (chart_panel){.kind = CHART_MATRIX,
                                                .title = title,
                                                .x = {.label = "negatives"},
@@ -257,8 +250,6 @@ static fr_status projection_figure(const summary *s, arena *memory, const char *
                                    const fr_context *context, bool *drawn, fr_error *err) {
     (void)context;
     static const char *const names[] = {"nothing removed", "membership", "random", "shuffled"};
-    static const char *const metric[] = {"base-mrr", "membership-mrr", "random-mrr",
-                                         "shuffled-mrr"};
     sheet h;
     results *r = s->results;
     const char **groups;
@@ -274,12 +265,10 @@ static fr_status projection_figure(const summary *s, arena *memory, const char *
         TRY(TAKE(memory, high[k], s->datas, err));
     }
     for (int d = 0; d < s->datas; d++) {
-        int i = results_next(r, 0, UNIT_PROJECT, s->data[d].name, NULL, NULL);
+        int i = results_next_group(r, 0, UNIT_PROJECT, s->data[d].name, false);
         if (i < 0) continue;
-        const char *model = r->list.at[i].model;
-        for (int k = 0; k < 4; k++) {
-            mean_sd m =
-                summary_metric(s, UNIT_PROJECT, s->data[d].name, model, NULL, false, metric[k]);
+        for (int k = 0; k < FR_REMOVALS; k++) {
+            mean_sd m = summary_cell(s, &r->list.at[i], k, -1);
             double sd = isnan(m.sd) ? 0 : m.sd;
             value[k][n] = m.mean;
             low[k][n] = m.mean - sd;
@@ -301,41 +290,12 @@ static fr_status projection_figure(const summary *s, arena *memory, const char *
 
 /* ---- cost ---- */
 
-/* Reads "SIZE-forward-END" of a scaling unit, ascending; returns how many there are. */
-static int scaling_points(results *r, const result *unit, const char *end, double scale, double *x,
-                          double *y, int most) {
-    static const int steps[] = {1, 2, 5};
-    int n = 0;
-    int facts = results_next(r, 0, UNIT_FACTS, unit->data, NULL, NULL);
-    double all = facts < 0 ? NAN : results_metric(&r->list.at[facts], "catalog");
-    for (int64_t decade = 1; decade <= 1000000; decade *= 10)
-        for (int i = 0; i < 3 && n < most; i++) {
-            char metric[64];
-            (void)snprintf(metric, sizeof metric, "%lld-forward-%s", (long long)(steps[i] * decade),
-                           end);
-            double v = results_metric(unit, metric);
-            if (isnan(v) || (double)(steps[i] * decade) >= all) continue;
-            x[n] = (double)(steps[i] * decade);
-            y[n++] = v * scale;
-        }
-    char metric[64];
-    (void)number_print(metric, sizeof metric, "%.0f-forward-%s", all, end);
-    double v = results_metric(unit, metric);
-    if (!isnan(v) && n < most) {
-        x[n] = all;
-        y[n++] = v * scale;
-    }
-    return n;
-}
-
 static fr_status scaling_figure(const summary *s, arena *memory, const char *path,
                                 const fr_context *context, bool *drawn, fr_error *err) {
     (void)context;
     static const struct {
-        const char *end, *title, *label;
-        double scale;
-    } panels[] = {{"seconds", "time", "ms per event", 1e3}, {"bytes", "memory", "MB", 1e-6}};
-    enum { POINTS = 24 };
+        const char *title, *label;
+    } panels[] = {{"time", "ms per event"}, {"memory", "MB"}};
     sheet h;
     results *r = s->results;
     TRY(sheet_open(&h, s, memory, err));
@@ -345,12 +305,17 @@ static fr_status scaling_figure(const summary *s, arena *memory, const char *pat
         TRY(TAKE(memory, list, s->datas ? s->datas : 1, err));
         for (int d = 0; d < s->datas; d++) {
             int i = results_next(r, 0, UNIT_SCALING, s->data[d].name, NULL, NULL);
+            fr_scaling_point point[FR_SCALING_MAX];
             double *x, *y;
             if (i < 0) continue;
-            TRY(TAKE(memory, x, POINTS, err));
-            TRY(TAKE(memory, y, POINTS, err));
-            int points =
-                scaling_points(r, &r->list.at[i], panels[p].end, panels[p].scale, x, y, POINTS);
+            int all = results_scaling(&r->list.at[i], point), points = 0;
+            TRY(TAKE(memory, x, all, err));
+            TRY(TAKE(memory, y, all, err));
+            for (int k = 0; k < all; k++) {
+                if (strcmp(point[k].path, "forward") != 0) continue;
+                x[points] = (double)point[k].size;
+                y[points++] = p ? 1e-6 * (double)point[k].peak_bytes : 1e3 * point[k].seconds;
+            }
             list[n] = (chart_series){s->data[d].name, points, x, y, NULL, NULL, n};
             n++;
         }

@@ -177,16 +177,15 @@ static fr_status say_ties(const data_numbers *d, text_buffer *out, fr_error *err
     static const char *const names[] = {"tie-spread", "mrr-pessimistic", "mrr-optimistic"};
     int told = 0;
     for (int i = 0; i < d->models; i++) {
-        fr_metric_value v[3];
-        fr_ranking_facts f = fr_ranking_get(d->model[i].run[0].run->ranking);
-        TRY(fr_metrics_compute(f.records, f.count, f.oov, names, 3, v, err));
-        if (!(v[0].value > FR_TIE_WARNING)) continue;
+        double v[3];
+        TRY(summary_numbers(d->model[i].run[0].run, names, 3, v, err));
+        if (!(v[0] > FR_TIE_WARNING)) continue;
         text_put(out, told++ ? ", " : "<li>Ties decide printed digits for ");
         html_put(out, d->model[i].label);
         text_put(out, " (");
-        page_number(out, v[1].value, DIGITS, false);
+        page_number(out, v[1], DIGITS, false);
         text_put(out, " to ");
-        page_number(out, v[2].value, DIGITS, false);
+        page_number(out, v[2], DIGITS, false);
         text_put(out, ")");
     }
     text_put(out, told ? ": average ranks are shown.</li>\n" : "<li>Ties decide nothing.</li>\n");
@@ -257,12 +256,8 @@ static void read_matrix(text_buffer *out, const char *model, const double c[4]) 
 }
 
 static void put_matrix(const summary *s, const result *u, text_buffer *out) {
-    static const char *const metric[] = {"repeated-seen", "repeated-unseen", "new-seen",
-                                         "new-unseen"};
-    double c[4];
-    for (int k = 0; k < 4; k++)
-        c[k] = summary_metric(s, UNIT_MEMBERSHIP, u->data, u->model, u->objective, true, metric[k])
-                   .mean;
+    double c[FR_CELLS];
+    for (int k = 0; k < FR_CELLS; k++) c[k] = summary_cell(s, u, -1, k).mean;
     text_put(out, "<article class=\"card\"><table class=\"matrix\"><caption>");
     html_put(out, u->data);
     text_put(out, ", ");
@@ -281,21 +276,13 @@ static void put_matrix(const summary *s, const result *u, text_buffer *out) {
     text_put(out, "</article>\n");
 }
 
-static bool same(const char *a, const char *b) { return a && b ? !strcmp(a, b) : a == b; }
-
 void page_matrices(const summary *s, text_buffer *out) {
-    results *r = s->results;
+    const results *r = s->results;
     bool trained = false; /* baselines are left to the table if there is something else */
-    for (int i = 0; (i = results_next(r, i, UNIT_MEMBERSHIP, NULL, NULL, NULL)) >= 0; i++)
+    for (int i = 0; (i = results_next_group(r, i, UNIT_MEMBERSHIP, NULL, true)) >= 0; i++)
         trained |= r->list.at[i].objective != NULL;
-    for (int i = 0; (i = results_next(r, i, UNIT_MEMBERSHIP, NULL, NULL, NULL)) >= 0; i++) {
+    for (int i = 0; (i = results_next_group(r, i, UNIT_MEMBERSHIP, NULL, true)) >= 0; i++) {
         const result *u = &r->list.at[i];
-        bool first = true; /* one matrix for all seeds */
-        for (int j = 0; j < i; j++) {
-            const result *v = &r->list.at[j];
-            first &= v->kind != UNIT_MEMBERSHIP || !same(v->data, u->data) ||
-                     !same(v->model, u->model) || !same(v->objective, u->objective);
-        }
-        if (first && (u->objective || !trained)) put_matrix(s, u, out);
+        if (u->objective || !trained) put_matrix(s, u, out);
     }
 }

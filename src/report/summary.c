@@ -81,32 +81,63 @@ mean_sd summary_metric(const summary *s, unit_kind kind, const char *data, const
     return spread(metric_of, &ask, (int)s->results->list.count);
 }
 
+mean_sd summary_cell(const summary *s, const result *unit, int removal, int cell) {
+    char metric[METRIC_NAME];
+    metric_of_cell(removal, cell, metric);
+    return summary_metric(s, unit->kind, unit->data, unit->model, unit->objective, unit->diagnostic,
+                          metric);
+}
+
 /* ---- runs ---- */
+
+fr_status summary_numbers(const result *unit, const char *const *name, int names, double *out,
+                          fr_error *err) {
+    fr_ranking_facts f = fr_ranking_get(unit->ranking);
+    for (int i = 0; i < names; i++) {
+        const unit_metric *stored = record_metric(&unit->record, name[i]);
+        fr_metric_value found = {.value = stored ? stored->value : NAN};
+        if (!stored) TRY(fr_metrics_compute(f.records, f.count, f.oov, &name[i], 1, &found, err));
+        out[i] = found.value;
+    }
+    return FR_OK;
+}
+
+/* Expected MRR for every K of the study, of which the ledger has those it was done with. */
+static fr_status read_expected(const summary *s, const result *unit, const fr_context *context,
+                               double *out, fr_error *err) {
+    fr_ranking_facts f = fr_ranking_get(unit->ranking);
+    for (int i = 0; i < s->ks; i++) {
+        char name[METRIC_NAME];
+        metric_of_k(s->k[i], name);
+        const unit_metric *stored = record_metric(&unit->record, name);
+        fr_expected found = {.mrr = stored ? stored->value : NAN};
+        fr_sampling one = {.sampler = "uniform", .oov = f.oov, .k = &s->k[i], .k_count = 1};
+        if (!stored) TRY(fr_expected_compute(f.records, f.count, &one, context, &found, err));
+        out[i] = found.mrr;
+    }
+    return FR_OK;
+}
 
 static fr_status read_run(summary *s, const result *unit, run_numbers *out,
                           const fr_context *context, fr_error *err) {
     static const char *const names[] = {"mrr",      "hits@10", "all-seen",     "all-unseen",
                                         "coverage", "ties",    "mrr-available"};
     enum { NAMES = sizeof names / sizeof *names };
-    fr_ranking_facts f = fr_ranking_get(unit->ranking);
-    fr_metric_value m[NAMES];
-    fr_expected *expected;
-    fr_sampling uniform = {.sampler = "uniform", .oov = f.oov, .k = s->k, .k_count = s->ks};
-    TRY(TAKE(&s->memory, expected, s->ks, err));
-    TRY(fr_metrics_compute(f.records, f.count, f.oov, names, NAMES, m, err));
-    TRY(fr_expected_compute(f.records, f.count, &uniform, context, expected, err));
+    double m[NAMES];
+    TRY(summary_numbers(unit, names, NAMES, m, err));
     *out = (run_numbers){.run = unit,
-                         .hits10 = m[1].value,
-                         .all_seen = m[2].value,
-                         .all_unseen = m[3].value,
-                         .coverage = m[4].value,
-                         .ties = m[5].value,
-                         .available = m[6].value,
-                         .ranked = m[0].events};
+                         .hits10 = m[1],
+                         .all_seen = m[2],
+                         .all_unseen = m[3],
+                         .coverage = m[4],
+                         .ties = m[5],
+                         .available = m[6]};
+    fr_ranking_facts f = fr_ranking_get(unit->ranking);
+    for (int64_t i = 0; i < f.count; i++)
+        out->ranked += f.oov == FR_OOV_ZERO || f.records[i].covered;
     TRY(TAKE(&s->memory, out->expected, s->ks + 1, err));
-    for (int i = 0; i < s->ks; i++) out->expected[i] = expected[i].mrr;
-    out->expected[s->ks] = m[0].value;
-    return FR_OK;
+    out->expected[s->ks] = m[0];
+    return read_expected(s, unit, context, out->expected, err);
 }
 
 typedef struct run_ask {

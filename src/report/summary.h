@@ -60,6 +60,13 @@ void summary_free(summary *s);
 /* Mean over the units of a kind that fit, of one of their metrics. */
 mean_sd summary_metric(const summary *s, unit_kind kind, const char *data, const char *model,
                        const char *objective, bool diagnostic, const char *metric);
+/* Mean over the seeds of a membership or project unit, of one cell (-1 = the full MRR) after a
+ * removal (FR_REMOVE_*, -1 = none was tried). */
+mean_sd summary_cell(const summary *s, const result *unit, int removal, int cell);
+/* Metrics of a rank unit by name: those the ledger holds, and the rest, of an earlier version's or
+ * a new K, from its records. */
+fr_status summary_numbers(const result *unit, const char *const *name, int names, double *out,
+                          fr_error *err);
 /* "CRAFT-R" for "craft-r", "recency" for "baseline:recency". */
 const char *summary_label(const char *model);
 /* Knows the truth, and stands apart. */

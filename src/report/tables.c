@@ -400,8 +400,6 @@ static void objective_table(const summary *s, table *t) {
 
 /* ---- diagnostics ---- */
 
-static const char *const cells[] = {"repeated-seen", "repeated-unseen", "new-seen", "new-unseen"};
-
 /* The paper's four cells are in two places, and only those of CRAFT-R. */
 static double paper_cell(const summary *s, const char *data, const char *model,
                          const char *objective, int which) {
@@ -417,39 +415,27 @@ static double paper_cell(const summary *s, const char *data, const char *model,
 }
 
 static void membership_table(const summary *s, table *t) {
-    static const char *const heads[] = {"repeated-seen", "repeated-unseen", "new-seen",
-                                        "new-unseen"};
     start(s, t, "Pair membership, 20 negatives",
           "Expected MRR of repeated and new positives against 20 negatives the source has met "
           "(seen) or not (unseen), among all destinations that occurred before the event, on the "
           "diagnostic window. Chance is .174; 1/21 = .0476 is the worst there is.");
     table_column(t, NULL, "model", TABLE_LEFT);
     table_column(t, NULL, "objective", TABLE_LEFT);
-    for (int c = 0; c < 4; c++) {
-        table_column(t, heads[c], "ours", TABLE_RIGHT);
-        table_column(t, heads[c], "paper", TABLE_RIGHT);
+    for (int c = 0; c < FR_CELLS; c++) {
+        table_column(t, fr_cell_names[c], "ours", TABLE_RIGHT);
+        table_column(t, fr_cell_names[c], "paper", TABLE_RIGHT);
     }
     table_column(t, NULL, "events", TABLE_RIGHT);
     results *r = s->results;
     for (int d = 0; d < s->datas; d++) {
         const char *name = s->data[d].name;
-        for (int i = 0; (i = results_next(r, i, UNIT_MEMBERSHIP, name, NULL, NULL)) >= 0; i++) {
+        for (int i = 0; (i = results_next_group(r, i, UNIT_MEMBERSHIP, name, true)) >= 0; i++) {
             const result *u = &r->list.at[i];
-            bool first = true; /* one row for all seeds */
-            for (int j = 0; j < i; j++) {
-                const result *v = &r->list.at[j];
-                first &= v->kind != UNIT_MEMBERSHIP || strcmp(v->data, name) ||
-                         strcmp(v->model, u->model) ||
-                         strcmp(v->objective ? v->objective : "", u->objective ? u->objective : "");
-            }
-            if (!first) continue;
             table_row(t, name);
             table_put(t, cell_text(summary_label(u->model)));
             table_put(t, u->objective ? cell_text(u->objective) : cell_empty());
-            for (int c = 0; c < 4; c++) {
-                table_put(t, mean_cell(summary_metric(s, UNIT_MEMBERSHIP, name, u->model,
-                                                      u->objective, true, cells[c]),
-                                       DIGITS));
+            for (int c = 0; c < FR_CELLS; c++) {
+                table_put(t, mean_cell(summary_cell(s, u, -1, c), DIGITS));
                 table_put(t, cell_number(paper_cell(s, name, u->model, u->objective, c), 3));
             }
             table_put(t, cell_number(results_metric(u, "eligible"), 0));
@@ -489,42 +475,28 @@ static void exhaustive_table(const summary *s, table *t) {
     }
 }
 
-static const char *const removals[] = {"base", "membership", "random", "shuffled"};
-
 /* Calls `row` for every model of every data set that has project units on one of the windows. */
 static void each_projected(const summary *s, table *t, bool diagnostic,
                            void (*row)(const summary *s, table *t, const result *unit)) {
-    results *r = s->results;
+    const results *r = s->results;
     for (int d = 0; d < s->datas; d++) {
-        const char *name = s->data[d].name, *last = NULL;
-        for (int i = 0; (i = results_next(r, i, UNIT_PROJECT, name, NULL, NULL)) >= 0; i++) {
-            const result *u = &r->list.at[i];
-            if (u->diagnostic != diagnostic || (last && !strcmp(last, u->model))) continue;
-            bool first = true;
-            for (int j = results_next(r, 0, UNIT_PROJECT, name, u->model, NULL); j >= 0 && j < i;
-                 j = results_next(r, j + 1, UNIT_PROJECT, name, u->model, NULL))
-                first &= r->list.at[j].diagnostic != diagnostic;
-            if (!first) continue;
-            row(s, t, u);
-            last = u->model;
-        }
+        const char *name = s->data[d].name;
+        for (int i = 0; (i = results_next_group(r, i, UNIT_PROJECT, name, diagnostic)) >= 0; i++)
+            row(s, t, &r->list.at[i]);
     }
 }
 
 static void projection_row(const summary *s, table *t, const result *u) {
     table_row(t, u->data);
     table_put(t, cell_text(summary_label(u->model)));
-    for (int k = 0; k < 4; k++) {
-        char metric[64];
-        (void)snprintf(metric, sizeof metric, "%s-mrr", removals[k]);
+    for (int k = 0; k < FR_REMOVALS; k++) {
+        table_put(t, mean_cell(summary_cell(s, u, k, -1), DIGITS));
         table_put(t,
-                  mean_cell(summary_metric(s, UNIT_PROJECT, u->data, u->model, NULL, false, metric),
-                            DIGITS));
-        table_put(t, cell_number(strcmp(u->model, "craft-r")
-                                     ? NAN
-                                     : paper_number(s->results, of_model(u->data, u->model, false),
-                                                    "projection_full_mrr", removals[k], NULL),
-                                 DIGITS));
+                  cell_number(strcmp(u->model, "craft-r")
+                                  ? NAN
+                                  : paper_number(s->results, of_model(u->data, u->model, false),
+                                                 "projection_full_mrr", fr_removal_names[k], NULL),
+                              DIGITS));
     }
 }
 
@@ -544,18 +516,14 @@ static void projection_table(const summary *s, table *t) {
 }
 
 static void projection_cells_row(const summary *s, table *t, const result *u) {
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < FR_REMOVALS; k++) {
         table_row(t, u->data);
         table_put(t, cell_text(summary_label(u->model)));
-        table_put(t, cell_text(k ? removals[k] : "nothing"));
-        for (int c = 0; c < 4; c++) {
-            char metric[64];
-            (void)snprintf(metric, sizeof metric, "%s-%s", removals[k], cells[c]);
-            table_put(
-                t, mean_cell(summary_metric(s, UNIT_PROJECT, u->data, u->model, NULL, true, metric),
-                             DIGITS));
-            if (c != 1 && c != 2) continue;
-            const char *key = c == 1 ? "repeated_unseen" : "new_seen";
+        table_put(t, cell_text(k ? fr_removal_names[k] : "nothing"));
+        for (int c = 0; c < FR_CELLS; c++) {
+            table_put(t, mean_cell(summary_cell(s, u, k, c), DIGITS));
+            if (c != FR_REPEATED_UNSEEN && c != FR_NEW_SEEN) continue;
+            const char *key = c == FR_REPEATED_UNSEEN ? "repeated_unseen" : "new_seen";
             double paper = NAN;
             if (k < 2 && !strcmp(u->model, "craft-r"))
                 paper = paper_number(s->results, of_model(u->data, u->model, true),
@@ -571,12 +539,12 @@ static void projection_cells_table(const summary *s, table *t) {
           "removed from the vector that enters the scoring head.");
     table_column(t, NULL, "model", TABLE_LEFT);
     table_column(t, NULL, "removed", TABLE_LEFT);
-    table_column(t, NULL, "repeated-seen", TABLE_RIGHT);
-    table_column(t, "repeated-unseen", "ours", TABLE_RIGHT);
-    table_column(t, "repeated-unseen", "paper", TABLE_RIGHT);
-    table_column(t, "new-seen", "ours", TABLE_RIGHT);
-    table_column(t, "new-seen", "paper", TABLE_RIGHT);
-    table_column(t, NULL, "new-unseen", TABLE_RIGHT);
+    for (int c = 0; c < FR_CELLS; c++) {
+        bool beside_paper = c == FR_REPEATED_UNSEEN || c == FR_NEW_SEEN;
+        table_column(t, beside_paper ? fr_cell_names[c] : NULL,
+                     beside_paper ? "ours" : fr_cell_names[c], TABLE_RIGHT);
+        if (beside_paper) table_column(t, fr_cell_names[c], "paper", TABLE_RIGHT);
+    }
     each_projected(s, t, true, projection_cells_row);
     note_not_applicable(s, t, UNIT_PROJECT, inside);
 }
@@ -677,11 +645,9 @@ static void ties_table(const summary *s, table *t) {
             double mean[NAMES] = {0};
             if (!is_main(m)) continue;
             for (int r = 0; r < m->runs; r++) {
-                fr_metric_value value[NAMES];
-                fr_ranking_facts f = fr_ranking_get(m->run[r].run->ranking);
-                if (fr_metrics_compute(f.records, f.count, f.oov, names, NAMES, value, &t->failure))
-                    return;
-                for (int k = 0; k < NAMES; k++) mean[k] += value[k].value / m->runs;
+                double value[NAMES];
+                if (summary_numbers(m->run[r].run, names, NAMES, value, &t->failure)) return;
+                for (int k = 0; k < NAMES; k++) mean[k] += value[k] / m->runs;
             }
             table_row(t, name);
             table_put(t, cell_text(m->label));
@@ -778,8 +744,6 @@ static void settings_table(const summary *s, table *t) {
 /* ---- cost ---- */
 
 static void scaling_table(const summary *s, table *t) {
-    static const int64_t sizes[] = {20,    50,    100,   200,    500,    1000,   2000,   5000,
-                                    10000, 20000, 50000, 100000, 200000, 500000, 1000000};
     start(s, t, "Cost against catalog size",
           "Milliseconds per event of one thread, scoring and ranking, over 128 test events, and "
           "the largest memory of the process meanwhile. forward: the plain forward asked for these "
@@ -797,25 +761,16 @@ static void scaling_table(const summary *s, table *t) {
             const result *u = &r->list.at[i];
             comparable |= !strcmp(u->model, "craft") &&
                           paper_fits(s->results, of_model(name, u->model, false));
-            double all = s->data[d].facts ? results_metric(s->data[d].facts, "catalog") : 0;
-            for (size_t k = 0; k <= sizeof sizes / sizeof *sizes; k++)
-                for (int path = 0; path < 2; path++) {
-                    bool last = k == sizeof sizes / sizeof *sizes;
-                    int64_t size = last ? (int64_t)all : sizes[k];
-                    if (!last && sizes[k] >= (int64_t)all) continue;
-                    char metric[64];
-                    const char *way = path ? "fast" : "forward";
-                    (void)snprintf(metric, sizeof metric, "%lld-%s-seconds", (long long)size, way);
-                    double seconds = results_metric(u, metric);
-                    (void)snprintf(metric, sizeof metric, "%lld-%s-bytes", (long long)size, way);
-                    if (isnan(seconds)) continue;
-                    table_row(t, name);
-                    table_put(t, cell_text(summary_label(u->model)));
-                    table_put(t, cell_integer(size));
-                    table_put(t, cell_text(way));
-                    table_put(t, cell_number(1e3 * seconds, 3));
-                    table_put(t, cell_number(1e-6 * results_metric(u, metric), 1));
-                }
+            fr_scaling_point point[FR_SCALING_MAX];
+            int points = results_scaling(u, point);
+            for (int k = 0; k < points; k++) {
+                table_row(t, name);
+                table_put(t, cell_text(summary_label(u->model)));
+                table_put(t, cell_integer(point[k].size));
+                table_put(t, cell_text(point[k].path));
+                table_put(t, cell_number(1e3 * point[k].seconds, 3));
+                table_put(t, cell_number(1e-6 * (double)point[k].peak_bytes, 1));
+            }
         }
     }
     note_not_applicable(s, t, UNIT_SCALING, inside);

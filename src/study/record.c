@@ -11,6 +11,19 @@
 #include <time.h>
 #include <zlib.h>
 
+void metric_of_cell(int removal, int cell, char out[METRIC_NAME]) {
+    (void)snprintf(out, METRIC_NAME, "%s%s%s", removal < 0 ? "" : fr_removal_names[removal],
+                   removal < 0 ? "" : "-", cell < 0 ? "mrr" : fr_cell_names[cell]);
+}
+
+void metric_of_k(int64_t k, char out[METRIC_NAME]) {
+    (void)snprintf(out, METRIC_NAME, "expected-%lld", (long long)k);
+}
+
+void metric_of_size(int64_t size, const char *path, const char *what, char out[METRIC_NAME]) {
+    (void)snprintf(out, METRIC_NAME, "%lld-%s-%s", (long long)size, path, what);
+}
+
 void record_free(unit_record *r) {
     for (size_t i = 0; i < r->artefacts.count; i++) {
         free(r->artefacts.at[i].path);

@@ -34,6 +34,17 @@ typedef struct unit_record {
     ARRAY(unit_timing) timings;
 } unit_record;
 
+/* ---- names of metrics that are made of parts ---- */
+
+enum { METRIC_NAME = sizeof((unit_metric *)NULL)->name };
+/* A cell of the membership table, "new-seen", or what is left of it, or of the full MRR (cell -1),
+ * without a direction (FR_REMOVE_*, -1 = nothing was done): "random-new-seen", "random-mrr". */
+void metric_of_cell(int removal, int cell, char out[METRIC_NAME]);
+/* The expectation among K sampled negatives, "expected-20". */
+void metric_of_k(int64_t k, char out[METRIC_NAME]);
+/* A cost of a catalog, "20-forward-seconds"; `what` is "seconds" or "bytes". */
+void metric_of_size(int64_t size, const char *path, const char *what, char out[METRIC_NAME]);
+
 void record_free(unit_record *r);
 const unit_metric *record_metric(const unit_record *r, const char *name);     /* NULL = none */
 const unit_artefact *record_artefact(const unit_record *r, const char *name); /* the same */

@@ -57,6 +57,12 @@ bool results_fits(const result *unit, unit_kind kind, const char *data, const ch
 /* The next done unit of a kind from number `from` on that fits; -1 = none. NULL fits all. */
 int results_next(const results *r, int from, unit_kind kind, const char *data, const char *model,
                  const char *objective);
+/* The same for groups: the first unit of every model, which stands for all its seeds. */
+int results_next_group(const results *r, int from, unit_kind kind, const char *data,
+                       bool diagnostic);
+/* The costs of a scaling unit by ascending size, "forward" before "fast"; size, path, seconds and
+ * peak_bytes are filled. Returns how many. */
+int results_scaling(const result *unit, fr_scaling_point out[FR_SCALING_MAX]);
 /* A number of a unit; NaN if it has none. */
 double results_metric(const result *unit, const char *name);
 double results_seconds(const result *unit, const char *stage);

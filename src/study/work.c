@@ -479,12 +479,13 @@ static fr_status rank_once(fr_study *s, const plan_unit *unit, const fr_window *
     return status;
 }
 
-/* The numbers of rank records that people look for in a database; tables are made from the records
- * themselves. */
+/* The numbers of rank records that tables show, and that people look for in a database. */
 static fr_status note_metrics(fr_study *s, const fr_ranking *r, unit_record *result,
                               fr_error *err) {
-    static const char *const names[] = {"mrr",     "hits@1",  "hits@3",   "hits@5",
-                                        "hits@10", "hits@50", "all-seen", "all-unseen"};
+    static const char *const names[] = {
+        "mrr",     "hits@1",     "hits@3",         "hits@5",          "hits@10",
+        "hits@50", "all-seen",   "all-unseen",     "coverage",        "mrr-available",
+        "ties",    "tie-spread", "mrr-optimistic", "mrr-random-ties", "mrr-pessimistic"};
     enum { NAMES = sizeof names / sizeof *names };
     fr_metric_value value[NAMES];
     TRY(fr_metrics_compute(r->records, r->count, r->protocol.oov, names, NAMES, value, err));
@@ -496,9 +497,11 @@ static fr_status note_metrics(fr_study *s, const fr_ranking *r, unit_record *res
         .sampler = "uniform", .oov = r->protocol.oov, .k = s->plan.k, .k_count = s->plan.ks};
     fr_status status =
         fr_expected_compute(r->records, r->count, &uniform, s->context, expected, err);
-    for (int i = 0; !status && i < s->plan.ks; i++)
-        status = note(result, expected[i].mrr, expected[i].events, err, "expected-%lld",
-                      (long long)expected[i].k);
+    for (int i = 0; !status && i < s->plan.ks; i++) {
+        char name[METRIC_NAME];
+        metric_of_k(expected[i].k, name);
+        status = note(result, expected[i].mrr, expected[i].events, err, "%s", name);
+    }
     free(expected);
     return status;
 }
@@ -551,15 +554,17 @@ static fr_status do_minimal(fr_study *s, const plan_unit *unit, unit_record *res
 }
 
 /* The four cells of records made with the time-available catalog. */
-static fr_status note_cells(fr_study *s, const fr_ranking *r, const char *prefix,
-                            unit_record *result, fr_error *err) {
+static fr_status note_cells(fr_study *s, const fr_ranking *r, int removal, unit_record *result,
+                            fr_error *err) {
     fr_membership m;
     TRY(fr_membership_compute(r, CELL_NEGATIVES, 7, s->context, &m, err));
-    TRY(note(result, (double)m.eligible, m.ranked, err, "%seligible", prefix));
+    TRY(note(result, (double)m.eligible, m.ranked, err, "%s%seligible",
+             removal < 0 ? "" : fr_removal_names[removal], removal < 0 ? "" : "-"));
     for (int c = 0; c < FR_CELLS; c++) {
-        TRY(note(result, m.cell[c].mrr, m.cell[c].events, err, "%s%s", prefix, m.cell[c].name));
-        TRY(note(result, m.cell[c].drawn, m.cell[c].events, err, "%s%s-drawn", prefix,
-                 m.cell[c].name));
+        char name[METRIC_NAME];
+        metric_of_cell(removal, c, name);
+        TRY(note(result, m.cell[c].mrr, m.cell[c].events, err, "%s", name));
+        TRY(note(result, m.cell[c].drawn, m.cell[c].events, err, "%.50s-drawn", name));
     }
     return FR_OK;
 }
@@ -580,7 +585,7 @@ static fr_status do_membership(fr_study *s, const plan_unit *unit, unit_record *
     fr_ranking *r = NULL;
     fr_status status = open_available(s, unit, &w, err);
     if (!status) status = rank_once(s, unit, w, FR_REMOVE_NOTHING, CELL_NEGATIVES, &r, err);
-    if (!status) status = note_cells(s, r, "", result, err);
+    if (!status) status = note_cells(s, r, -1, result, err);
     if (!status) status = note_time(result, "rank", r->seconds, err);
     fr_ranking_close(r);
     fr_window_close(w);
@@ -595,16 +600,16 @@ static fr_status do_project(fr_study *s, const plan_unit *unit, unit_record *res
         unit->diagnostic ? open_available(s, unit, &w, err) : work_window(s, unit, &w, err);
     for (int removal = 0; !status && removal < FR_REMOVALS; removal++) {
         fr_ranking *r = NULL;
-        char prefix[32];
-        (void)snprintf(prefix, sizeof prefix, "%s-", fr_removal_names[removal]);
+        char name[METRIC_NAME];
         status = rank_once(s, unit, w, removal, unit->diagnostic ? CELL_NEGATIVES : 0, &r, err);
-        if (!status && unit->diagnostic) status = note_cells(s, r, prefix, result, err);
+        if (!status && unit->diagnostic) status = note_cells(s, r, removal, result, err);
         if (!status && !unit->diagnostic) {
             const char *mrr = "mrr";
             fr_metric_value value;
             status =
                 fr_metrics_compute(r->records, r->count, r->protocol.oov, &mrr, 1, &value, err);
-            if (!status) status = note(result, value.value, value.events, err, "%smrr", prefix);
+            metric_of_cell(removal, -1, name);
+            if (!status) status = note(result, value.value, value.events, err, "%s", name);
         }
         fr_ranking_close(r);
     }
@@ -612,7 +617,6 @@ static fr_status do_project(fr_study *s, const plan_unit *unit, unit_record *res
     return status;
 }
 
-/* Names are "SIZE-PATH-seconds" and so on; the catalog's whole size is that of the facts. */
 static fr_status do_scaling(fr_study *s, const plan_unit *unit, unit_record *result,
                             fr_error *err) {
     fr_window *w;
@@ -627,11 +631,11 @@ static fr_status do_scaling(fr_study *s, const plan_unit *unit, unit_record *res
         fr_scaling_run(w, spec, &settings, unit->seed, s->context, point, &count, err);
     for (int i = 0; !status && i < count; i++) {
         const fr_scaling_point *p = &point[i];
-        long long size = (long long)p->size;
-        status = note(result, p->seconds, p->events, err, "%lld-%s-seconds", size, p->path);
-        if (!status)
-            status =
-                note(result, (double)p->peak_bytes, p->events, err, "%lld-%s-bytes", size, p->path);
+        char name[METRIC_NAME];
+        metric_of_size(p->size, p->path, "seconds", name);
+        status = note(result, p->seconds, p->events, err, "%s", name);
+        metric_of_size(p->size, p->path, "bytes", name);
+        if (!status) status = note(result, (double)p->peak_bytes, p->events, err, "%s", name);
     }
     free(spec);
     return status;

@@ -131,6 +131,15 @@ has "is refused" "$stderr" "theirs/ranks-27.npy: is not there; the study names i
 is "before anything but the data is looked at" "$(printf '%s\n' "$stderr" | grep -c 'note:')" 1
 mv ranks-27.npy ranks-27.json theirs
 
+# A study that was begun without them takes them in.
+sed '/"ranks":/d; s/"gain": [^]]*], //; s/"history": 8},/"history": 8}}/' study.json >before.json
+study run before.json -o grown -q >/dev/null 2>&1
+runs "a study grows" 0 study run study.json -o grown
+is "by their units alone" "$(printf '%s\n' "$stderr" | sed -n 's/.*note: [^ ]* \(.*\): .*/\1/p')" "mine/my-tgn/7/rank
+mine/my-tgn/17/rank
+mine/my-tgn/27/rank
+mine/their scores/rank"
+
 # Another protocol is refused, with the fields and both values.
 refused() { # NAME MESSAGE RANKS SCORERS
     rm -rf refused
