@@ -43,6 +43,8 @@ def database(path):
     base = sqlite3.connect(path)
     if base.execute("PRAGMA integrity_check").fetchone()[0] != "ok":
         return "damaged"
+    if not base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        return "empty"  # killed before it was a ledger
     runs = base.execute("SELECT key, kind, data, model, objective, seed, window, status, inputs, message FROM run")
     metrics = base.execute("SELECT key, name, value, events FROM metric JOIN run ON run.id = metric.run")
     files = base.execute("SELECT key, name, path, CASE WHEN name IN ('about', 'train.json') THEN 'times' ELSE sha256 END, "
@@ -212,7 +214,8 @@ def check_between(kind, folder, expected):
     if kind.name.startswith("study") and os.path.exists(state) and os.path.getsize(state):
         shown = subprocess.run([kind.first[0], "study", "status", "study"], cwd=folder, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True)
-        if shown.returncode and "format 0" not in shown.stdout:  # killed before it was a ledger
+        early = "format 0" in shown.stdout or "holds no study" in shown.stdout  # killed before it was a study
+        if shown.returncode and not early:
             raise Failure(f"after the kill: study status ends with {shown.returncode}: {shown.stdout.strip()}")
     if kind.name.startswith("study") and os.path.exists(os.path.join(folder, "study/study.db")):
         if database(os.path.join(folder, "study/study.db")) == "damaged":

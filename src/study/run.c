@@ -142,11 +142,13 @@ static fr_status make_directory(const char *path, fr_error *err) {
     if (!mkdir(path, 0777)) return FR_OK;
     if (errno != EEXIST) return fail_errno(err, "%s: directory cannot be made", path);
     if (!directory_is(path)) return fail(err, FR_EFILE, "%s: exists and is not a directory", path);
+    /* In this order: another process may begin the study now, and study.db is its first file. */
+    if (directory_empty(path)) return FR_OK;
     char *book = path_join(path, "study.db");
     if (!book) return fail_memory(err, 0);
     bool study = !access(book, F_OK);
     free(book);
-    if (study || directory_empty(path)) return FR_OK;
+    if (study) return FR_OK;
     return fail(err, FR_EFILE, "%s: holds other files and no study; choose another directory",
                 path);
 }
