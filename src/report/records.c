@@ -20,7 +20,7 @@ const fr_option fr_report_options[] = {
     {"name", FR_OPTION_TEXT, "", "TEXT", 0, 0, offsetof(fr_report_settings, name),
      "title of the report (default: the name of the data)"},
     {"gain", FR_OPTION_TEXT, "", "A,B", 0, 0, offsetof(fr_report_settings, gain),
-     "two models: tables and figures of B's MRR less A's (default: the first two)"},
+     "two models: tables and figures of B's MRR minus A's (default: the first two)"},
     {"tables", FR_OPTION_TEXT, "", "DIR", 0, 0, offsetof(fr_report_settings, tables),
      "also write every table and figure as files, to this directory"},
     {"force", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(fr_report_settings, force),

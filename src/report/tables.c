@@ -234,7 +234,7 @@ static void kendall_table(const summary *s, table *t) {
 
 /* ---- the module gain ---- */
 
-/* The gain is the second model's MRR less the first's; column `k` (ks = full). */
+/* The gain is the second model's MRR minus the first's; column `k` (ks = full). */
 static const fr_difference *gain_at(const data_numbers *d, int objective, int k) {
     if (!d->gain[objective]) return NULL;
     fr_comparison_facts f = fr_comparison_get(d->gain[objective]);
