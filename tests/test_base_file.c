@@ -392,6 +392,34 @@ static void test_killed_staging(void **state) {
     assert_int_equal(directory_entries(*state), 1);
 }
 
+/* Between making one and locking it another process may take it for a dead one: then it is made
+ * again. */
+static void test_temporaries_of_several_processes(void **state) {
+    enum { CHILDREN = 4, ROUNDS = 400 };
+    const char *target = in_directory(*state, "set");
+    pid_t child[CHILDREN];
+    for (int c = 0; c < CHILDREN; c++) {
+        child[c] = fork();
+        assert_true(child[c] >= 0);
+        for (int k = 0; child[c] == 0 && k < ROUNDS; k++) {
+            temporary t;
+            fr_error err;
+            if (temporary_make(&t, target, k % 3 ? TEMPORARY_DIRECTORY : TEMPORARY_FILE, 0777,
+                               &err))
+                (void)fprintf(stderr, "# %s\n", err.message), _exit(1);
+            temporary_discard(&t);
+        }
+        if (child[c] == 0) _exit(0);
+    }
+    for (int c = 0; c < CHILDREN; c++) {
+        int how;
+        assert_int_equal(waitpid(child[c], &how, 0), child[c]);
+        assert_true(WIFEXITED(how));
+        assert_int_equal(WEXITSTATUS(how), 0);
+    }
+    assert_int_equal(directory_entries(*state), 0);
+}
+
 static void test_directory_remove_keeps_to_itself(void **state) {
     const char *outside = in_directory(*state, "outside"), *inside = in_directory(*state, "inside");
     assert_int_equal(mkdir(outside, 0777), 0);
@@ -456,6 +484,7 @@ int main(void) {
         WITH_DIRECTORY(test_staging_race),
         WITH_DIRECTORY(test_staging_bad_places),
         WITH_DIRECTORY(test_killed_staging),
+        WITH_DIRECTORY(test_temporaries_of_several_processes),
         WITH_DIRECTORY(test_directory_remove_keeps_to_itself),
         WITH_DIRECTORY(test_staging_temporary),
         cmocka_unit_test(test_paths),

@@ -126,7 +126,7 @@ static bool make(temporary *t, const char *name, int kind, unsigned mode) {
         if (t->fd < 0) {
             int why = errno;
             (void)unlinkat(t->folder, name, AT_REMOVEDIR);
-            errno = why;
+            errno = why == ENOENT ? EEXIST : why; /* gone: a cleaner was faster */
         }
     } else {
         t->fd = openat(t->folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);

@@ -55,14 +55,15 @@ static fr_status keep(request *q, const char *text, size_t size, char **out, fr_
 
 /* What the records say they are of: "craft", "CRAFT (bpr)"; of a file its name without folders. */
 static fr_status name_run(request *q, named_run *r, fr_error *err) {
-    static const char *const kinds[] = {"scores:", "plugin:"}, *const ends[] = {".npy", ".so"};
+    static const char *const kinds[] = {"scores:", "plugin:", "counts:"}, *const ends[] = {".npy",
+                                                                                           ".so"};
     const char *text = r->facts.model, *objective = r->facts.objective;
     char *name;
     if (r->given->model) {
         r->name = r->given->model;
         return FR_OK;
     }
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 3; i++)
         if (!strncmp(text, kinds[i], strlen(kinds[i]))) text += strlen(kinds[i]);
     text = path_name(text);
     size_t size = strlen(text);

@@ -258,7 +258,7 @@ static void gain_title(const summary *s, const char *format, char *out, size_t s
 static void gain_table(const summary *s, table *t) {
     char caption[256];
     gain_title(s,
-               "MRR of %s less MRR of %s, means over seeds, among K sampled negatives and in "
+               "MRR of %s minus MRR of %s, means over seeds, among K sampled negatives and in "
                "the full catalog.",
                caption, sizeof caption);
     start(s, t, "Module gain", caption);
@@ -300,7 +300,7 @@ static cell paper_interval(const summary *s, paper_ask ask, const char *column, 
 static void interval_table(const summary *s, table *t) {
     char caption[256];
     gain_title(s,
-               "MRR of %s less MRR of %s with 95 %% intervals: Student's t over seeds, and the "
+               "MRR of %s minus MRR of %s with 95 %% intervals: Student's t over seeds, and the "
                "paired bootstrap over blocks of consecutive test events.",
                caption, sizeof caption);
     start(s, t, "Is the gain real?", caption);
@@ -367,7 +367,7 @@ static void pairs_table(const summary *s, table *t) {
 static void objective_table(const summary *s, table *t) {
     static const char *const objectives[] = {"bce", "bpr"};
     char caption[256];
-    gain_title(s, "MRR of %s less MRR of %s under two training objectives.", caption,
+    gain_title(s, "MRR of %s minus MRR of %s under two training objectives.", caption,
                sizeof caption);
     bool any = false;
     for (int d = 0; d < s->datas; d++) any |= gain_at(&s->data[d], 1, 0) != NULL;

@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include "base/file.h"
 #include "base/json.h"
+#include "base/os.h"
 #include "data/window.h"
 #include "rank/check.h"
 #include "rank/protocol.h"
@@ -30,8 +31,7 @@ fr_status study_hash_file(fr_study *s, const char *path, char out[65], fr_error 
     for (size_t i = 0; i < s->hashes.count && !h; i++)
         if (!strcmp(s->hashes.at[i].path, path)) h = &s->hashes.at[i];
     if (h && h->inode == facts.st_ino && h->size == facts.st_size &&
-        h->modified.tv_sec == facts.st_mtim.tv_sec &&
-        h->modified.tv_nsec == facts.st_mtim.tv_nsec) {
+        h->modified == os_modified(&facts)) {
         memcpy(out, h->sha256, sizeof h->sha256);
         return FR_OK;
     }
@@ -45,7 +45,7 @@ fr_status study_hash_file(fr_study *s, const char *path, char out[65], fr_error 
     }
     h->inode = facts.st_ino;
     h->size = facts.st_size;
-    h->modified = facts.st_mtim;
+    h->modified = os_modified(&facts);
     memcpy(h->sha256, out, sizeof h->sha256);
     return FR_OK;
 }

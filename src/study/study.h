@@ -20,7 +20,7 @@ typedef struct hashed_file {
     char *path;
     ino_t inode;
     off_t size;
-    struct timespec modified;
+    int64_t modified; /* os_modified */
     char sha256[65];
 } hashed_file;
 

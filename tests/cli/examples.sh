@@ -66,6 +66,14 @@ if [ -n "$recency" ]; then
 else
     skip "a plug-in in C++" "no C++ compiler"
 fi
+cat >study.json <<END
+{"name": "plugged", "data": {"mine": "data"}, "protocol": {"window": 0}, "baselines": ["edgebank"],
+ "models": [], "scorers": {"my bank": "plugin:$edgebank,memory=window", "my recency": "plugin:${recency:-$edgebank}"}}
+END
+runs "a study with plug-ins" 0 "$fullrank" study run study.json -o study
+rank --scorer baseline:edgebank,memory=window --window 0 -o ours.npy --force
+has "has the numbers of our own" "$(grep '^mine,my bank,' study/tables/main.csv)" \
+    ",$("$fullrank" metrics ours.npy -m mrr --lines | cut -f3 | xargs printf '%.4f'),"
 cp "$edgebank" here.so
 runs "a name without a folder" 0 rank --scorer plugin:here.so -o theirs.npy --force
 runs "its help" 0 "$fullrank" plugin here.so

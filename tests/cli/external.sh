@@ -43,7 +43,7 @@ for table in main expected ties time-available exhaustive pairs; do
     has "$table has the ranks" "$(cat study/tables/$table.csv)" my-tgn
     has "$table has the scores" "$(cat study/tables/$table.csv)" "their scores"
 done
-has "intervals of their gain" "$(cat study/tables/intervals.txt)" "MRR of my-tgn less MRR of CRAFT-R"
+has "intervals of their gain" "$(cat study/tables/intervals.txt)" "MRR of my-tgn minus MRR of CRAFT-R"
 is "over seeds and blocks" "$(grep -cE '^mine,full(,-?[0-9.]+){5}$' study/tables/intervals.csv)" 1
 has "the agreement of orders counts them" "$(cat study/tables/kendall.txt)" "order of the compared models"
 for table in membership projection; do
