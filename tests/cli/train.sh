@@ -35,7 +35,7 @@ if script -qc true /dev/null >/dev/null 2>&1 </dev/null; then
         /dev/null >bar.txt </dev/null &
     tries=0
     while [ "$(bars)" -lt 3 ] && kill -0 $! 2>/dev/null && [ $((tries += 1)) -le 600 ]; do sleep 0.2; done
-    kill -INT "$(cat bar.pid)" 2>/dev/null
+    kill -TERM "$(cat bar.pid)" 2>/dev/null # INT is ignored in the background of a script
     wait $!
     if [ "$(bars)" -ge 3 ]; then
         pass "on a terminal epochs show how far they are"
