@@ -40,7 +40,7 @@ static fr_ranking make_run(int model, int seed, int64_t events) {
     }
     return (fr_ranking){.records = records,
                         .count = events,
-                        .protocol = text("window=1"),
+                        .protocol_text = text("window=1"),
                         .scorer = text(names[model]),
                         .model = text(names[model]),
                         .objective = text("bce"),
