@@ -372,15 +372,16 @@ static fr_status score(void *state, const fr_query *query, int count, int worker
     return scores_take_row(file, data, s->columns, s->place, scores, err);
 }
 
-/* Does the file lack anything that time-available ranks need: a destination that occurs before the
- * last test event, or an event whose destination has occurred before? */
-static bool catalog_only(const score_file *s) {
-    const fr_window *w = s->w;
+bool scores_lack(const fr_window *w, const uint8_t *scored, const int64_t *row) {
     int32_t last = window_cut(w, w->events - 1);
-    for (int32_t v = 0; v < w->destinations; v++)
-        if (!s->scored[v] && window_available(w, v, last)) return true;
-    for (int32_t i = w->train; i < w->events; i++)
-        if (s->row[i - w->train] < 0 && window_candidate(w, i, w->destination[i])) return true;
+    for (int32_t v = 0; v < w->destinations; v++) {
+        bool has = scored ? scored[v] : w->catalog_place[v] >= 0;
+        if (!has && window_available(w, v, last)) return true;
+    }
+    for (int32_t i = w->train; i < w->events; i++) {
+        bool has = row ? row[i - w->train] >= 0 : window_covered(w, i);
+        if (!has && window_candidate(w, i, w->destination[i])) return true;
+    }
     return false;
 }
 
@@ -403,7 +404,7 @@ static fr_status open_file(score_file *s, fr_error *err) {
     TRY(hash_chunks(s, err));
     TRY(match_columns(s, err));
     TRY(match_rows(s, err));
-    s->catalog_only = catalog_only(s);
+    s->catalog_only = scores_lack(s->w, s->scored, s->row);
     TRY(ALLOCATE(s->place, s->columns, err));
     for (int64_t k = 0; k < s->columns; k++) {
         int32_t v = s->destination[k];

@@ -21,6 +21,12 @@ fr_status scores_open(const char *path, const fr_window *w, fr_scorer_definition
 fr_status scores_stream_open(const fr_window *w, const fr_context *context,
                              fr_scorer_definition *out, fr_error *err);
 
+/* Is anything missing that time-available ranks need: a destination that occurs before the last
+ * test event, or an event whose destination has occurred before? `scored` [destinations] tells
+ * which have scores, NULL = the catalog; `row` [test events] is -1 where there are none, NULL = the
+ * covered events have them. */
+bool scores_lack(const fr_window *w, const uint8_t *scored, const int64_t *row);
+
 /* Is it an array of scores? */
 fr_status scores_check(const npy *file, const char *path, fr_error *err);
 /* One row of such an array: column k goes to scores[place[k]], if that is not -1. */

@@ -114,19 +114,9 @@ static void close_stream(void *state) {
     free(s);
 }
 
-/* Is there anything that time-available ranks need beyond the catalog and the covered events? */
-static bool lacks_available(const fr_window *w) {
-    int32_t last = window_cut(w, w->events - 1);
-    for (int32_t v = 0; v < w->destinations; v++)
-        if (w->catalog_place[v] < 0 && window_available(w, v, last)) return true;
-    for (int32_t i = w->train; i < w->events; i++)
-        if (!window_covered(w, i) && window_candidate(w, i, w->destination[i])) return true;
-    return false;
-}
-
 fr_status scores_stream_open(const fr_window *w, const fr_context *context,
                              fr_scorer_definition *out, fr_error *err) {
-    bool all = w->catalog_kind == CATALOG_TIME, catalog_only = !all && lacks_available(w);
+    bool all = w->catalog_kind == CATALOG_TIME, catalog_only = !all && scores_lack(w, NULL, NULL);
     score_stream *s;
     TRY(ALLOCATE(s, 1, err));
     *s = (score_stream){
