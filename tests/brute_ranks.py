@@ -223,6 +223,11 @@ def edgebank(w, i, options):
         limit = times[-1] - share * (Fraction(last) - Fraction(first))
         rounded = w.events[past[-1]][2] - float(share) * (last - first)
         size = max(abs(times[-1]), abs(Fraction(last) - Fraction(first)))
+    if past and memory == "interval":  # a pair that met once has an interval of 0
+        means = [(Fraction(at[-1]) - Fraction(at[0])) / (len(at) - 1) for at in met.values() if len(at) > 1]
+        limit = times[-1] - sum(means, Fraction(0)) / len(met)
+        rounded = limit if not any(means) else math.inf
+        size = max(abs(times[0]), abs(times[-1])) * len(past)
 
     def remembered(pair):
         if pair not in met:
@@ -390,6 +395,23 @@ def expected_rr(n, above, tied, k):
     return math.fsum(values) / len(values)
 
 
+def check_chance(found, ranks, sizes, near):
+    """PyKEEN's adjusted metrics: under chance every rank of a catalog is equally likely."""
+    count = len(ranks)
+    if not count:
+        return
+    laws = [[1 / (j + 1) for j in range(n)] for n in sizes]
+    chance = math.fsum(math.fsum(x) / len(x) for x in laws) / count
+    variance = math.fsum(math.fsum((y - math.fsum(x) / len(x)) ** 2 for y in x) / len(x) for x in laws) / count**2
+    mrr = math.fsum(1 / x for x in ranks) / count
+    near("z-mrr", found["z_mrr"], (mrr - chance) / math.sqrt(variance) if variance else None)
+    middle = math.fsum((n + 1) / 2 for n in sizes) / count
+    near("amri", found["amri"], 1 - (math.fsum(ranks) / count - 1) / (middle - 1) if middle > 1 else None)
+    for k in (1, 3, 10):
+        hits, luck = (math.fsum(x) / count for x in ([x <= k for x in ranks], [min(k / n, 1) for n in sizes]))
+        near(f"hits-adjusted@{k}", found["hits_adjusted"][str(k)], (hits - luck) / (1 - luck) if luck < 1 else None)
+
+
 def check_metrics(tool, path, records, zero, fail):
     done = run([tool, "metrics", path, "--json", "--k", "1,2,3", "--hits", "1,3,10"])
     if done.returncode:
@@ -402,13 +424,18 @@ def check_metrics(tool, path, records, zero, fail):
         return math.fsum(values) / of if of else None
 
     def near(what, got, want):
-        if (got is None) != (want is None) or (want is not None and not math.isclose(got, want, rel_tol=1e-11)):
+        if (got is None) != (want is None) or (want is not None and not math.isclose(got, want, rel_tol=1e-11, abs_tol=1e-13)):
             fail(f"metrics: {what} {got}, expected {want}")
 
     ranks = [1 + r["above"] + r["tied"] / 2 for r in ranked]
     near("mrr", found["mrr"], mean([1 / x for x in ranks], counted))
     for k in (1, 3, 10):
         near(f"hits@{k}", found["hits"][str(k)], mean([float(x <= k) for x in ranks], counted))
+        near(f"ndcg@{k}", found["ndcg"][str(k)], mean([1 / math.log2(1 + x) * (x <= k) for x in ranks], counted))
+    contested = [(x, r["n"]) for x, r in zip(ranks, ranked) if r["n"] > 1]
+    near("auc", found["auc"], mean([1 - (x - 1) / (n - 1) for x, n in contested],
+                                   len(contested) + counted - len(ranked)))
+    check_chance(found, ranks, [r["n"] for r in ranked], near)
     rules = found["mrr_by_tie_rule"]
     near("optimistic", rules["optimistic"], mean([1 / (1 + r["above"]) for r in ranked], counted))
     near("pessimistic", rules["pessimistic"], mean([1 / (1 + r["above"] + r["tied"]) for r in ranked], counted))
@@ -466,7 +493,7 @@ def one_run(r, tool, folder, stream, tally, fail):
     else:
         scorer = SCORERS[name]
         if name == "edgebank":
-            options["memory"] = r.choice(["unlimited", "window", "duration", "threshold"])
+            options["memory"] = r.choice(["unlimited", "window", "duration", "threshold", "interval"])
             options["share"] = r.choice([0.15, 0.25, 0.5, 0.0, 1.0])
         if name in ("decayed-frequency", "recent-popularity"):
             options["half-life"] = r.choice([0, 0, 1.37, 3.5e-3, 1000.1])

@@ -35,7 +35,7 @@ typedef struct past {
     int pair_count, last_meeting, count, last; /* -1 = never */
     double decayed, pair_decayed;              /* sums of 2^(-age / half-life) */
     int follows; /* how often it has followed the source's last destination */
-    bool in_window, in_duration, frequent;
+    bool in_window, in_duration, in_interval, frequent;
 } past;
 
 static past look_back(const fr_window *w, int32_t event, int32_t v, double half_life) {
@@ -60,11 +60,21 @@ static past look_back(const fr_window *w, int32_t event, int32_t v, double half_
         if (next < cut && w->destination[i] == last_own && w->destination[next] == v) p.follows++;
     }
     int distinct = 0;
+    double intervals = 0; /* of all pairs, each its mean, 0 if it met once */
     for (int32_t i = 0; i < cut; i++) {
         bool fresh = true;
         for (int32_t j = 0; j < i; j++)
             fresh &= w->source[j] != w->source[i] || w->destination[j] != w->destination[i];
         distinct += fresh;
+        double sum = 0, before = w->time[i];
+        int meetings = 1;
+        for (int32_t j = i + 1; fresh && j < cut; j++) {
+            if (w->source[j] != w->source[i] || w->destination[j] != w->destination[i]) continue;
+            sum += w->time[j] - before;
+            before = w->time[j];
+            meetings++;
+        }
+        if (meetings > 1) intervals += sum / (meetings - 1);
     }
     double place = (cut - 1) * 0.85, oldest = 0; /* numpy.quantile(times, 0.85) */
     if (cut) {
@@ -74,6 +84,8 @@ static past look_back(const fr_window *w, int32_t event, int32_t v, double half_
     p.in_window = p.last_meeting >= 0 && w->time[p.last_meeting] >= oldest;
     double span = 0.15 * (w->time[w->train - 1] - w->time[0]); /* as TGB's EdgeBankPredictor */
     p.in_duration = p.last_meeting >= 0 && w->time[p.last_meeting] >= w->time[cut - 1] - span;
+    p.in_interval = p.last_meeting >= 0 &&
+                    w->time[p.last_meeting] >= w->time[cut - 1] - intervals / distinct - 1e-9;
     p.frequent = p.pair_count && p.pair_count >= (double)cut / distinct;
     return p;
 }
@@ -95,6 +107,7 @@ static keys reference(const char *name, past p) {
         return (keys){{p.pair_count > 0, 0, 0}};
     if (!strcmp(name, "edgebank,memory=window")) return (keys){{p.in_window, 0, 0}};
     if (!strcmp(name, "edgebank,memory=duration")) return (keys){{p.in_duration, 0, 0}};
+    if (!strcmp(name, "edgebank,memory=interval")) return (keys){{p.in_interval, 0, 0}};
     assert_string_equal(name, "edgebank,memory=threshold");
     return (keys){{p.frequent, 0, 0}};
 }
@@ -142,7 +155,8 @@ static const char *const names[] = {"recency",
                                     "edgebank",
                                     "edgebank,memory=window",
                                     "edgebank,memory=duration",
-                                    "edgebank,memory=threshold"};
+                                    "edgebank,memory=threshold",
+                                    "edgebank,memory=interval"};
 
 static void test_definitions(void **state) {
     fr_error err;

@@ -76,6 +76,14 @@ static void test_by_hand(void **state) {
     IS("hits@4", 2 / 3.0, 3);
     IS("hits@10", 2 / 3.0, 3);
     IS("hits@11", 1, 3);
+    IS("recall@4", 2 / 3.0, 3);
+    IS("ndcg@1", 1 / 3.0, 3);
+    IS("ndcg@3", 1 / 3.0, 3);
+    IS("ndcg@4", (1 + 1 / log2(4.5)) / 3, 3);
+    IS("ndcg@11", (1 + 1 / log2(4.5) + 1 / log2(12)) / 3, 3);
+    IS("auc", (1 + 16.5 / 19 + 29 / 39.0) / 3, 3);
+    IS("amri", 1 - ((1 + 3.5 + 11) / 3 - 1) / ((10.5 + 10.5 + 20.5) / 3 - 1), 3);
+    IS("hits-adjusted@4", (2 / 3.0 - (0.2 + 0.2 + 0.1) / 3) / (1 - (0.2 + 0.2 + 0.1) / 3), 3);
     IS("mrr-repeated", (1 + 1 / 3.5) / 2, 2);
     IS("mrr-new", 1 / 11.0, 1);
     IS("all-seen", (1 + 1 / 2.5) / 2, 2);
@@ -112,6 +120,8 @@ static void test_uncovered_count_zero(void **state) {
     int oov = FR_OOV_ZERO;
     IS("mrr", (1 + 1 / 3.5 + 1 / 11.0) / 4, 4);
     IS("hits@10", 2 / 4.0, 4);
+    IS("ndcg@10", (1 + 1 / log2(4.5)) / 4, 4);
+    IS("auc", (1 + 16.5 / 19 + 29 / 39.0) / 4, 4);
     IS("mrr-repeated", (1 + 1 / 3.5) / 3, 3);
     IS("mrr-new", 1 / 11.0, 1);
     IS("mrr-optimistic", (1 + 1 / 3.0 + 1 / 11.0) / 4, 4);
@@ -121,8 +131,10 @@ static void test_uncovered_count_zero(void **state) {
     IS("all-seen", (1 + 1 / 2.5) / 2, 2);
     IS("all-unseen", 1 / 4.0, 1);
     IS("coverage", 0.75, 4);
-    assert_true(get(records, COUNT, FR_OOV_ZERO, "mrr-adjusted").value ==
-                get(records, COUNT, FR_OOV_EXCLUDE, "mrr-adjusted").value);
+    static const char *const adjusted[] = {"mrr-adjusted", "hits-adjusted@3", "amri", "z-mrr"};
+    for (size_t i = 0; i < sizeof adjusted / sizeof *adjusted; i++)
+        assert_true(get(records, COUNT, FR_OOV_ZERO, adjusted[i]).value ==
+                    get(records, COUNT, FR_OOV_EXCLUDE, adjusted[i]).value);
 }
 
 /* The positive tied with 999 others, none above: four rules, four numbers. */
@@ -204,15 +216,72 @@ static void test_relations(void **state) {
 /* A random order gets 0, a perfect one 1, whatever the catalog. */
 static void test_adjusted_for_chance(void **state) {
     (void)state;
+    static const char *const adjusted[] = {"mrr-adjusted", "hits-adjusted@1", "amri", "z-mrr"};
     for (int32_t n = 2; n <= 300; n += 37) {
         static fr_record every[300];
         for (int32_t above = 0; above < n; above++)
             every[above] = (fr_record){.covered = 1, .n = n, .above = above, .avail_n = -1};
-        assert_true(fabs(get(every, n, 0, "mrr-adjusted").value) < 1e-14);
-        assert_true(get(every, 1, 0, "mrr-adjusted").value == 1);
+        for (int i = 0; i < 4; i++) {
+            assert_true(fabs(get(every, n, 0, adjusted[i]).value) < 1e-13);
+            if (i < 3) assert_true(get(every, 1, 0, adjusted[i]).value == 1);
+        }
+        assert_true(fabs(get(&every[n - 1], 1, 0, "amri").value + 1) < 1e-15);
+        assert_true(fabs(get(every, n, 0, "auc").value - 0.5) < 1e-14);
+        double amri = get(every, 2, 0, "amri").value; /* of one catalog size: 2 AUC - 1 */
+        assert_true(fabs(2 * get(every, 2, 0, "auc").value - 1 - amri) < 1e-14);
     }
     const fr_record alone = {.covered = 1, .n = 1, .avail_n = -1}; /* nothing to adjust */
-    assert_true(isnan(get(&alone, 1, 0, "mrr-adjusted").value));
+    for (int i = 0; i < 4; i++) assert_true(isnan(get(&alone, 1, 0, adjusted[i]).value));
+    assert_int_equal(get(&alone, 1, 0, "auc").events, 0);
+}
+
+/* Every pair of orders of two catalogs: mean and deviation of MRR, Hits@k and the mean rank under
+ * chance, by enumeration. */
+static void test_chance_by_enumeration(void **state) {
+    (void)state;
+    enum { A = 7, B = 100, K = 9 };
+    fr_record r[2] = {{.covered = 1, .n = A, .avail_n = -1}, {.covered = 1, .n = B, .avail_n = -1}};
+    long double rr = 0, rr2 = 0, hits = 0, rank = 0, cases = A * B;
+    for (int a = 1; a <= A; a++)
+        for (int b = 1; b <= B; b++) {
+            long double mean = (1.0L / a + 1.0L / b) / 2;
+            rr += mean / cases;
+            rr2 += mean * mean / cases;
+            hits += ((a <= K) + (b <= K)) / 2.0L / cases;
+            rank += (a + b) / 2.0L / cases;
+        }
+    r[0].above = 2;
+    r[1].above = 3;
+    r[1].tied = 5; /* ranks 3 and 6.5 */
+    double mrr = (1 / 3.0 + 1 / 6.5) / 2;
+    assert_true(fabsl(get(r, 2, 0, "z-mrr").value - (mrr - rr) / sqrtl(rr2 - rr * rr)) < 1e-13L);
+    assert_true(fabsl(get(r, 2, 0, "hits-adjusted@9").value - 1) < 1e-14L);
+    assert_true(fabsl(get(r, 2, 0, "hits-adjusted@5").value -
+                      (0.5L - (5.0L / A + 5.0L / B) / 2) / (1 - (5.0L / A + 5.0L / B) / 2)) <
+                1e-14L);
+    assert_true(fabsl((1 + 9.0L / B) / 2 - hits) < 1e-15L);
+    assert_true(fabsl(get(r, 2, 0, "amri").value - (4.75L - rank) / (1 - rank)) < 1e-14L);
+    /* sums of squares by their expansion, at both sides of where it begins */
+    for (int32_t n = 60; n < 70; n++) {
+        fr_record one = {.covered = 1, .n = n, .avail_n = -1};
+        long double h = 0, g = 0;
+        for (int32_t i = n; i > 0; i--) h += 1.0L / i, g += 1.0L / i / i;
+        long double z = (1 - h / n) / sqrtl(g / n - h / n * h / n);
+        assert_true(fabsl(get(&one, 1, 0, "z-mrr").value - z) < 1e-14L * z);
+    }
+}
+
+/* The chance to beat a negative, by looking at each. */
+static void test_auc_by_enumeration(void **state) {
+    (void)state;
+    for (uint64_t event = 0; event < 200; event++) {
+        fr_record r = random_record(event);
+        if (!r.covered) continue;
+        int64_t twice = 0;
+        for (int32_t i = 0; i < r.n - 1; i++)
+            twice += i < r.above ? 0 : i < r.above + r.tied ? 1 : 2;
+        assert_true(fabs(get(&r, 1, 0, "auc").value - (double)twice / 2 / (r.n - 1)) < 1e-15);
+    }
 }
 
 static void test_median(void **state) {
@@ -259,7 +328,11 @@ static void test_registry(void **state) {
     assert_true(count > 0);
     assert_string_equal(fr_metric_find("hits@7", &k)->name, "hits@k");
     assert_int_equal(k, 7);
-    static const char *const unknown[] = {"", "hits", "hits@", "hits@0", "hits@1x", "MRR", "mrr@1"};
+    assert_ptr_equal(fr_metric_find("recall@7", &k), fr_metric_find("hits@k", NULL));
+    assert_int_equal(k, 7);
+    assert_ptr_equal(fr_metric_find("recall@k", &k), fr_metric_find("hits@k", NULL));
+    static const char *const unknown[] = {"",    "hits",  "hits@",   "hits@0",   "hits@1x",
+                                          "MRR", "mrr@1", "recall@", "recall@0", "recall@1x"};
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
         assert_null(fr_metric_find(unknown[i], NULL));
 
@@ -277,10 +350,16 @@ static void test_registry(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_by_hand),          cmocka_unit_test(test_uncovered_count_zero),
-        cmocka_unit_test(test_tie_rules_decide), cmocka_unit_test(test_harmonic),
-        cmocka_unit_test(test_relations),        cmocka_unit_test(test_adjusted_for_chance),
-        cmocka_unit_test(test_median),           cmocka_unit_test(test_nothing_to_count),
+        cmocka_unit_test(test_by_hand),
+        cmocka_unit_test(test_uncovered_count_zero),
+        cmocka_unit_test(test_tie_rules_decide),
+        cmocka_unit_test(test_harmonic),
+        cmocka_unit_test(test_relations),
+        cmocka_unit_test(test_adjusted_for_chance),
+        cmocka_unit_test(test_chance_by_enumeration),
+        cmocka_unit_test(test_auc_by_enumeration),
+        cmocka_unit_test(test_median),
+        cmocka_unit_test(test_nothing_to_count),
         cmocka_unit_test(test_registry),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -85,9 +85,10 @@ static void test_pools_of_a_record(void **state) {
     fr_record r = example();
     expected_pool all = {20, 4, 2, 5, false}, masses = {20, 4, 2, 5, true},
                   popular = {0.8, 0.4, 0.1, 5, true}, seen = {6, 3, 1, 5, false},
-                  unseen = {14, 1, 1, 5, false};
+                  unseen = {14, 1, 1, 5, false}, whole = {21, 4, 3, 5, true};
     assert_true(mrr_of(r, "uniform", 5) == direct(&all, 1));
     assert_true(mrr_of(r, "random", 5) == direct(&masses, 1));
+    assert_true(mrr_of(r, "dyglib", 5) == direct(&whole, 1));
     assert_true(mrr_of(r, "popularity", 5) == direct(&popular, 1));
     assert_true(mrr_of(r, "source-history", 5) == direct(&seen, 1));
     assert_true(mrr_of(r, "unseen", 5) == direct(&unseen, 1));
@@ -100,6 +101,44 @@ static void test_pools_of_a_record(void **state) {
     assert_true(mrr_of(r, "new-seen", 5) == direct(&seen, 1));
     assert_true(mrr_of(r, "new-unseen", 5) == direct(&unseen, 1));
     assert_int_equal(one(&r, 1, "repeated-seen", 5, FR_SMALL_WHOLE, FR_OOV_EXCLUDE).events, 0);
+}
+
+/* DyGLib's draws, one sequence after the other: indices of all destinations, the positive with the
+ * others, scored as it is. */
+static void test_draws_of_the_positive(void **state) {
+    (void)state;
+    enum { N = 6 };
+    for (int above = 0; above < N; above++)
+        for (int tied = 0; tied < N - above; tied++) {
+            fr_record r = example();
+            r.n = N;
+            r.above = above;
+            r.tied = tied;
+            r.seen_n = r.seen_above = r.seen_tied = 0;
+            /* destination 0 is the positive; then those above, those tied, those below */
+            for (int k = 1, sequences = N; k <= 4; k++, sequences *= N) {
+                long double rr = 0, rr2 = 0, first = 0;
+                for (int sequence = 0; sequence < sequences; sequence++) {
+                    int h = 0, g = 0;
+                    for (int draw = 0, rest = sequence; draw < k; draw++, rest /= N) {
+                        int v = rest % N;
+                        h += v > 0 && v <= above;
+                        g += !v || (v > above && v <= above + tied);
+                    }
+                    long double value = 1 / (1 + h + g / 2.0L);
+                    rr += value / sequences;
+                    rr2 += value * value / sequences;
+                    first += (long double)(value == 1) / sequences;
+                }
+                fr_expected out = one(&r, 1, "dyglib", k, FR_SMALL_INELIGIBLE, FR_OOV_EXCLUDE);
+                assert_int_equal(out.events, 1);
+                assert_true(fabsl(out.mrr - rr) < 1e-14L);
+                assert_true(fabsl(out.sd * out.sd - (rr2 - rr * rr)) < 1e-14L);
+                assert_true(fabsl(out.hits[0] - first) < 1e-14L);
+                double p = (double)above / N, e = (tied + 1.0) / N;
+                if (k == 1) assert_true(fabs(out.mrr - (1 - p / 2 - e / 3)) < 1e-15);
+            }
+        }
 }
 
 static void test_small_pools(void **state) {
@@ -329,10 +368,15 @@ static void test_documented(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),       cmocka_unit_test(test_pools_of_a_record),
-        cmocka_unit_test(test_small_pools), cmocka_unit_test(test_k_beyond_the_catalog),
-        cmocka_unit_test(test_uncovered),   cmocka_unit_test(test_groups_equal_single_events),
-        cmocka_unit_test(test_refusals),    cmocka_unit_test(test_documented),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_pools_of_a_record),
+        cmocka_unit_test(test_draws_of_the_positive),
+        cmocka_unit_test(test_small_pools),
+        cmocka_unit_test(test_k_beyond_the_catalog),
+        cmocka_unit_test(test_uncovered),
+        cmocka_unit_test(test_groups_equal_single_events),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_documented),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,11 +11,15 @@
  *               interpolation
  *   duration    pairs met within share * (duration of the training prefix) before the latest event
  *               so far, so in a window of constant length: TGB's EdgeBankPredictor today
+ *   interval    pairs met within the average time between two meetings of a pair before the latest
+ *               event so far: DyGLib's time window of mode repeat_interval. A pair's own average is
+ *               (last - first meeting) / (meetings - 1); one that has met once counts as 0, as
+ *               there
  *   threshold   pairs met at least as often as the average pair, events / distinct pairs so far:
  *               DGB's repetition-based memory
  *
- * The scores follow from the window's index alone, but for the count of distinct pairs, which is
- * tabled.
+ * The scores follow from the window's index alone, but for the number of distinct pairs and the sum
+ * of their average intervals, which are tabled.
  */
 #include "baselines/baseline.h"
 
@@ -23,7 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { UNLIMITED, WINDOW, DURATION, THRESHOLD };
+enum { UNLIMITED, WINDOW, DURATION, THRESHOLD, INTERVAL };
 
 typedef struct edgebank_settings {
     int memory;
@@ -34,7 +38,9 @@ typedef struct edgebank {
     const fr_window *w;
     edgebank_settings settings;
     arena memory;
-    int32_t *distinct; /* [events + 1] distinct pairs among the first k events; THRESHOLD */
+    int32_t
+        *distinct; /* [events + 1] distinct pairs among the first k events; THRESHOLD, INTERVAL */
+    double *intervals; /* [events + 1] sum of their average intervals; INTERVAL */
 } edgebank;
 
 /* The quantile of the times of events 0..count-1, which are sorted. */
@@ -49,6 +55,8 @@ static double time_quantile(const fr_window *w, int32_t count, double share) {
 static double oldest_time(const edgebank *b, int32_t cut) {
     const fr_window *w = b->w;
     if (b->settings.memory == WINDOW) return time_quantile(w, cut, 1 - b->settings.share);
+    if (b->settings.memory == INTERVAL)
+        return w->time[cut - 1] - b->intervals[cut] / b->distinct[cut];
     double duration = w->time[w->train - 1] - w->time[0];
     return w->time[cut - 1] - b->settings.share * duration;
 }
@@ -83,6 +91,32 @@ static void close_edgebank(void *state) {
     free(b);
 }
 
+static fr_status count_pairs(edgebank *b, fr_error *err) {
+    const fr_window *w = b->w;
+    TRY(TAKE(&b->memory, b->distinct, w->events + 1, err));
+    for (int32_t k = 0; k < w->pairs; k++) b->distinct[w->firsts[k] + 1] = 1;
+    for (int32_t i = 0; i < w->events; i++) b->distinct[i + 1] += b->distinct[i];
+    return FR_OK;
+}
+
+/* Every event changes the average interval of its own pair. */
+static fr_status sum_intervals(edgebank *b, fr_error *err) {
+    const fr_window *w = b->w;
+    TRY(TAKE(&b->memory, b->intervals, w->events + 1, err));
+    for (int32_t i = 0; i < w->events; i++) {
+        fr_history met = window_pair_history(w, w->source[i], w->destination[i], i);
+        double before = 0, now = 0;
+        if (met.count) {
+            double first = w->time[met.event[0]];
+            now = (w->time[i] - first) / met.count;
+            if (met.count > 1)
+                before = (w->time[met.event[met.count - 1]] - first) / (met.count - 1);
+        }
+        b->intervals[i + 1] = b->intervals[i] + (now - before);
+    }
+    return FR_OK;
+}
+
 static fr_status open_edgebank(const fr_window *w, const void *settings, int64_t seed,
                                fr_scorer_definition *out, fr_error *err) {
     (void)seed;
@@ -92,10 +126,9 @@ static fr_status open_edgebank(const fr_window *w, const void *settings, int64_t
     if (settings) b->settings = *(const edgebank_settings *)settings;
     *out = (fr_scorer_definition){
         .state = b, .workers = FR_WORKERS_ANY, .score = score, .close = close_edgebank};
-    if (b->settings.memory != THRESHOLD) return FR_OK;
-    TRY(TAKE(&b->memory, b->distinct, w->events + 1, err));
-    for (int32_t k = 0; k < w->pairs; k++) b->distinct[w->firsts[k] + 1] = 1;
-    for (int32_t i = 0; i < w->events; i++) b->distinct[i + 1] += b->distinct[i];
+    int memory = b->settings.memory;
+    if (memory == THRESHOLD || memory == INTERVAL) TRY(count_pairs(b, err));
+    if (memory == INTERVAL) TRY(sum_intervals(b, err));
     return FR_OK;
 }
 
@@ -106,7 +139,7 @@ static fr_status open_membership(const fr_window *w, const void *settings, int64
 }
 
 static const fr_option edgebank_options[] = {
-    {"memory", FR_OPTION_CHOICE, "unlimited", "unlimited|window|duration|threshold", 0, 0,
+    {"memory", FR_OPTION_CHOICE, "unlimited", "unlimited|window|duration|threshold|interval", 0, 0,
      offsetof(edgebank_settings, memory), "which pairs are remembered"},
     {"share", FR_OPTION_REAL, "0.15", "SHARE", 0, 1, offsetof(edgebank_settings, share),
      "memory=window: of all events so far; memory=duration: of the training prefix's duration"},
@@ -119,7 +152,11 @@ const fr_scorer_kind baseline_edgebank = {
     "those met at or after the 0.85 quantile of all event times so far (share=0.15). "
     "memory=duration (TGB today): those met in the last 0.15 of the training prefix's "
     "duration, counted back from the latest event. memory=threshold (DGB): those met at least "
-    "as often as the average pair. Scores are 0 and 1, so ties are real and the tie rule "
+    "as often as the average pair. memory=interval (DyGLib's repeat_interval): those met in the "
+    "last "
+    "stretch of time that is as long as the average time between two meetings of a pair, a pair "
+    "met "
+    "once counting as 0. Scores are 0 and 1, so ties are real and the tie rule "
     "decides the number.",
     edgebank_options,
     .settings = sizeof(edgebank_settings),

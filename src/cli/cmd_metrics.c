@@ -351,12 +351,12 @@ static void print_values(const result *all, int count, int width, const request 
     }
 }
 
-/* One table per metric that takes a number. */
+/* One table per share that takes a number; --metric and --json have the other metrics that do. */
 static void print_numbered(const result *all, int count, int width, const request *r) {
     for (int m = 0, to; m < r->metrics.count; m = to) {
         const fr_definition *metric = r->metrics.at[m].metric;
         for (to = m; to < r->metrics.count && r->metrics.at[to].metric == metric;) to++;
-        if (!is_numbered(metric)) continue;
+        if (!is_numbered(metric) || metric->kind != FR_KIND_SHARE) continue;
         char title[64];
         (void)snprintf(title, sizeof title, "%c%s", toupper((unsigned char)*metric->name),
                        metric->name + 1);

@@ -75,9 +75,45 @@ static double available_value(const fr_record *r, int64_t k) {
     (void)k;
     return 1 / rank_of(r->avail_above, r->avail_tied);
 }
+static bool has_negatives(const fr_record *r) { return r->n > 1; }
+static double auc_value(const fr_record *r, int64_t k) {
+    (void)k;
+    double negatives = r->n - 1;
+    return (negatives - r->above - r->tied / 2.0) / negatives;
+}
+static double ndcg_value(const fr_record *r, int64_t k) {
+    double rank = rank_value(r, k);
+    return rank <= (double)k ? 1 / log2(1 + rank) : 0;
+}
+
+/* ---- what a random order of the n candidates gets ---- */
+
 static double chance_value(const fr_record *r, int64_t k) {
     (void)k;
     return harmonic(0, r->n) / r->n;
+}
+static double chance_rank_value(const fr_record *r, int64_t k) {
+    (void)k;
+    return (1.0 + r->n) / 2;
+}
+static double chance_hits_value(const fr_record *r, int64_t k) {
+    return r->n <= k ? 1 : (double)k / r->n;
+}
+
+/* 1 + 1/4 + 1/9 + ... + 1/n^2; from n = 64 on by its expansion, exact to the last digit. */
+static double harmonic_squares(int64_t n) {
+    enum { LARGE = 64 };
+    static const double limit = 1.6449340668482264365; /* pi^2 / 6 */
+    double sum = 0, x = 1 / (double)n, x2 = x * x;
+    if (n >= LARGE) return limit - x * (1 - x / 2 + x2 / 6 - x2 * x2 / 30 + x2 * x2 * x2 / 42);
+    for (int64_t i = n; i > 0; i--) sum += 1 / ((double)i * (double)i);
+    return sum;
+}
+
+/* The variance of 1/rank in a random order. */
+static double chance_variance_value(const fr_record *r, int64_t k) {
+    double mean = chance_value(r, k);
+    return harmonic_squares(r->n) / r->n - mean * mean;
 }
 
 /* The loss 1 - RR of an event has two causes: candidates of the positive's own group above it
@@ -185,11 +221,35 @@ static fr_status median_rank(const request *q, fr_metric_value *out, fr_error *e
     return FR_OK;
 }
 
+/* (M - E[M]) / (1 - E[M]) with the expectation under a random order: 0 is chance, 1 is perfect,
+ * whether M is 1 at best because it is a share or because it is a rank. */
+static fr_status adjusted(const request *q, double (*value)(const fr_record *, int64_t),
+                          double (*chance)(const fr_record *, int64_t), fr_metric_value *out) {
+    fr_metric_value found = mean_of(q, NULL, value), expected = mean_of(q, NULL, chance);
+    out->events = found.events;
+    out->value = expected.value != 1 ? (found.value - expected.value) / (1 - expected.value) : NAN;
+    return FR_OK;
+}
 static fr_status adjusted_mrr(const request *q, fr_metric_value *out, fr_error *err) {
     (void)err;
-    fr_metric_value mrr = mean_of(q, NULL, rr_value), chance = mean_of(q, NULL, chance_value);
+    return adjusted(q, rr_value, chance_value, out);
+}
+static fr_status adjusted_hits(const request *q, fr_metric_value *out, fr_error *err) {
+    (void)err;
+    return adjusted(q, hits_value, chance_hits_value, out);
+}
+static fr_status adjusted_rank(const request *q, fr_metric_value *out, fr_error *err) {
+    (void)err;
+    return adjusted(q, rank_value, chance_rank_value, out);
+}
+
+static fr_status z_mrr(const request *q, fr_metric_value *out, fr_error *err) {
+    (void)err;
+    fr_metric_value mrr = mean_of(q, NULL, rr_value), chance = mean_of(q, NULL, chance_value),
+                    variance = mean_of(q, NULL, chance_variance_value);
+    double deviation = sqrt(variance.value / (double)mrr.events); /* of a mean of them */
     out->events = mrr.events;
-    out->value = chance.value < 1 ? (mrr.value - chance.value) / (1 - chance.value) : NAN;
+    out->value = deviation > 0 ? (mrr.value - chance.value) / deviation : NAN;
     return FR_OK;
 }
 
@@ -248,13 +308,24 @@ static const metric metrics[] = {
      .applies = every,
      .value = rr_value,
      .missed = every},
-    {{"hits@k", FR_KIND_SHARE, "share of events ranked within k",
+    {{"hits@k", FR_KIND_SHARE, "share of events ranked within k (recall@k)",
       AB
       "the average rank is r = 1 + a + b/2 and Hits@k is the share of events with r <= k, for any "
-      "k: hits@1, hits@10. Under oov = zero an event outside the catalog is no hit."},
+      "k: hits@1, hits@10. Under oov = zero an event outside the catalog is no hit. An event has "
+      "one relevant destination, so this is its recall@k, too; that name is understood."},
      .compute = mean_over,
      .applies = every,
      .value = hits_value,
+     .missed = every},
+    {{"ndcg@k", FR_KIND_MEAN, "NDCG within k",
+      AB "the average rank is r = 1 + a + b/2 and NDCG@k is the mean over ranked events of 1 / "
+         "log2(1 + r) if r <= k, else 0; under oov = zero an event outside the catalog counts 0. "
+         "The one relevant destination has gain 1, so the ideal is 1. Ties: the rank is that of "
+         "mrr and hits@k. The mean over all orders of equals, which some programs take, is another "
+         "number."},
+     .compute = mean_over,
+     .applies = every,
+     .value = ndcg_value,
      .missed = every},
     {{"mrr-repeated", FR_KIND_MEAN, "MRR of repeated positives",
       "MRR over the events whose source and destination have met before, ranked in the whole "
@@ -344,6 +415,34 @@ static const metric metrics[] = {
       "perfect, below 0 is worse than chance; comparable across catalog sizes. Over ranked events, "
       "whatever oov is."},
      .compute = adjusted_mrr},
+    {{"hits-adjusted@k", FR_KIND_MEAN, "Hits@k adjusted for chance",
+      "(Hits@k - E0) / (1 - E0), where E0 is the mean over the same events of min(k/n, 1), the "
+      "Hits@k of a random order of the n candidates: the adjusted Hits@k of PyKEEN. 0 is chance, 1 "
+      "is perfect. None if every catalog has at most k destinations. Over ranked events, whatever "
+      "oov is."},
+     .compute = adjusted_hits},
+    {{"amri", FR_KIND_MEAN, "adjusted mean rank index",
+      "1 - (MR - 1) / (E0 - 1), where MR is mean-rank and E0 the mean over the same events of (n + "
+      "1)/2, the mean rank of a random order of the n candidates: the adjusted mean rank index of "
+      "PyKEEN. 0 is chance, 1 is perfect, -1 is always last. Over ranked events, whatever oov is."},
+     .compute = adjusted_rank},
+    {{"z-mrr", FR_KIND_MEAN, "MRR in standard deviations above chance",
+      "(MRR - E0) / sqrt(V0), where E0 is the mean over the m ranked events of H_n / n and V0 = "
+      "1/m^2 times the sum of (n G_n - H_n^2) / n^2: mean and variance of the MRR of independent "
+      "random orders (G_n = 1 + 1/4 + ... + 1/n^2): the z-scored MRR of PyKEEN. It grows with "
+      "sqrt(m): a test against chance, not a size to compare across data sets. Over ranked events, "
+      "whatever oov is."},
+     .compute = z_mrr},
+    {{"auc", FR_KIND_MEAN, "chance to beat one random negative",
+      AB "and c = n - 1 - a - b below, the mean over ranked events of (c + b/2) / (n - 1): the "
+         "chance that the positive scores above one negative drawn uniformly from its own event's "
+         "candidates, a tie counting half. Not the AUC of scores pooled over events, which is no "
+         "function of ranks. An event without negatives does not count; under oov = zero one "
+         "outside the catalog counts 0."},
+     .compute = mean_over,
+     .applies = has_negatives,
+     .value = auc_value,
+     .missed = every},
     {{"mean-rank", FR_KIND_MEAN, "mean rank",
       "Mean of the average rank r = 1 + a + b/2 over ranked events, whatever oov is: an event "
       "outside the catalog has no rank."},
@@ -402,7 +501,15 @@ static bool is_numbered(const metric *m) {
     return length > 2 && strcmp(m->definition.name + length - 2, "@k") == 0;
 }
 
+/* "recall@10" is "hits@10" to people who come from retrieval. */
+static const char recall[] = "recall@";
+
 static const metric *lookup(const char *text, int64_t *k) {
+    char hits[32];
+    if (!strncmp(text, recall, sizeof recall - 1)) {
+        (void)snprintf(hits, sizeof hits, "hits@%.20s", text + sizeof recall - 1);
+        text = hits;
+    }
     for (int i = 0; i < METRICS; i++) {
         const char *name = metrics[i].definition.name;
         *k = 0;

@@ -35,6 +35,13 @@ static bool from_catalog_replaced(const fr_record *r, expected_pool pool[]) {
     return true;
 }
 
+/* The positive is one more candidate, which ties with itself. */
+static bool from_catalog_whole(const fr_record *r, expected_pool pool[]) {
+    pool[0] =
+        (expected_pool){.size = r->n, .above = r->above, .tied = r->tied + 1.0, .replaced = true};
+    return r->n > 1;
+}
+
 static bool from_popularity(const fr_record *r, expected_pool pool[]) {
     double size = fmax(0, 1 - r->pop_self);
     pool[0] =
@@ -121,11 +128,22 @@ static const sampler samplers[] = {
      .deal = deal_first},
     {{"random", FR_KIND_SAMPLER, "uniform, with replacement",
       "K independent uniform draws from the N-1 negatives, repeats allowed, as most training and "
-      "evaluation code draws random negatives (that code often lets a negative equal the positive; "
-      "here it never does). With p = above/(N-1) and no ties, E[RR] = (1 - (1-p)^(K+1)) / ((K+1) "
+      "evaluation code draws random negatives (that code often lets a negative equal the positive: "
+      "see dyglib; here it never does). With p = above/(N-1) and no ties, E[RR] = (1 - "
+      "(1-p)^(K+1)) / ((K+1) "
       "p)."},
      .replaced = true,
      .pools = from_catalog_replaced,
+     .deal = deal_first},
+    {{"dyglib", FR_KIND_SAMPLER, "uniform, the positive too, as DyGLib",
+      "K independent uniform draws from all n candidates, the positive among them: the random "
+      "strategy of DyGLib's NegativeEdgeSampler, which never looks at the positive (there K = 1). "
+      "A draw of the positive scores exactly what the positive does, so it is a tie and costs half "
+      "a rank. With p = above/n, e = (tied + 1)/n: E[RR] is the trinomial sum over 1/(1 + h + "
+      "g/2); for K = 1 it is 1 - p/2 - e/3. DyGLib draws from the destinations of the whole data "
+      "set; here the catalog of the records says what the candidates are."},
+     .replaced = true,
+     .pools = from_catalog_whole,
      .deal = deal_first},
     {{"popularity", FR_KIND_SAMPLER, "by training popularity, with replacement",
       "K independent draws from the catalog without the positive, each destination with a chance "
