@@ -179,7 +179,8 @@ FR_API void fr_options_free(const fr_option *table, void *settings);
 /* ---- 3. Import: an interaction file becomes a directory of columns ---- */
 
 /* How to read a file. `columns` overrides detection by header names:
- * "source=user,destination=3,time=ts,features=5-176" (names or 1-based numbers; features=none). */
+ * "source=user,destination=3,time=ts,features=5-176" (names or 1-based numbers; features=none,
+ * split=none). */
 typedef struct fr_import {
     char *columns;
     int ids;         /* FR_IDS_*: whole numbers, or any words (numbered in sorted order) */
@@ -192,7 +193,8 @@ extern FR_API const fr_option fr_import_options[]; /* how to read; `force` is th
 /* Reads `input` (CSV, TSV, space separated; plain or .gz; docs/formats.md) and writes the directory
  * `output`: source.npy destination.npy time.npy [features.npy] source_ids.npy destination_ids.npy
  * manifest.json. The directory appears complete or not at all. Events out of order are sorted
- * stably by time and counted in one notice. Memory stays bounded: it grows with the number of
+ * stably by time and counted in one notice. A column `split` must give the parts train, val, test
+ * one after the other in order of time. Memory stays bounded: it grows with the number of
  * distinct ids only. O(rows), O(rows log rows) if out of order. */
 FR_API FR_MUST_USE fr_status fr_import_file(const char *input, const char *output,
                                             const fr_import *settings, const fr_context *context,
@@ -215,6 +217,9 @@ typedef struct fr_stream_facts {
     /* How the columns were compared with it: "full", all bytes were hashed; "size-and-time", sizes
      * and times of writing are those of the import. */
     const char *checked;
+    /* Rows of the parts train and val, from the first row on, as a column `split` had them; the
+     * rest is test. -1 = there was no such column. */
+    int64_t split_train, split_val;
 } fr_stream_facts;
 
 /* Opens a directory made by fr_import_file, or imports a file to a temporary place first, which

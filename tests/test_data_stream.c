@@ -17,7 +17,7 @@ static const char *make_set(const char *folder, int64_t rows) {
     const char *path = in_directory(folder, "set");
     int64_t source[BLOCK], destination[BLOCK];
     double time[BLOCK];
-    OK(columns_open(&c, path, false, 0, &err));
+    OK(columns_open(&c, path, false, 0, false, &err));
     for (int64_t row = 0; row < rows; row += BLOCK) {
         int64_t n = rows - row < BLOCK ? rows - row : BLOCK;
         for (int64_t k = 0; k < n; k++) {
@@ -25,7 +25,7 @@ static const char *make_set(const char *folder, int64_t rows) {
             destination[k] = (row + k) * 7 % 40 + 3;
             time[k] = (double)(row + k) / 2;
         }
-        OK(columns_put(&c, n, source, destination, time, NULL, &err));
+        OK(columns_put(&c, n, source, destination, time, NULL, NULL, &err));
     }
     columns_finish finish = {.origin = json_pack("{s:s}", "name", "made")};
     OK(columns_close(&c, finish, NULL, &err));

@@ -33,7 +33,9 @@ static const fr_option file_options[] =
 int cli_report_stream(cli_call *call, const char *path) {
     fr_error err = {0};
     fr_stream *stream = NULL;
-    fr_status status = fr_stream_open(path, NULL, &call->context, &stream, &err);
+    fr_context whole = call->context;
+    whole.cancel = NULL; /* the set is there: a signal now must not call that an interruption */
+    fr_status status = fr_stream_open(path, NULL, &whole, &stream, &err);
     if (status) return cli_report(status, &err);
     fr_stream_facts f = fr_stream_get(stream);
     int code = CLI_OK;
@@ -127,10 +129,10 @@ static int run_export(cli_call *call) {
 const cli_command cli_data_export_command = {
     .name = "data export",
     .summary = "Write a stream as CSV",
-    .text =
-        "Columns source, destination, time, f1, f2, ...; numbers with as few digits as give the "
-        "same bits when read again, so importing the file gives the same columns. A name that "
-        "ends in .gz is compressed.",
+    .text = "Columns source, destination, time, split (if the set has one), f1, f2, ...; numbers "
+            "with as few digits as give the "
+            "same bits when read again, so importing the file gives the same columns. A name that "
+            "ends in .gz is compressed.",
     .arguments = "DATA",
     .required = "output",
     .example = "fullrank data export wikipedia -o wikipedia.csv.gz",
@@ -236,6 +238,13 @@ static int print_json(const info *i) {
         (json_int_t)s->sources, "destinations", (json_int_t)s->destinations, "feature_width",
         (json_int_t)s->feature_width, "first_time", cli_json_real(s->first_time), "last_time",
         cli_json_real(s->last_time), "shared_ids", s->shared_ids, "order", order_word(i));
+    if (root)
+        cli_json_put(root, "split",
+                     s->split_train < 0
+                         ? json_null()
+                         : json_pack("{s:I, s:I, s:I}", "train", (json_int_t)s->split_train, "val",
+                                     (json_int_t)s->split_val, "test",
+                                     (json_int_t)(s->events - s->split_train - s->split_val)));
     json_t *window = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "events", (json_int_t)w->events,
                                "train", (json_int_t)w->train, "test", (json_int_t)w->test,
                                "first_row", (json_int_t)w->first, "sources", (json_int_t)w->sources,
@@ -286,6 +295,9 @@ static void print_text(const info *i) {
     cli_pair("features", "%s", cli_count(s->feature_width).s);
     cli_pair("time", "%.15g to %.15g (%.1f days of 86,400)", s->first_time, s->last_time,
              (s->last_time - s->first_time) / 86400);
+    if (s->split_train >= 0)
+        cli_pair("split column", "%s train, %s val, %s test", cli_count(s->split_train).s,
+                 cli_count(s->split_val).s, cli_count(s->events - s->split_train - s->split_val).s);
 
     heading("Ranking window");
     cli_pair("events", "%s = %s train + %s test", cli_count(w->events).s, cli_count(w->train).s,

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     BLOCK = 1 << 14,        /* rows rewritten at a time */
@@ -27,6 +28,9 @@ static fr_status open_column(columns *c, npy_writer *w, const char *name, char k
 static const char ours[] = " manifest.json source.npy destination.npy time.npy features.npy "
                            "source_ids.npy destination_ids.npy source_words.txt "
                            "destination_words.txt ";
+
+/* Parts in input order, for as long as rows may have to be sorted; no part of the set. */
+static const char scratch_part[] = "split.npy";
 
 /* Made by us, so it may be replaced. */
 static fr_status guard(const char *path, fr_error *err) {
@@ -49,13 +53,16 @@ fr_status columns_check(const char *output, bool force, fr_error *err) {
     return status;
 }
 
-fr_status columns_open(columns *c, const char *output, bool force, int64_t width, fr_error *err) {
-    *c = (columns){.width = width};
+fr_status columns_open(columns *c, const char *output, bool force, int64_t width, bool split,
+                       fr_error *err) {
+    *c = (columns){.width = width, .split = split};
     TRY(staging_open(&c->place, output, force, guard, err));
     TRY(open_column(c, &c->source, "source.npy", 'i', 4, 0, err));
     TRY(open_column(c, &c->destination, "destination.npy", 'i', 4, 0, err));
     TRY(open_column(c, &c->time, "time.npy", 'f', 8, 0, err));
     if (width) TRY(open_column(c, &c->feature, "features.npy", 'f', 4, width, err));
+    if (split) TRY(open_column(c, &c->part, scratch_part, 'u', 1, 0, err));
+    c->part.file.scratch = true;
     c->source.file.scratch = c->destination.file.scratch = true; /* codes, most likely rewritten */
     return FR_OK;
 }
@@ -72,8 +79,20 @@ static fr_status put_codes(npy_writer *w, id_table *table, int64_t count, const 
     return FR_OK;
 }
 
+/* The next row in order, `row` of the input. */
+static void count_part(part_counts *p, int part, int64_t row) {
+    if (part < p->last && !p->misplaced) {
+        p->misplaced = row + 1;
+        p->found = part;
+        p->behind = p->last;
+    }
+    p->last = part;
+    p->rows[part]++;
+}
+
 fr_status columns_put(columns *c, int64_t count, const int64_t *source, const int64_t *destination,
-                      const double *time, const float *feature, fr_error *err) {
+                      const double *time, const float *feature, const uint8_t *part,
+                      fr_error *err) {
     if (!count) return FR_OK;
     if (!c->rows) c->first_time = c->last_time = time[0];
     for (int64_t k = 0; k < count; k++) {
@@ -83,7 +102,9 @@ fr_status columns_put(columns *c, int64_t count, const int64_t *source, const in
             c->last_time = time[k];
         if (time[k] < c->first_time) c->first_time = time[k];
     }
+    for (int64_t k = 0; c->split && k < count; k++) count_part(&c->parts, part[k], c->rows + k);
     c->rows += count;
+    if (c->split) TRY(npy_writer_put(&c->part, part, count, err));
     TRY(put_codes(&c->source, &c->sources, count, source, err));
     TRY(put_codes(&c->destination, &c->destinations, count, destination, err));
     TRY(npy_writer_put(&c->time, time, count, err));
@@ -134,7 +155,8 @@ static fr_status rewrite_codes(columns *c, npy_writer *w, const char *name, cons
     return status;
 }
 
-static fr_status gather_sorted(columns *c, sorter *s, const npy *feature, fr_error *err) {
+static fr_status gather_sorted(columns *c, sorter *s, const npy *feature, const npy *part,
+                               fr_error *err) {
     size_t row_bytes = (size_t)c->width * sizeof(float), touched = 0;
     for (;;) {
         sort_event e;
@@ -144,6 +166,7 @@ static fr_status gather_sorted(columns *c, sorter *s, const npy *feature, fr_err
         TRY(npy_writer_put(&c->source, &e.source, 1, err));
         TRY(npy_writer_put(&c->destination, &e.destination, 1, err));
         TRY(npy_writer_put(&c->time, &e.time, 1, err));
+        if (c->split) count_part(&c->parts, ((const uint8_t *)part->data)[e.row], e.row);
         if (!c->width) continue;
         TRY(npy_writer_put(&c->feature, (const char *)feature->data + (size_t)e.row * row_bytes, 1,
                            err));
@@ -160,7 +183,8 @@ static fr_status gather_sorted(columns *c, sorter *s, const npy *feature, fr_err
 static fr_status rewrite_sorted(columns *c, const int32_t *source_rank,
                                 const int32_t *destination_rank, const fr_context *context,
                                 fr_error *err) {
-    npy source = {0}, destination = {0}, time = {0}, feature = {0};
+    npy source = {0}, destination = {0}, time = {0}, feature = {0}, part = {0};
+    c->parts = (part_counts){0}; /* counted again, in order of time */
     sorter s;
     fr_status status =
         sorter_open(&s, c->place.place, RUN_ROOM < c->rows ? RUN_ROOM : c->rows, err);
@@ -168,6 +192,7 @@ static fr_status rewrite_sorted(columns *c, const int32_t *source_rank,
     if (!status) status = read_column(c, "destination.npy", 'i', 4, 1, &destination, err);
     if (!status) status = read_column(c, "time.npy", 'f', 8, 1, &time, err);
     if (!status && c->width) status = read_column(c, "features.npy", 'f', 4, 2, &feature, err);
+    if (!status && c->split) status = read_column(c, scratch_part, 'u', 1, 1, &part, err);
     for (int64_t row = 0; !status && row < c->rows; row++) {
         if ((row & (RUN_ROOM - 1)) == 0) {
             status = context_check(context, err);
@@ -189,7 +214,7 @@ static fr_status rewrite_sorted(columns *c, const int32_t *source_rank,
     if (!status) status = open_column(c, &c->time, "time.npy", 'f', 8, 0, err);
     if (!status && c->width)
         status = open_column(c, &c->feature, "features.npy", 'f', 4, c->width, err);
-    if (!status) status = gather_sorted(c, &s, &feature, err);
+    if (!status) status = gather_sorted(c, &s, &feature, &part, err);
     if (!status) status = npy_writer_commit(&c->source, err);
     if (!status) status = npy_writer_commit(&c->destination, err);
     if (!status) status = npy_writer_commit(&c->time, err);
@@ -198,6 +223,7 @@ static fr_status rewrite_sorted(columns *c, const int32_t *source_rank,
     npy_close(&destination);
     npy_close(&time);
     npy_close(&feature);
+    npy_close(&part);
     sorter_close(&s);
     return status;
 }
@@ -253,6 +279,25 @@ static void undo_one_based(columns *c, bool *shared) {
     for (size_t k = 0; k < sources; k++) source[k] -= 1;
 }
 
+/* Parts that do not follow each other are no split by time. */
+static fr_status check_split(const columns *c, const char *input, fr_error *err) {
+    static const char *const names[] = {"train", "val", "test"};
+    const part_counts *p = &c->parts;
+    if (!p->misplaced) return FR_OK;
+    return fail(err, FR_EINPUT,
+                "%s: event %lld (from 1, in the order of the file) is in part %s, but comes behind "
+                "one of part %s in order of time; expected train, val, test one after the other "
+                "(--columns split=none leaves the split out)",
+                input, (long long)p->misplaced, names[p->found], names[p->behind]);
+}
+
+/* Adds a value, which may be NULL when out of memory, to *root; frees both if that fails. */
+static void add_entry(json_t **root, const char *key, json_t *value) {
+    if (!*root || !json_object_set_new(*root, key, value)) return;
+    json_decref(*root);
+    *root = NULL;
+}
+
 static fr_status write_manifest(columns *c, columns_finish *finish, const fr_context *context,
                                 fr_error *err) {
     char sha[65];
@@ -273,17 +318,26 @@ static fr_status write_manifest(columns *c, columns_finish *finish, const fr_con
         finish->source_words != NULL, "sha256", sha, "files", verify_to_json(record), "tool",
         "version", v.version, "commit", v.commit);
     finish->origin = NULL; /* json_pack took it */
+    if (root && c->split)
+        add_entry(&root, "split",
+                  json_pack("{s:I, s:I}", "train", (json_int_t)c->parts.rows[PART_TRAIN], "val",
+                            (json_int_t)c->parts.rows[PART_VAL]));
     if (root && finish->synth) {
-        if (json_object_set_new(root, "synth", finish->synth)) {
-            json_decref(root);
-            root = NULL;
-        }
+        add_entry(&root, "synth", finish->synth);
         finish->synth = NULL;
     }
     fr_status status = json_write(path, root, err);
     if (!status) verify_set_times(c->place.place, record);
     free(path);
     return status;
+}
+
+/* The scratch column is no part of the set. */
+static void drop_parts(columns *c) {
+    char *path = path_join(c->place.place, scratch_part);
+    npy_writer_discard(&c->part);
+    if (path) (void)unlink(path); /* not there if rows were in order */
+    free(path);
 }
 
 static fr_status finish_columns(columns *c, columns_finish *finish, const fr_context *context,
@@ -311,7 +365,10 @@ static fr_status finish_columns(columns *c, columns_finish *finish, const fr_con
     if (!status) status = npy_writer_commit(&c->destination, err);
     if (!status) status = npy_writer_commit(&c->time, err);
     if (!status && c->width) status = npy_writer_commit(&c->feature, err);
+    if (!status && late && c->split) status = npy_writer_commit(&c->part, err);
     if (!status && late) status = rewrite_sorted(c, source_rank, destination_rank, context, err);
+    if (c->split) drop_parts(c);
+    if (!status && c->split) status = check_split(c, finish->input, err);
     if (!status && source_again)
         status = rewrite_codes(c, &c->source, "source.npy", source_rank, err);
     if (!status && destination_again)
@@ -339,6 +396,7 @@ void columns_discard(columns *c) {
     npy_writer_discard(&c->destination);
     npy_writer_discard(&c->time);
     npy_writer_discard(&c->feature);
+    npy_writer_discard(&c->part);
     id_table_free(&c->sources);
     id_table_free(&c->destinations);
     staging_discard(&c->place);

@@ -102,6 +102,29 @@ static const char *parse_word(csv *c, const char *p, word_table *table, int64_t 
     return p;
 }
 
+/* The part of a split: 0, 1, 2 as TGB-Seq has it, or its name. */
+static const char *parse_part(const csv *c, const char *p, uint8_t *out) {
+    static const struct {
+        const char *word;
+        uint8_t part;
+    } words[] = {{"train", PART_TRAIN},
+                 {"validation", PART_VAL},
+                 {"valid", PART_VAL},
+                 {"val", PART_VAL},
+                 {"test", PART_TEST}};
+    int64_t number = 0;
+    const char *end = number_id(p, &number);
+    *out = (uint8_t)number;
+    if (end) return number < PARTS ? end : NULL;
+    for (size_t k = 0; k < sizeof words / sizeof *words; k++) {
+        size_t n = strlen(words[k].word);
+        if (strncmp(p, words[k].word, n)) continue;
+        *out = words[k].part;
+        return p[n] == c->layout.separator || strchr(" \t\r\n\"", p[n]) ? p + n : NULL;
+    }
+    return NULL;
+}
+
 /* One field of the given role into row `row`; the byte behind it, or NULL if it is no such value.
  */
 static inline const char *parse_field(csv *c, role r, const char *p, int64_t row, float **feature,
@@ -119,6 +142,7 @@ static inline const char *parse_field(csv *c, role r, const char *p, int64_t row
     case ROLE_TIME:
         p = number_real(p, &c->block.time[row]);
         return p && isfinite(c->block.time[row]) ? p : NULL;
+    case ROLE_SPLIT: return parse_part(c, p, &c->block.part[row]);
     case ROLE_INDEX: return number_id(p, &c->block.index[row]);
     case ROLE_FEATURE:
         p = number_real(p, &value);
@@ -235,7 +259,9 @@ static fr_status row_error(const csv *c, fr_error *err) {
     return fail(err, FR_EINPUT, "%s: %s \"%s\", expected %s%s", where, role_name(r), found,
                 words || r == ROLE_SKIP ? "a word"
                 : id                    ? "a whole number from 0 to 9223372036854775807"
-                                        : "a finite number",
+                : r == ROLE_SPLIT
+                    ? "0, 1, 2 or train, val, test (--columns split=none leaves it out)"
+                    : "a finite number",
                 letters && !words && r != ROLE_INDEX ? " (--ids words reads ids that are words)"
                 : date ? ", such as seconds since 1970 (dates must be made numbers before)"
                        : "");
@@ -333,6 +359,7 @@ fr_status csv_open(csv *c, input in, const char *columns, word_table *source_wor
     TRY(ALLOCATE(c->block.destination, c->rows_per_block, err));
     TRY(ALLOCATE(c->block.time, c->rows_per_block, err));
     TRY(ALLOCATE(c->block.index, c->rows_per_block, err));
+    if (l->split) TRY(ALLOCATE(c->block.part, c->rows_per_block, err));
     return ALLOCATE(c->block.feature, c->rows_per_block * l->width, err);
 }
 
@@ -361,6 +388,7 @@ void csv_close(csv *c) {
     free(c->block.source);
     free(c->block.destination);
     free(c->block.time);
+    free(c->block.part);
     free(c->block.index);
     free(c->block.feature);
     free(c->buffer);

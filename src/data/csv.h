@@ -17,8 +17,9 @@ typedef struct csv_rows {
     int64_t count;
     int64_t *source, *destination; /* [count] original ids, or numbers of words */
     double *time;                  /* [count] finite */
-    int64_t *index;                /* [count] ROLE_INDEX column, for DyGLib files */
-    float *feature;                /* [count, width] finite */
+    uint8_t *part;  /* [count] PART_* of the split; NULL if there is no such column */
+    int64_t *index; /* [count] ROLE_INDEX column, for DyGLib files */
+    float *feature; /* [count, width] finite */
 } csv_rows;
 
 typedef struct csv {

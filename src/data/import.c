@@ -19,7 +19,7 @@
 const fr_option fr_import_options[] = {
     {"columns", FR_OPTION_TEXT, "", "SPEC", 0, 0, offsetof(fr_import, columns),
      "which column is what, if the header does not tell: source=user,destination=3,time=ts,"
-     "features=5-176 (names or numbers from 1; features=none)"},
+     "features=5-176,split=4 (names or numbers from 1; features=none, split=none)"},
     {"ids", FR_OPTION_CHOICE, "numbers", "numbers|words", 0, 0, offsetof(fr_import, ids),
      "ids are whole numbers, or any words (numbered in sorted order, words kept beside)"},
     {"shared-ids", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(fr_import, shared_ids),
@@ -91,7 +91,7 @@ static fr_status copy_rows(csv *c, columns *out, side_features *side, const fr_c
         if (!c->block.count) return FR_OK;
         if (side->width) TRY(gather_side(side, c, err));
         TRY(columns_put(out, c->block.count, c->block.source, c->block.destination, c->block.time,
-                        side->width ? side->block : c->block.feature, err));
+                        side->width ? side->block : c->block.feature, c->block.part, err));
         context_progress(context, "import", (uint64_t)c->in.taken, (uint64_t)c->in.size, "bytes");
     }
 }
@@ -128,7 +128,7 @@ fr_status import_file(const char *input_path, const import_origin *origin, const
     if (!status && c.layout.dyglib) status = open_side(&side, input_path, c.rows_per_block, err);
     if (!status)
         status = columns_open(&out, output, settings->force,
-                              side.width ? side.width : c.layout.width, err);
+                              side.width ? side.width : c.layout.width, c.layout.split, err);
     if (!status) status = copy_rows(&c, &out, &side, context, err);
     if (!status) {
         if (out.late)
@@ -139,10 +139,17 @@ fr_status import_file(const char *input_path, const import_origin *origin, const
                 input_path, (long long)out.late, (long long)out.rows);
         columns_finish finish = {.source_words = source_words,
                                  .destination_words = destination_words,
+                                 .input = input_path,
                                  .one_based = c.layout.dyglib && !by_word,
                                  .shared_ids = settings->shared_ids,
                                  .origin = origin_json(origin, &c, out.late)};
         status = columns_close(&out, finish, context, err);
+        const int64_t *parts = out.parts.rows;
+        if (!status && out.split)
+            context_log(context, FR_NOTICE,
+                        "%s: column split: %lld train, %lld val, %lld test events", input_path,
+                        (long long)parts[PART_TRAIN], (long long)parts[PART_VAL],
+                        (long long)parts[PART_TEST]);
     }
     columns_discard(&out);
     csv_close(&c);

@@ -27,15 +27,16 @@ static const struct {
                        "destination_node to target "
                        "receiver tail "},
     {ROLE_TIME, " timestamp time ts t unixts unix_timestamp day date "},
+    {ROLE_SPLIT, " split "},
     {ROLE_INDEX, " idx "},
 };
 /* Columns that exist in public sets and are rightly not used. */
-static const char unused[] = " state_label label y split edge_id ";
+static const char unused[] = " state_label label y edge_id ";
 static const char feature_list[] = "comma_separated_list_of_features";
 
 const char *role_name(role r) {
-    static const char *const names[] = {"skipped", "source",     "destination",
-                                        "time",    "row number", "feature"};
+    static const char *const names[] = {"skipped", "source",     "destination", "time",
+                                        "split",   "row number", "feature"};
     return names[r];
 }
 
@@ -177,14 +178,16 @@ static fr_status override(layout *l, const name_list *names, const char *columns
         role r = !strcmp(entry, "source")        ? ROLE_SOURCE
                  : !strcmp(entry, "destination") ? ROLE_DESTINATION
                  : !strcmp(entry, "time")        ? ROLE_TIME
+                 : !strcmp(entry, "split")       ? ROLE_SPLIT
                                                  : ROLE_SKIP;
         if (!r)
             return fail(err, FR_EUSAGE,
-                        "option columns: found role \"%s\", expected source, destination, time or "
-                        "features",
+                        "option columns: found role \"%s\", expected source, destination, time, "
+                        "split or features",
                         entry);
-        int column = find_column(l, names, word);
-        if (column < 0)
+        bool none = r == ROLE_SPLIT && !strcmp(word, "none");
+        int column = none ? -1 : find_column(l, names, word);
+        if (column < 0 && !none)
             return fail(
                 err, FR_EUSAGE,
                 "option columns: there is no column \"%s\", expected a name of the header or a "
@@ -192,7 +195,7 @@ static fr_status override(layout *l, const name_list *names, const char *columns
                 word, l->fields);
         for (int f = 0; f < l->fields; f++)
             if (l->roles[f] == r) l->roles[f] = ROLE_SKIP;
-        l->roles[column] = r;
+        if (!none) l->roles[column] = r;
     }
     return FR_OK;
 }
@@ -215,6 +218,7 @@ static fr_status check_roles(layout *l, const name_list *names, int64_t line, co
         if (!l->roles[f] && l->named && *text && !in_list(unused, text))
             list_add(l->ignored, sizeof l->ignored, text);
     }
+    l->split = found[ROLE_SPLIT];
     for (role r = ROLE_SOURCE; r <= ROLE_TIME; r++)
         if (!found[r])
             return fail(err, FR_EINPUT,

@@ -9,11 +9,15 @@
 
 #include "base/memory.h"
 
+/* The parts of a split, in order of time, as a ROLE_SPLIT column numbers them. */
+enum { PART_TRAIN, PART_VAL, PART_TEST, PARTS };
+
 typedef enum role {
     ROLE_SKIP,
     ROLE_SOURCE,
     ROLE_DESTINATION,
     ROLE_TIME,
+    ROLE_SPLIT, /* the part of the split an event belongs to (TGB-Seq) */
     ROLE_INDEX, /* row number in a feature file beside this one (DyGLib) */
     ROLE_FEATURE,
 } role;
@@ -25,6 +29,7 @@ typedef struct layout {
     int fields;        /* columns per row */
     role *roles;       /* [fields] */
     int width;         /* number of ROLE_FEATURE columns */
+    bool split;        /* there is a ROLE_SPLIT column */
     char ignored[256]; /* names of unused columns nobody would expect to be unused; "" = none */
 } layout;
 

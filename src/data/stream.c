@@ -37,6 +37,24 @@ static fr_status open_column(fr_stream *s, int slot, const char *folder, const c
     return status;
 }
 
+/* The parts of a split, if the file had a column for it. */
+static fr_status read_split(fr_stream_facts *f, const json_t *root, const char *path,
+                            fr_error *err) {
+    const json_t *split = json_object_get(root, "split");
+    f->split_train = f->split_val = -1;
+    if (!split) return FR_OK;
+    const json_t *train = json_object_get(split, "train"), *val = json_object_get(split, "val");
+    json_int_t a = json_integer_value(train), b = json_integer_value(val);
+    if (!json_is_integer(train) || !json_is_integer(val) || a < 0 || a > f->events || b < 0 ||
+        b > f->events - a)
+        return fail(err, FR_EINPUT,
+                    "%s: \"split\" is not {\"train\": rows, \"val\": rows} of %lld events", path,
+                    (long long)f->events);
+    f->split_train = a;
+    f->split_val = b;
+    return FR_OK;
+}
+
 fr_status stream_read_manifest(fr_stream *s, const char *folder, fr_error *err) {
     char *path = path_join(folder, "manifest.json");
     if (!path) return fail_memory(err, 0);
@@ -81,7 +99,8 @@ fr_status stream_read_manifest(fr_stream *s, const char *folder, fr_error *err) 
             for (int k = 0; k < COLUMN_FILES; k++)
                 s->record[k].there =
                     k < COLUMN_FEATURES || (k == COLUMN_FEATURES ? width > 0 : words != 0);
-            status = verify_from_json(root, path, s->record, err);
+            status = read_split(&s->facts, root, path, err);
+            if (!status) status = verify_from_json(root, path, s->record, err);
         }
     }
     if (!status) s->imported = os_modified(&facts);
@@ -308,6 +327,9 @@ static fr_status put_events(const fr_stream *s, text_out *t, const fr_context *c
     int64_t width = s->facts.feature_width;
     int n = snprintf(line, sizeof line, "source,destination,time");
     TRY(put_text(t, line, (size_t)n, Z_NO_FLUSH, err));
+    bool split = s->facts.split_train >= 0;
+    int64_t val = s->facts.split_train, test = val + s->facts.split_val; /* where they begin */
+    if (split) TRY(put_text(t, ",split", 6, Z_NO_FLUSH, err));
     for (int64_t k = 0; k < width; k++) {
         n = snprintf(line, sizeof line, ",f%lld", (long long)k + 1);
         TRY(put_text(t, line, (size_t)n, Z_NO_FLUSH, err));
@@ -326,6 +348,7 @@ static fr_status put_events(const fr_stream *s, text_out *t, const fr_context *c
         TRY(put_id(t, s->destination_id[destination], &s->destination_word, err));
         n = text_real(s->time[i], false, line, sizeof line);
         TRY(put_text(t, line, (size_t)n, Z_NO_FLUSH, err));
+        if (split) TRY(put_text(t, i < val ? ",0" : i < test ? ",1" : ",2", 2, Z_NO_FLUSH, err));
         for (int64_t k = 0; k < width; k++) {
             line[0] = ',';
             n = 1 + text_real(s->feature[i * width + k], true, line + 1, sizeof line - 1);

@@ -63,7 +63,7 @@ static fr_status draw_events(synth *s, int64_t count, columns *out, const fr_con
             destination[k] = e.destination;
             time[k] = e.time;
         }
-        TRY(columns_put(out, n, source, destination, time, NULL, err));
+        TRY(columns_put(out, n, source, destination, time, NULL, NULL, err));
         done += n;
         TRY(context_check(context, err));
         context_progress(context, "draw", (uint64_t)done, (uint64_t)count, "events");
@@ -84,7 +84,7 @@ fr_status fr_synth_make(const fr_synth *settings, const char *output, const fr_c
     fr_status status = parameters ? find_parameters(settings, &p, err) : fail_memory(err, 0);
     if (!status) status = synth_to_json(&p, parameters, err);
     if (!status) status = synth_open(&p, &s, err);
-    if (!status) status = columns_open(&out, output, settings->force, 0, err);
+    if (!status) status = columns_open(&out, output, settings->force, 0, false, err);
     if (!status) status = draw_events(s, p.events, &out, context, err);
     if (!status) {
         char name[64];

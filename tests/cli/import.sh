@@ -441,9 +441,6 @@ awk -F, 'NR == 1 { print "a,b,c,when,what,who" } { print }' numbered.csv >own.cs
 form "--columns by name" reference own.csv \
     --columns source=who,destination=what,time=when,features=a-c
 form "--columns without features" reference_plain jodie.csv --columns features=none
-awk -F, 'NR == 1 { print "src,dst,time,split" } NR > 1 { print $1 "," $2 "," $3 "," $4 % 3 }' \
-    jodie.csv >seq.csv
-form "TGB-Seq" reference_plain seq.csv
 sed 's/^\([0-9]*\),\([0-9]*\),/\1.0,\2.000,/' rows.csv >whole.csv
 form "ids written as 12.0" reference whole.csv
 code=0
@@ -507,6 +504,55 @@ import stable.csv -o reference_stable >/dev/null 2>&1
 form "equal times stay as they came" reference_stable shuffled.csv
 { head -n 1 unique.csv && tail -n +2 unique.csv | sort -t, -k3,3nr; } >reverse.csv
 form "reversed rows are sorted" reference_unique reverse.csv
+
+# ---- a split column ----
+
+split() { sed -n '/^  "split": {$/,/^  }/p' "$1/manifest.json" | tr -d ' \n'; }
+awk -F, 'NR == 1 { print "src,dst,time,split" } NR > 1 { print $0 "," (NR > 500) + (NR > 620) }' \
+    plain.csv >split.csv
+runs "a split column is read" 0 import split.csv -o split
+has "its parts are told" "$stderr" "split.csv: column split: 499 train, 120 val, 81 test events"
+is "its parts are two counts in the manifest" "$(split split)" '"split":{"train":499,"val":120}'
+is "a split column changes no column" "$(sed -n 's/^  "sha256"//p' split/manifest.json)" \
+    "$(sed -n 's/^  "sha256"//p' reference_plain/manifest.json)"
+is "and no file is left of it" "$(ls split)" "$(ls reference_plain)"
+awk -F, -v OFS=, 'NR > 1 { $4 = " \"" ($4 == 0 ? "train" : $4 == 1 ? "validation" : "test") "\" " }
+    { print $4, $1, $2, $3 }' split.csv >names.csv
+form "a split column of names, in quotes, in front" split names.csv
+sed 's/,0$/,0.0/; s/,1$/,valid/' split.csv >names.csv
+form "a split column of both" split names.csv
+form "--columns split=none" reference_plain split.csv --columns split=none
+runs "info tells the split" 0 info split --json
+has "info tells its parts" "$(printf '%s' "$stdout" | tr -d ' \n')" \
+    '"split":{"train":499,"val":120,"test":81}'
+export_to split -o back.csv >/dev/null 2>&1
+is "export writes the split back" "$(sed -n '1p;500p;501p;621p' back.csv | cut -d, -f4 | tr '\n' ' ')" \
+    "split 0 1 2 "
+form "a split comes back" split back.csv
+rm -f back.csv
+# Rows out of order: the split is checked and counted after the sort.
+awk 'BEGIN { print "src,dst,time,split"
+    for (n = 0; n < 900; n++) { t = (n * 7919) % 900; print n % 7 "," n % 11 "," t "," (t >= 600) + (t >= 750) } }' \
+    >shuffled.csv
+runs "a split of shuffled rows" 0 import shuffled.csv -o shuffled
+is "is counted in order of time" "$(split shuffled)" '"split":{"train":600,"val":150}'
+is "and leaves no file" "$(ls shuffled)" "$(ls reference_plain)"
+sed 's/,699,1$/,699,0/' shuffled.csv >bad.csv
+where=$(grep -n ',699,' bad.csv | cut -d: -f1)
+bad "a split that goes back, in shuffled rows" "bad.csv: event $((where - 1)) (from 1, in the order \
+of the file) is in part train, but comes behind one of part val in order of time"
+printf 'src,dst,time,split\n1,2,1,0\n1,2,2,2\n1,2,2,1\n' >bad.csv
+bad "a split that goes back at the same time" "bad.csv: event 3 (from 1"
+printf 'src,dst,time,split\n1,2,1,0\n1,2,2,-1\n' >bad.csv
+bad "a split of -1" 'bad.csv:3:4: split "-1", expected 0, 1, 2 or train, val, test (--columns split=none'
+printf 'src,dst,time,split\n1,2,1,0\n1,2,2,3\n' >bad.csv
+bad "a split of 3" 'bad.csv:3:4: split "3", expected 0, 1, 2 or'
+printf 'src,dst,time,split\n1,2,1,train\n1,2,2,trainer\n' >bad.csv
+bad "a word that begins as a part" 'bad.csv:3:4: split "trainer", expected'
+chmod u+w split/manifest.json
+sed 's/"train": 499/"train": 701/' split/manifest.json >wrong.json && cp wrong.json split/manifest.json
+refused "a split larger than the stream" 'manifest.json: "split" is not' info split
+rm -rf split shuffled wrong.json names.csv
 
 # ---- export and back ----
 
