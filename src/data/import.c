@@ -19,7 +19,7 @@
 const fr_option fr_import_options[] = {
     {"columns", FR_OPTION_TEXT, "", "SPEC", 0, 0, offsetof(fr_import, columns),
      "which column is what, if the header does not tell: source=user,destination=3,time=ts,"
-     "features=5-176,split=4 (names or numbers from 1; features=none, split=none)"},
+     "features=5-176 (names or numbers from 1; features=none), also split=4 or split=none"},
     {"ids", FR_OPTION_CHOICE, "numbers", "numbers|words", 0, 0, offsetof(fr_import, ids),
      "ids are whole numbers, or any words (numbered in sorted order, words kept beside)"},
     {"shared-ids", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(fr_import, shared_ids),
