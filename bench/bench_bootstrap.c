@@ -80,8 +80,11 @@ int main(int argc, char **argv) {
         ranking[i] = make_run(i / seeds, i % seeds, events);
         run[i] = (fr_compare_run){.ranking = &ranking[i], .file = "made up"};
     }
-    fr_compare_settings s = {
-        .sampler = text("uniform"), .block = BLOCK, .resamples = resamples, .level = 0.95};
+    fr_compare_settings s = {.size = sizeof s,
+                             .sampler = text("uniform"),
+                             .block = BLOCK,
+                             .resamples = resamples,
+                             .level = 0.95};
     fr_error err;
     printf("%lld events, %d models, %d seeds, %lld resamples: %d pairs, %d columns\n",
            (long long)events, models, seeds, (long long)resamples, pairs, columns);

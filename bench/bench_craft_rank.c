@@ -82,8 +82,12 @@ static double work_of(const model *m, int32_t events) {
 }
 
 static fr_model_settings usual(void) {
-    return (fr_model_settings){
-        .dim = 64, .heads = 2, .layers = 2, .history = 320, .head_layers = 2};
+    return (fr_model_settings){.size = sizeof(fr_model_settings),
+                               .dim = 64,
+                               .heads = 2,
+                               .layers = 2,
+                               .history = 320,
+                               .head_layers = 2};
 }
 
 /* ---- a real stream ---- */
@@ -115,7 +119,7 @@ static fr_status report(const fr_window *w, const char *name, int32_t events, in
 static fr_status real_stream(const char *path, int32_t events, int block, fr_error *err) {
     fr_stream *stream = NULL;
     fr_window *w = NULL;
-    fr_protocol protocol = {.window = 32768, .train_share = 0.85};
+    fr_protocol protocol = {.size = sizeof protocol, .window = 32768, .train_share = 0.85};
     fr_status status = fr_stream_open(path, NULL, NULL, &stream, err);
     if (!status) status = fr_window_open(stream, &protocol, NULL, &w, err);
     if (!status)
@@ -151,7 +155,7 @@ static fr_status made_stream(const char *directory, int destinations, int length
         (void)fprintf(file, "0,%" PRIu32 ",%d\n",
                       rng_below(key, (uint64_t)k, 0, (uint32_t)destinations), rows);
     fr_status status = fclose(file) ? fail_errno(err, "%s: cannot be written", path) : FR_OK;
-    fr_protocol protocol = {.train_share = (rows - TEST + 0.5) / rows};
+    fr_protocol protocol = {.size = sizeof protocol, .train_share = (rows - TEST + 0.5) / rows};
     fr_model_settings settings = usual();
     settings.history = length; /* so that every test event has as many */
     if (!status) status = fr_stream_open(path, NULL, NULL, &stream, err);

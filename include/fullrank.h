@@ -21,9 +21,11 @@
  *     caller's, _run does long work.
  *   - A seed is an int64_t, any of them; equal seeds give equal results.
  *   - Settings may be NULL or a zeroed struct: every option has its default. To change one of them,
- *     fill the struct by fr_options_defaults first: once an option is set, every other one must lie
- *     in the range of its table too, and a 0 that does not is refused, naming it. A text of NULL is
- *     its default.
+ *     fill the struct by fr_options_defaults first, or set `size` to its sizeof: so a program works
+ *     with a later library whose struct has more fields, which get their defaults. Once an option
+ * is set, every other one must lie in the range of its table too, and a 0 that does not is refused,
+ *     naming it. A text of NULL is its default. Structs without `size` have `reserved` fields for
+ *     that, which must be 0.
  *   - A handle, a result or a list that must be there and is NULL, a number of things below 0 and a
  *     setting out of range are FR_EUSAGE, naming it. Of a NULL handle fr_x_get says nothing: all is
  *     0.
@@ -102,6 +104,7 @@ typedef struct fr_context {
     bool (*cancel)(
         void *user); /* true = stop soon, with FR_ECANCEL, leaving nothing half-written */
     int threads;     /* 0 = all cores; at most 4,096 are used */
+    void *reserved[4];
 } fr_context;
 
 typedef struct fr_version {
@@ -141,7 +144,9 @@ typedef enum fr_option_type {
     FR_OPTION_FLAG,   /* bool */
 } fr_option_type;
 
-/* One option of a settings struct. A table is an array that ends with a NULL key. */
+/* One option of a settings struct. A table is an array that ends with a NULL key. If the struct
+ * begins with `size_t size`, that last row has in `offset` the bytes of the struct's first release
+ * and in `help` its name; else both are 0. */
 typedef struct fr_option {
     const char *key; /* as typed: --train-share; '_' and '-' are equal */
     fr_option_type type;
@@ -152,20 +157,29 @@ typedef struct fr_option {
     const char *help;
 } fr_option;
 
-/* Fills `settings` with the defaults of `table`. Call it before anything else sees the struct. From
- * then on its texts are allocated by the library and freed by fr_options_free; a text of the
- * caller's own may be put in their place for a call and must be taken out before that. */
-FR_API FR_MUST_USE fr_status fr_options_defaults(const fr_option *table, void *settings,
-                                                 fr_error *err);
-/* Sets one option from text. An unknown key or a value out of range is FR_EUSAGE and changes
- * nothing. */
+/* Rows of the tables of this header, so that a table may grow: what a program was linked with does
+ * not. */
+enum { FR_OPTIONS_MAX = 32 };
+
+/* Zeroes `settings`, a struct of `size` bytes, and fills it with the defaults of `table`; of a
+ * struct that does not begin with its size, only the fields of the table. Call it before anything
+ * else sees the struct. From then on its texts are allocated by the library and freed by
+ * fr_options_free; a text of the caller's own may be put in their place for a call and must be
+ * taken out before that. fr_options_defaults knows the size from the pointer's type. */
+FR_API FR_MUST_USE fr_status fr_options_fill(const fr_option *table, void *settings, size_t size,
+                                             fr_error *err);
+#define fr_options_defaults(table, settings, err)                                                  \
+    fr_options_fill((table), (settings), sizeof *(settings), (err))
+/* Sets one option from text. An unknown key, a value out of range and an option that lies behind
+ * the struct's `size` are FR_EUSAGE and change nothing. */
 FR_API FR_MUST_USE fr_status fr_options_set(const fr_option *table, void *settings, const char *key,
                                             const char *value, fr_error *err);
 /* The option with this key, NULL if there is none; it belongs to the table. */
 FR_API const fr_option *fr_options_find(const fr_option *table, const char *key);
 /* The key of `table` closest in spelling to `key`, the table's; NULL if none is close. */
 FR_API const char *fr_options_nearest(const fr_option *table, const char *key);
-/* Writes the current value of one option as text; at most `size` bytes with the final 0. */
+/* Writes the current value of one option of a table as text, the default if it lies behind the
+ * struct's `size`; at most `size` bytes with the final 0. */
 FR_API void fr_options_text(const fr_option *option, const void *settings, char *out, size_t size);
 /* Calls `set` for every entry of a JSON object of plain values ({"window": 1000, "order":
  * "strict"}), values as text, and stops at the first failure; its message gets the file's name in
@@ -182,13 +196,15 @@ FR_API void fr_options_free(const fr_option *table, void *settings);
  * "source=user,destination=3,time=ts,features=5-176" (names or 1-based numbers; features=none,
  * split=none). */
 typedef struct fr_import {
+    size_t size; /* as every settings struct */
     char *columns;
     int ids;         /* FR_IDS_*: whole numbers, or any words (numbered in sorted order) */
     bool shared_ids; /* sources and destinations are the same things: one id space */
     bool force;      /* replace an output that exists, if this tool made it */
 } fr_import;
 enum { FR_IDS_NUMBERS, FR_IDS_WORDS };
-extern FR_API const fr_option fr_import_options[]; /* how to read; `force` is the caller's */
+extern FR_API const fr_option
+    fr_import_options[FR_OPTIONS_MAX]; /* how to read; `force` is the caller's */
 
 /* Reads `input` (CSV, TSV, space separated; plain or .gz; docs/formats.md) and writes the directory
  * `output`: source.npy destination.npy time.npy [features.npy] source_ids.npy destination_ids.npy
@@ -264,16 +280,17 @@ enum { FR_ORDER_STREAM, FR_ORDER_STRICT };
 enum { FR_OOV_EXCLUDE, FR_OOV_ZERO };
 
 typedef struct fr_protocol {
+    size_t size;        /* as every settings struct */
     int64_t window;     /* most recent events used; 0 = all */
     double train_share; /* first part of the window, for training */
     int order;          /* FR_ORDER_*: what counts as "before" an event */
     char *catalog;      /* "fixed", "time" or a file of destination ids */
     int oov;            /* FR_OOV_*: events whose destination is not in the catalog */
 } fr_protocol;
-extern FR_API const fr_option fr_protocol_options[];
+extern FR_API const fr_option fr_protocol_options[FR_OPTIONS_MAX];
 /* The same for diagnostics (PROTOCOL 8, 9): window, 131,072 as it comes, train share and order;
  * what the catalog is, each of them says. */
-extern FR_API const fr_option fr_diagnostic_options[];
+extern FR_API const fr_option fr_diagnostic_options[FR_OPTIONS_MAX];
 
 typedef struct fr_window_facts {
     int64_t events, train, test;   /* of the window */
@@ -384,13 +401,14 @@ FR_API FR_MUST_USE fr_status fr_stream_download(const char *name, const char *ur
 
 /* A synthetic stream with known p(v | u, t, history), docs/synth.md. */
 typedef struct fr_synth {
+    size_t size;      /* as every settings struct */
     char *preset;     /* tiny, wikipedia, reddit, mooc, lastfm */
     int64_t seed;     /* which of all such streams */
     int64_t events;   /* length; 0 = the preset's own */
     char *parameters; /* changes to the preset: "repeat=0.9,drift=0" */
     bool force;       /* replace an output that exists; the caller's */
 } fr_synth;
-extern FR_API const fr_option fr_synth_options[];
+extern FR_API const fr_option fr_synth_options[FR_OPTIONS_MAX];
 
 /* One of the presets or parameters, for help; NULL behind the last. */
 FR_API const char *fr_synth_preset_at(int index, const char **help);
@@ -601,6 +619,7 @@ FR_API FR_MUST_USE fr_status fr_window_list(const fr_window *window, const char 
                                             fr_list *out, fr_error *err);
 
 typedef struct fr_rank_settings {
+    size_t size;   /* as every settings struct */
     int64_t shard; /* events one thread takes at a time; results do not depend on it */
     int64_t met;   /* rank only events whose source has met so many other destinations; 0 = all */
     double popularity_power; /* popularity^power are the masses of the popularity sampler */
@@ -609,7 +628,7 @@ typedef struct fr_rank_settings {
     char *events;            /* which of them: all, first:N, every:N or a list of rows 5,9,12 */
     bool force;              /* replace files that exist; the caller's */
 } fr_rank_settings;
-extern FR_API const fr_option fr_rank_options[];
+extern FR_API const fr_option fr_rank_options[FR_OPTIONS_MAX];
 
 /* Scores every test event and records where its destination comes. The caller closes both the
  * ranking, which needs nothing else to live on, and the scorer, which is used up: its state is that
@@ -772,6 +791,7 @@ typedef struct fr_sampling {
     int k_count;
     const int64_t *hits; /* the k of Hits@k, at most FR_HITS_MAX */
     int hits_count;
+    void *reserved[4];
 } fr_sampling;
 
 /* The K of PROTOCOL 6: 1, 5, 20, 50, 100. */
@@ -831,6 +851,7 @@ enum { FR_POOL_SLOTS, FR_POOL_REAL };
 
 /* The shape of a model; a model uses what applies to it. */
 typedef struct fr_model_settings {
+    size_t size; /* as every settings struct */
     int64_t dim, heads, layers, history, head_layers;
     double dropout;
     int64_t time_dim, patch, neighbors, tokens, head_width;
@@ -839,11 +860,12 @@ typedef struct fr_model_settings {
     int embedding, pool; /* FR_EMBEDDING_*, FR_POOL_* */
     bool time_trainable;
 } fr_model_settings;
-extern FR_API const fr_option fr_model_options[];
+extern FR_API const fr_option fr_model_options[FR_OPTIONS_MAX];
 
 enum { FR_OBJECTIVE_BCE, FR_OBJECTIVE_BPR };
 
 typedef struct fr_training {
+    size_t size;   /* as every settings struct */
     int objective; /* FR_OBJECTIVE_* */
     int64_t epochs, batch_size, seed;
     double rate;        /* of learning */
@@ -852,7 +874,7 @@ typedef struct fr_training {
     bool resume;        /* go on from the last complete epoch in the output */
     bool force;         /* replace an output that exists; the caller's */
 } fr_training;
-extern FR_API const fr_option fr_training_options[];
+extern FR_API const fr_option fr_training_options[FR_OPTIONS_MAX];
 
 /* An option that the model does not use and that is not at its default is FR_EUSAGE.
  *
@@ -872,9 +894,11 @@ typedef struct fr_compare_run {
     const char *file;    /* for messages */
     const char *model;   /* NULL = as the ranking says, with its objective if that is not bce */
     const int64_t *seed; /* NULL = as the ranking says */
+    void *reserved[4];
 } fr_compare_run;
 
 typedef struct fr_compare_settings {
+    size_t size;       /* as every settings struct */
     char *metric;      /* what is compared: any metric that is a mean over ranked events */
     char *sampler;     /* of the expected-K columns, a name of fr_sampler_at */
     int small;         /* FR_SMALL_* */
@@ -883,7 +907,7 @@ typedef struct fr_compare_settings {
     double level;      /* of both intervals */
     bool force;        /* compare runs of different protocols, with a warning */
 } fr_compare_settings;
-extern FR_API const fr_option fr_compare_options[];
+extern FR_API const fr_option fr_compare_options[FR_OPTIONS_MAX];
 
 typedef struct fr_interval {
     double low, high; /* NaN = there is none */
@@ -958,9 +982,10 @@ FR_API fr_comparison_facts fr_comparison_get(const fr_comparison *comparison);
 /* ---- 14. Diagnostics: pair membership, interventions, cost (PROTOCOL 8-10, 12) ---- */
 
 typedef struct fr_minimal_settings {
+    size_t size;    /* as every settings struct */
     double penalty; /* of beta: the fit minimises the logistic loss, summed, + penalty/2 beta^2 */
 } fr_minimal_settings;
-extern FR_API const fr_option fr_minimal_options[];
+extern FR_API const fr_option fr_minimal_options[FR_OPTIONS_MAX];
 
 /* The scorer b0 + beta M under one kind of negatives. */
 typedef struct fr_minimal_fit {
@@ -1120,12 +1145,13 @@ FR_API FR_MUST_USE fr_status fr_study_report(const char *directory, const fr_con
 
 /* A report of rank records without a study. */
 typedef struct fr_report_settings {
+    size_t size;  /* as every settings struct */
     char *name;   /* its title; NULL = the name of the data */
     char *gain;   /* "A,B": models whose difference is shown, B less A; NULL = the first two */
     char *tables; /* a directory that gets tables/, costs/ and figures/; NULL = none */
     bool force;   /* replace what is there; of `tables` only what a report made */
 } fr_report_settings;
-extern FR_API const fr_option fr_report_options[];
+extern FR_API const fr_option fr_report_options[FR_OPTIONS_MAX];
 
 /* Writes the page of a study (docs/report.md) to `output`, from rank records alone: tables, figures
  * and numbers are those of a study that names them. Runs of one model with different seeds are
@@ -1140,10 +1166,11 @@ FR_API FR_MUST_USE fr_status fr_report_write(const fr_compare_run *runs, int cou
 
 /* What an event costs as the catalog grows (PROTOCOL 12). */
 typedef struct fr_scaling_settings {
+    size_t size;     /* as every settings struct */
     int64_t events;  /* ranked test events that are measured */
     int64_t repeats; /* the fastest of them counts */
 } fr_scaling_settings;
-extern FR_API const fr_option fr_scaling_options[];
+extern FR_API const fr_option fr_scaling_options[FR_OPTIONS_MAX];
 
 typedef struct fr_scaling_point {
     int64_t size; /* of the catalog, the positive included */

@@ -146,7 +146,8 @@ static inline void check_threads(const fixture *f) {
     const int64_t shards[] = {1, 3, 20, 64};
     fr_ranking *first = NULL;
     for (int k = 0; k < 8; k++) {
-        fr_rank_settings settings = {.shard = shards[k / 2], .popularity_power = 1};
+        fr_rank_settings settings = {
+            .size = sizeof settings, .shard = shards[k / 2], .popularity_power = 1};
         fr_context context = {.threads = k % 2 ? 3 : 1};
         fr_scorer_definition fast;
         fr_ranking *ranking;

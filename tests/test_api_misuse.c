@@ -29,7 +29,7 @@ static fixture open_fixture(const char *folder, const char *catalog) {
         (void)fprintf(file, "%d,%d,%d\n", i * i % SOURCES, 3 * (i * 7 % DESTINATIONS), i);
     assert_int_equal(fclose(file), 0);
     (void)snprintf(word, sizeof word, "%s", catalog);
-    fr_protocol protocol = {.train_share = 0.8, .catalog = word};
+    fr_protocol protocol = {.size = sizeof protocol, .train_share = 0.8, .catalog = word};
     OK(fr_stream_open(path, NULL, NULL, &f.stream, &err));
     OK(fr_window_open(f.stream, &protocol, NULL, &f.window, &err));
     return f;
@@ -135,7 +135,7 @@ static void test_custom_scorer_with_one_worker(void **state) {
     counter c = {.candidates = fr_window_get(f.window).candidates};
     fr_scorer_definition scorer = {.name = "mine", .state = &c, .score = count_score};
     fr_ranking *ranking;
-    fr_rank_settings settings = {.shard = 1, .popularity_power = 1};
+    fr_rank_settings settings = {.size = sizeof settings, .shard = 1, .popularity_power = 1};
     OK(rank_with(f.window, scorer, &settings, &(fr_context){.threads = 8}, &ranking, &err));
     assert_int_equal(c.most, 0);
     fr_ranking_close(ranking);
@@ -291,22 +291,28 @@ static void test_zeroed_settings(void **state) {
     for (int k = 0; k < 2; k++) {
         fr_scorer *scorer;
         OK(fr_scorer_open("baseline:recency", f.window, 0, NULL, &scorer, &err));
-        FAILS(fr_rank_run(scorer, &(fr_rank_settings){.met = 1}, NULL, &ranking[k], &err),
+        FAILS(fr_rank_run(scorer, &(fr_rank_settings){.size = sizeof(fr_rank_settings), .met = 1},
+                          NULL, &ranking[k], &err),
               FR_EUSAGE, "option shard: found \"0\"");
         OK(fr_rank_run(scorer, k ? &(fr_rank_settings){0} : NULL, NULL, &ranking[k], &err));
         fr_scorer_close(scorer);
-        FAILS(fr_window_open(f.stream, &(fr_protocol){.window = 9}, NULL, &window, &err), FR_EINPUT,
-              "train share 0");
+        FAILS(fr_window_open(f.stream, &(fr_protocol){.size = sizeof(fr_protocol), .window = 9},
+                             NULL, &window, &err),
+              FR_EINPUT, "train share 0");
         OK(fr_window_open(f.stream, k ? &(fr_protocol){0} : NULL, NULL, &window, &err));
         assert_int_equal(fr_window_get(window).train, EVENTS * 85 / 100);
         fr_window_close(window);
     }
     same_records(ranking[0], ranking[1]);
-    FAILS(fr_train_run(f.window, "craft", &(fr_model_settings){.heads = 2}, NULL, run, NULL, &err),
+    FAILS(fr_train_run(f.window, "craft",
+                       &(fr_model_settings){.size = sizeof(fr_model_settings), .heads = 2}, NULL,
+                       run, NULL, &err),
           FR_EUSAGE, "option dim: found \"0\"");
-    FAILS(fr_train_run(f.window, "craft", NULL, &(fr_training){.seed = 1}, run, NULL, &err),
+    FAILS(fr_train_run(f.window, "craft", NULL,
+                       &(fr_training){.size = sizeof(fr_training), .seed = 1}, run, NULL, &err),
           FR_EUSAGE, "option epochs: found \"0\"");
-    FAILS(fr_train_run(f.window, "craft", NULL, &(fr_training){.epochs = 1}, run, NULL, &err),
+    FAILS(fr_train_run(f.window, "craft", NULL,
+                       &(fr_training){.size = sizeof(fr_training), .epochs = 1}, run, NULL, &err),
           FR_EUSAGE, "option batch-size: found \"0\"");
     fr_minimal minimal, zeroed;
     FAILS(fr_minimal_compute(f.window, NULL, 0, NULL, NULL, &err), FR_EUSAGE, "out is NULL");
@@ -315,15 +321,16 @@ static void test_zeroed_settings(void **state) {
     assert_true(minimal.random.beta == zeroed.random.beta);
     fr_scaling_point points[FR_SCALING_MAX];
     int count;
-    FAILS(fr_scaling_run(f.window, "baseline:recency", &(fr_scaling_settings){.repeats = 1}, 0,
-                         NULL, points, &count, &err),
+    FAILS(fr_scaling_run(f.window, "baseline:recency",
+                         &(fr_scaling_settings){.size = sizeof(fr_scaling_settings), .repeats = 1},
+                         0, NULL, points, &count, &err),
           FR_EUSAGE, "option events: found \"0\"");
     OK(fr_scaling_run(f.window, "baseline:recency", NULL, 0, NULL, points, &count, &err));
     fr_compare_run runs[] = {{.ranking = ranking[0], .file = "a", .model = "a"},
                              {.ranking = ranking[0], .file = "b", .model = "b"}};
     fr_comparison *comparison;
     const int64_t k = 5;
-    fr_compare_settings settings = {.resamples = 100};
+    fr_compare_settings settings = {.size = sizeof settings, .resamples = 100};
     FAILS(fr_compare(runs, 2, &k, 1, &settings, 0, NULL, &comparison, &err), FR_EUSAGE,
           "option block: found \"0\"");
     settings.block = 7;
@@ -336,6 +343,58 @@ static void test_zeroed_settings(void **state) {
     FAILS(fr_compare(runs, 2, &k, 1, &settings, 0, NULL, &comparison, &err), FR_EUSAGE,
           "option resamples: found \"1\"");
     for (int r = 0; r < 2; r++) fr_ranking_close(ranking[r]);
+    close_fixture(&f);
+}
+
+/* Every settings struct with a field set but no size, one that is too small, one of a later release
+ * and one whose new field is set. */
+static void test_sizes_of_settings(void **state) {
+    fr_error err;
+    fixture f = open_fixture(*state, "fixed");
+    const char *run = in_directory(*state, "sizes");
+    fr_window *window;
+    fr_ranking *ranking;
+    fr_scorer *scorer;
+    fr_comparison *comparison;
+    fr_scaling_point points[FR_SCALING_MAX];
+    fr_minimal minimal;
+    int count;
+    OK(fr_scorer_open("baseline:random", f.window, 0, NULL, &scorer, &err));
+    OK(fr_rank_run(scorer, NULL, NULL, &ranking, &err));
+    fr_compare_run runs[] = {{.ranking = ranking}, {.ranking = ranking, .model = "other"}};
+    static const char *const names[] = {
+        "fr_import",           "fr_protocol",         "fr_synth",
+        "fr_rank_settings",    "fr_training",         "fr_model_settings",
+        "fr_minimal_settings", "fr_compare_settings", "fr_report_settings",
+        "fr_scaling_settings"};
+    for (int bad = 0; bad < 3; bad++) {
+        for (int t = 0; t < 10; t++) {
+            size_t s[64] = {0}; /* the size, and fields behind it */
+            s[0] = (size_t[]){0, sizeof *s, sizeof s}[bad];
+            s[bad < 2 ? 1 : 63] = 1;
+            const void *settings = s;
+            fr_ranking *none;
+            fr_status status =
+                t == 0   ? fr_import_file("x", run, settings, NULL, &err)
+                : t == 1 ? fr_window_open(f.stream, settings, NULL, &window, &err)
+                : t == 2 ? fr_synth_make(settings, run, NULL, &err)
+                : t == 3 ? fr_rank_run(scorer, settings, NULL, &none, &err)
+                : t == 4 ? fr_train_run(f.window, "craft", NULL, settings, run, NULL, &err)
+                : t == 5 ? fr_train_run(f.window, "craft", settings, NULL, run, NULL, &err)
+                : t == 6 ? fr_minimal_compute(f.window, settings, 0, NULL, &minimal, &err)
+                : t == 7 ? fr_compare(runs, 2, NULL, 0, settings, 0, NULL, &comparison, &err)
+                : t == 8 ? fr_report_write(runs, 2, NULL, 0, settings, run, NULL, &err)
+                         : fr_scaling_run(f.window, "baseline:random", settings, 0, NULL, points,
+                                          &count, &err);
+            testing_fails(status, FR_EUSAGE, names[t], &err, __FILE__, __LINE__);
+        }
+    }
+    size_t later[64] = {sizeof later};
+    OK(fr_window_open(f.stream, (const void *)later, NULL, &window, &err));
+    assert_int_equal(fr_window_get(window).events, fr_stream_get(f.stream).events);
+    fr_window_close(window);
+    fr_ranking_close(ranking);
+    fr_scorer_close(scorer);
     close_fixture(&f);
 }
 
@@ -413,7 +472,8 @@ static void test_null_handles(void **state) {
     FAILS(fr_stream_open("x", NULL, NULL, NULL, &err), FR_EUSAGE, "out is NULL");
     FAILS(fr_import_file(NULL, "x", NULL, NULL, &err), FR_EUSAGE, "NULL");
     FAILS(fr_import_file("x", NULL, NULL, NULL, &err), FR_EUSAGE, "output is NULL");
-    FAILS(fr_import_file("x", "y", &(fr_import){.ids = 7}, NULL, &err), FR_EUSAGE, "option ids");
+    FAILS(fr_import_file("x", "y", &(fr_import){.size = sizeof(fr_import), .ids = 7}, NULL, &err),
+          FR_EUSAGE, "option ids");
     FAILS(fr_stream_export(NULL, "x", false, NULL, &err), FR_EUSAGE, "stream is NULL");
     FAILS(fr_stream_export(f.stream, NULL, false, NULL, &err), FR_EUSAGE, "output is NULL");
     FAILS(fr_stream_download(NULL, NULL, "x", NULL, NULL, &err), FR_EUSAGE, "name is NULL");
@@ -453,7 +513,7 @@ static void test_null_handles(void **state) {
     FAILS(fr_file_commit(NULL, &err), FR_EUSAGE, "file is NULL");
     fr_file_close(NULL);
     FAILS(fr_options_defaults(NULL, &facts, &err), FR_EUSAGE, "table is NULL");
-    FAILS(fr_options_defaults(fr_rank_options, NULL, &err), FR_EUSAGE, "settings is NULL");
+    FAILS(fr_options_fill(fr_rank_options, NULL, 64, &err), FR_EUSAGE, "settings is NULL");
     FAILS(fr_options_set(fr_rank_options, &facts, NULL, "1", &err), FR_EUSAGE, "key is NULL");
     FAILS(fr_config_read(NULL, NULL, NULL, &err), FR_EUSAGE, "path is NULL");
     assert_int_equal(fr_stream_get(NULL).events, 0);
@@ -658,6 +718,7 @@ int main(void) {
         WITH_DIRECTORY(test_bad_definitions),
         WITH_DIRECTORY(test_bad_scorers),
         WITH_DIRECTORY(test_zeroed_settings),
+        WITH_DIRECTORY(test_sizes_of_settings),
         WITH_DIRECTORY(test_values_out_of_range),
         WITH_DIRECTORY(test_null_handles),
         cmocka_unit_test(test_metrics_misused),

@@ -214,6 +214,108 @@ static void test_to_json(void **state) {
     fr_options_free(table, &s);
 }
 
+/* ---- structs that begin with their size ---- */
+
+/* The same struct in three releases. */
+typedef struct first {
+    size_t size;
+    int64_t window;
+    char *catalog;
+} first;
+typedef struct second {
+    size_t size;
+    int64_t window;
+    char *catalog;
+    double share;
+    char *part;
+} second;
+typedef struct third {
+    size_t size;
+    int64_t window;
+    char *catalog;
+    double share;
+    char *part;
+    int64_t more;
+} third;
+
+/* As the second release has it, which begins to differ from the first one behind `catalog`. */
+static const fr_option sized[] = {
+    {"window", FR_OPTION_INT, "32768", "N", 1, 1e15, offsetof(second, window), "events"},
+    {"catalog", FR_OPTION_TEXT, "fixed", "FILE", 0, 0, offsetof(second, catalog), "candidates"},
+    {"train-share", FR_OPTION_REAL, "0.85", "X", 0.1, 1, offsetof(second, share), "first part"},
+    {"part", FR_OPTION_TEXT, "test", "NAME", 0, 0, offsetof(second, part), "what is ranked"},
+    {.offset = offsetof(second, share), .help = "settings"}};
+
+/* On the heap, so that a sanitizer sees every byte that is read or written behind the end. */
+static void test_a_program_of_an_earlier_release(void **state) {
+    (void)state;
+    fr_error err;
+    char text[64];
+    second own;
+    first *old = malloc(sizeof *old);
+    memset(old, 0xee, sizeof *old);
+    OK(fr_options_defaults(sized, old, &err));
+    assert_int_equal(old->size, sizeof *old);
+    assert_int_equal(old->window, 32768);
+    OK(fr_options_set(sized, old, "window", "5", &err));
+    FAILS(fr_options_set(sized, old, "train-share", "1", &err), FR_EUSAGE,
+          "option train-share: not in this settings, which has 24 bytes");
+    FAILS(fr_options_set(sized, old, "part", "all", &err), FR_EUSAGE, "option part: not in");
+    fr_options_text(fr_options_find(sized, "train-share"), old, text, sizeof text);
+    assert_string_equal(text, "0.85");
+    fr_options_text(fr_options_find(sized, "part"), old, text, sizeof text);
+    assert_string_equal(text, "test");
+    OK(options_settle(sized, old, &own, sizeof own, &err));
+    assert_int_equal(own.size, sizeof own);
+    assert_int_equal(own.window, 5);
+    assert_true(own.share == 0.85);
+    assert_null(own.part);
+    old->window = 0;
+    FAILS(options_settle(sized, old, &own, sizeof own, &err), FR_EUSAGE, "option window: found");
+    fr_options_free(sized, old);
+    OK(options_settle(sized, old, &own, sizeof own, &err)); /* nothing is set */
+    assert_int_equal(own.window, 32768);
+    memset(old, 0, sizeof *old);
+    OK(options_settle(sized, old, &own, sizeof own, &err));
+    assert_true(own.window == 32768 && own.share == 0.85 && own.size == sizeof own);
+    free(old);
+}
+
+static void test_a_program_of_a_later_release(void **state) {
+    (void)state;
+    fr_error err;
+    second own;
+    third *later = calloc(1, sizeof *later);
+    OK(fr_options_defaults(sized, later, &err));
+    assert_int_equal(later->size, sizeof *later);
+    assert_int_equal(later->more, 0);
+    later->window = 7;
+    OK(options_settle(sized, later, &own, sizeof own, &err));
+    assert_true(own.window == 7 && own.size == sizeof own);
+    later->more = INT64_MIN; /* its last byte alone */
+    FAILS(options_settle(sized, later, &own, sizeof own, &err), FR_EUSAGE,
+          "settings: a field behind its first 40 bytes is set, which this version");
+    fr_options_free(sized, later);
+    free(later);
+}
+
+static void test_sizes_that_are_none(void **state) {
+    (void)state;
+    fr_error err;
+    second own, s = {.window = 5, .share = 0.5};
+    FAILS(options_settle(sized, &s, &own, sizeof own, &err), FR_EUSAGE,
+          "settings: a field is set, but size is 0, expected its sizeof");
+    const size_t sizes[] = {1, 23, (1 << 16) + 1, SIZE_MAX};
+    for (size_t i = 0; i < 4; i++) {
+        s.size = sizes[i];
+        FAILS(options_settle(sized, &s, &own, sizeof own, &err), FR_EUSAGE, "settings: found size");
+        FAILS(fr_options_fill(sized, &s, sizes[i], &err), FR_EUSAGE,
+              "expected its sizeof, at least 24");
+    }
+    FAILS(fr_options_fill(sized, &s, 0, &err), FR_EUSAGE, "settings: found size 0");
+    assert_int_equal(s.window, 5);
+}
+
 /* ---- config files ---- */
 
 static fr_status set_option(void *user, const char *key, const char *value, fr_error *err) {
@@ -278,6 +380,9 @@ int main(void) {
         cmocka_unit_test(test_nearest_of_any_list),
         cmocka_unit_test(test_text_round_trip),
         cmocka_unit_test(test_to_json),
+        cmocka_unit_test(test_a_program_of_an_earlier_release),
+        cmocka_unit_test(test_a_program_of_a_later_release),
+        cmocka_unit_test(test_sizes_that_are_none),
         WITH_DIRECTORY(test_config),
         WITH_DIRECTORY(test_bad_configs),
     };

@@ -163,7 +163,7 @@ static void test_definitions(void **state) {
     for (uint64_t seed = 0; seed < 3; seed++) {
         fr_stream *stream = make_stream(*state, seed, 160);
         for (int order = 0; order < 2; order++) {
-            fr_protocol p = {.train_share = 0.5, .window = 150, .order = order};
+            fr_protocol p = {.size = sizeof p, .train_share = 0.5, .window = 150, .order = order};
             fr_window *w;
             OK(fr_window_open(stream, &p, NULL, &w, &err));
             for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
@@ -191,7 +191,7 @@ static void test_definitions(void **state) {
 static void test_fingerprints(void **state) {
     fr_error err;
     fr_stream *stream = make_stream(*state, 1, 160);
-    fr_protocol p = {.train_share = 0.5};
+    fr_protocol p = {.size = sizeof p, .train_share = 0.5};
     fr_window *w;
     OK(fr_window_open(stream, &p, NULL, &w, &err));
     for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
@@ -220,7 +220,7 @@ static double mrr(const fr_window *w, const char *spec) {
     fr_error err;
     fr_scorer *s;
     fr_ranking *r;
-    fr_rank_settings settings = {.shard = 64, .popularity_power = 1};
+    fr_rank_settings settings = {.size = sizeof settings, .shard = 64, .popularity_power = 1};
     OK(fr_scorer_open(spec, w, 1, NULL, &s, &err));
     OK(fr_rank_run(s, &settings, NULL, &r, &err));
     fr_ranking_facts f = fr_ranking_get(r);
@@ -240,13 +240,13 @@ static double mrr(const fr_window *w, const char *spec) {
 static void test_oracle(void **state) {
     fr_error err;
     char *path = in_directory(*state, "synthetic");
-    fr_synth synth = {.preset = (char[]){"tiny"}, .seed = 5};
+    fr_synth synth = {.size = sizeof synth, .preset = (char[]){"tiny"}, .seed = 5};
     OK(fr_synth_make(&synth, path, NULL, &err));
     fr_stream *stream;
     OK(fr_stream_open(path, NULL, NULL, &stream, &err));
     static const int64_t windows[] = {0, 3000}; /* with and without events before the window */
     for (int k = 0; k < 2; k++) {
-        fr_protocol p = {.train_share = 0.85, .window = windows[k]};
+        fr_protocol p = {.size = sizeof p, .train_share = 0.85, .window = windows[k]};
         fr_window *w;
         OK(fr_window_open(stream, &p, NULL, &w, &err));
         double best = mrr(w, "oracle");
@@ -263,7 +263,7 @@ static void test_oracle(void **state) {
 static void test_errors(void **state) {
     fr_error err;
     fr_stream *stream = make_stream(*state, 1, 100);
-    fr_protocol p = {.train_share = 0.5};
+    fr_protocol p = {.size = sizeof p, .train_share = 0.5};
     fr_window *w;
     fr_scorer *s;
     OK(fr_window_open(stream, &p, NULL, &w, &err));
@@ -310,7 +310,7 @@ static void test_real_data(void **state) {
         if (!path) skip_because("real data not found");
         fr_stream *stream;
         fr_window *w;
-        fr_protocol p = {.window = 32768, .train_share = 0.85};
+        fr_protocol p = {.size = sizeof p, .window = 32768, .train_share = 0.85};
         OK(fr_stream_open(path, NULL, NULL, &stream, &err));
         OK(fr_window_open(stream, &p, NULL, &w, &err));
         double found = mrr(w, cases[k].spec);

@@ -26,7 +26,7 @@ static void make_window(fixture *f, const char *directory, int order) {
         (void)fprintf(file, "%u,%u,%d\n", source, 3 * rng_below(key, e, 2, reach), 700 * (i / 3));
     }
     assert_int_equal(fclose(file), 0);
-    fr_protocol protocol = {.train_share = 0.7, .order = order};
+    fr_protocol protocol = {.size = sizeof protocol, .train_share = 0.7, .order = order};
     OK(fr_stream_open(path, NULL, NULL, &f->stream, &err));
     OK(fr_window_open(f->stream, &protocol, NULL, &f->w, &err));
     assert_true(f->w->destinations <= MOST_DESTINATIONS);
@@ -41,7 +41,7 @@ static void move_parameters(model *m) {
 }
 
 static const fr_model_settings usual = {
-    .dim = 16, .heads = 2, .layers = 2, .history = 12, .head_layers = 2};
+    .size = sizeof usual, .dim = 16, .heads = 2, .layers = 2, .history = 12, .head_layers = 2};
 
 static void make(fixture *f, const char *directory, int order, const char *name,
                  fr_model_settings settings) {

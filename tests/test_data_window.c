@@ -139,7 +139,8 @@ static void test_random_streams(void **state) {
         for (int order = 0; order < 2; order++) {
             static const int64_t windows[] = {0, 2, 30, 1000};
             for (int k = 0; k < 4; k++) {
-                fr_protocol p = {.window = windows[k], .train_share = 0.6, .order = order};
+                fr_protocol p = {
+                    .size = sizeof p, .window = windows[k], .train_share = 0.6, .order = order};
                 fr_window *w;
                 OK(fr_window_open(stream, &p, NULL, &w, &err));
                 int64_t n = p.window && p.window < s.count ? p.window : s.count;
@@ -166,7 +167,8 @@ static void test_index_memory(void **state) {
     fr_stream *stream;
     fr_window *w;
     OK(fr_stream_open(path, NULL, NULL, &stream, &err));
-    fr_protocol p = {.window = 90000, .train_share = 0.85, .order = FR_ORDER_STRICT};
+    fr_protocol p = {
+        .size = sizeof p, .window = 90000, .train_share = 0.85, .order = FR_ORDER_STRICT};
     OK(fr_window_open(stream, &p, NULL, &w, &err));
     fr_window_facts f = fr_window_get(w);
     assert_true((double)f.index_bytes / (double)f.events <= 40);
@@ -182,7 +184,7 @@ static void test_catalog_file(void **state) {
     fr_stream *stream;
     fr_window *w;
     OK(fr_stream_open(data, NULL, NULL, &stream, &err));
-    fr_protocol p = {.train_share = 0.5, .catalog = list};
+    fr_protocol p = {.size = sizeof p, .train_share = 0.5, .catalog = list};
 
     put_text(list, "# mine\n30\n5\n\n10\n40\r\n");
     OK(fr_window_open(stream, &p, NULL, &w, &err));
@@ -215,7 +217,7 @@ static void test_too_short(void **state) {
     fr_stream *stream;
     fr_window *w;
     OK(fr_stream_open(data, NULL, NULL, &stream, &err));
-    fr_protocol p = {.train_share = 0.4};
+    fr_protocol p = {.size = sizeof p, .train_share = 0.4};
     FAILS(fr_window_open(stream, &p, NULL, &w, &err), FR_EINPUT,
           "leave 0 for training and 2 for test");
     p.train_share = 1;
@@ -244,7 +246,7 @@ static void test_damaged_columns(void **state) {
     char *data = in_directory(*state, "data.csv"), *out = in_directory(*state, "out");
     put_text(data, "u,v,t\n1,10,1\n1,20,2\n2,30,3\n2,10,4\n");
     OK(fr_import_file(data, out, NULL, NULL, &err));
-    fr_protocol p = {.train_share = 0.5};
+    fr_protocol p = {.size = sizeof p, .train_share = 0.5};
     static const struct {
         const char *file;
         int32_t words[2];
@@ -253,7 +255,8 @@ static void test_damaged_columns(void **state) {
                  {"destination.npy", {-1, 0}, "event 3 refers to an id that is not there"},
                  {"time.npy", {0, 0}, "event 3: time 0 after 3"}};
     for (int k = 0; k < 3; k++) {
-        OK(fr_import_file(data, out, &(fr_import){.force = true}, NULL, &err));
+        OK(fr_import_file(data, out, &(fr_import){.size = sizeof(fr_import), .force = true}, NULL,
+                          &err));
         assert_int_equal(chmod(in_directory(out, cases[k].file), 0644), 0);
         FILE *file = fopen(in_directory(out, cases[k].file), "r+b");
         long item = k == 2 ? 8 : 4;

@@ -222,7 +222,8 @@ static void test_checkpoints(void **state) {
     make(&f, *state, FR_ORDER_STREAM, 4, "dygformer-lha", usual);
     char *path = in_directory(*state, "m.safetensors"),
          *bad = in_directory(*state, "bad.safetensors");
-    fr_training training = {.epochs = 1, .batch_size = 60, .seed = 7, .rate = 0.001};
+    fr_training training = {
+        .size = sizeof training, .epochs = 1, .batch_size = 60, .seed = 7, .rate = 0.001};
     OK(checkpoint_save(&f.m, &training, training.epochs, path, &err));
     model back;
     OK(checkpoint_load(&back, path, f.w, &err));

@@ -175,8 +175,11 @@ static fr_ranking make_run(const char *model, const char *objective, int64_t see
 }
 
 static fr_compare_settings standard(void) {
-    fr_compare_settings s = {
-        .sampler = (char *)(uintptr_t) "uniform", .block = 2, .resamples = 1000, .level = 0.95};
+    fr_compare_settings s = {.size = sizeof s,
+                             .sampler = (char *)(uintptr_t) "uniform",
+                             .block = 2,
+                             .resamples = 1000,
+                             .level = 0.95};
     return s;
 }
 

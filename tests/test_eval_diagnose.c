@@ -10,8 +10,8 @@
 
 #include <math.h>
 
-static const fr_rank_settings plain = {.shard = 64, .popularity_power = 1};
-static const fr_minimal_settings standard = {.penalty = 1e-4};
+static const fr_rank_settings plain = {.size = sizeof plain, .shard = 64, .popularity_power = 1};
+static const fr_minimal_settings standard = {.size = sizeof standard, .penalty = 1e-4};
 
 enum { SOURCES = 8, EVENTS = 1500, K = 20 };
 
@@ -43,7 +43,11 @@ static fr_window *open_window(const fr_stream *stream, int64_t size, int order,
     fr_error err;
     char word[16];
     (void)snprintf(word, sizeof word, "%s", catalog);
-    fr_protocol protocol = {.window = size, .train_share = 0.85, .order = order, .catalog = word};
+    fr_protocol protocol = {.size = sizeof protocol,
+                            .window = size,
+                            .train_share = 0.85,
+                            .order = order,
+                            .catalog = word};
     fr_window *w;
     OK(fr_window_open(stream, &protocol, NULL, &w, &err));
     return w;
@@ -103,7 +107,7 @@ static void test_minimal_counts_and_closed_form(void **state) {
         assert_int_equal(m.random.negatives, 20 * m.eligible);
 
         /* The fit of a 2x2 table without penalty is its log odds ratio. */
-        fr_minimal_settings free_ = {.penalty = 1e-10};
+        fr_minimal_settings free_ = {.size = sizeof free_, .penalty = 1e-10};
         OK(fr_minimal_compute(w, &free_, 1, NULL, &m, &err));
         double n[] = {(double)(m.eligible - repeated), (double)(m.random.negatives - m.random.seen),
                       (double)repeated, (double)m.random.seen};
@@ -127,7 +131,7 @@ static void test_minimal_penalty(void **state) {
     double before = -INFINITY;
     for (double penalty = 1e-12; penalty < 2e6; penalty *= 100) {
         fr_minimal m;
-        fr_minimal_settings settings = {penalty};
+        fr_minimal_settings settings = {sizeof settings, penalty};
         OK(fr_minimal_compute(w, &settings, 1, NULL, &m, &err));
         const fr_minimal_fit *f = &m.history;
         assert_true(f->q1 == 1 && isinf(f->beta_star) && f->beta_star < 0);
@@ -146,7 +150,7 @@ static void test_minimal_penalty(void **state) {
         if (penalty < 1.1e-4) assert_true(f->beta < -8);
     }
     fr_minimal m;
-    fr_minimal_settings below = {-1};
+    fr_minimal_settings below = {sizeof below, -1};
     FAILS(fr_minimal_compute(w, &below, 1, NULL, &m, &err), FR_EUSAGE,
           "option penalty: found \"-1\"");
     fr_minimal standard_fit;

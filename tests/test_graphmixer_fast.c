@@ -37,7 +37,7 @@ static void make_window(fixture *f, const char *directory, int order, int width,
     }
     (void)fprintf(file, "\n");
     assert_int_equal(fclose(file), 0);
-    fr_protocol protocol = {.train_share = 0.7, .order = order};
+    fr_protocol protocol = {.size = sizeof protocol, .train_share = 0.7, .order = order};
     OK(fr_stream_open(path, NULL, NULL, &f->stream, &err));
     OK(fr_window_open(f->stream, &protocol, NULL, &f->w, &err));
 }
@@ -49,8 +49,13 @@ static void move_parameters(model *m) {
             m->params.value[k] += (real)(0.4 * (rng_uniform(key, k, 0) - 0.5));
 }
 
-static const fr_model_settings usual = {
-    .dim = 16, .layers = 2, .tokens = 7, .time_dim = 6, .edge_dim = -1, .head_width = 10};
+static const fr_model_settings usual = {.size = sizeof usual,
+                                        .dim = 16,
+                                        .layers = 2,
+                                        .tokens = 7,
+                                        .time_dim = 6,
+                                        .edge_dim = -1,
+                                        .head_width = 10};
 
 static void make(fixture *f, const char *directory, int order, int width, bool other_future,
                  fr_model_settings settings) {
@@ -138,7 +143,7 @@ static void test_saved(void **state) {
     fr_error err;
     fixture f;
     char *path = in_directory(*state, "m.safetensors");
-    fr_training run = {.epochs = 1, .batch_size = 60, .seed = 7, .rate = 0.001};
+    fr_training run = {.size = sizeof run, .epochs = 1, .batch_size = 60, .seed = 7, .rate = 0.001};
     make(&f, *state, FR_ORDER_STREAM, FEATURES, false, usual);
     float *expected = all_scores(&f, 0, false);
     OK(checkpoint_save(&f.m, &run, run.epochs, path, &err));

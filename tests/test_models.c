@@ -73,7 +73,8 @@ static fr_window *open_window(const fixture *f, const row *rows, int count, fr_s
                       (double)rows[i].feature[1], (double)rows[i].feature[2],
                       (double)rows[i].feature[3]);
     assert_int_equal(fclose(file), 0);
-    fr_protocol protocol = {.train_share = (TRAIN + 0.5) / count, .order = f->order};
+    fr_protocol protocol = {
+        .size = sizeof protocol, .train_share = (TRAIN + 0.5) / count, .order = f->order};
     OK(fr_stream_open(path, NULL, NULL, stream, &err));
     OK(fr_window_open(*stream, &protocol, NULL, &w, &err));
     assert_int_equal(w->train, TRAIN);
@@ -99,7 +100,8 @@ static fr_model_settings small_settings(void) {
     return s;
 }
 
-static const fr_training run = {.epochs = 1, .batch_size = 20, .seed = 7, .rate = 0.01};
+static const fr_training run = {
+    .size = sizeof run, .epochs = 1, .batch_size = 20, .seed = 7, .rate = 0.01};
 
 static void train(fixture *f, const char *name, fr_model_settings settings, const char *label) {
     fr_error err;
@@ -382,7 +384,8 @@ static void test_records(void **state) {
         fr_ranking *first = NULL;
         for (int turn = 0; turn < 9; turn++) {
             fr_context context = {.threads = threads[turn % 3]};
-            fr_rank_settings settings = {.shard = shards[turn / 3], .popularity_power = 1};
+            fr_rank_settings settings = {
+                .size = sizeof settings, .shard = shards[turn / 3], .popularity_power = 1};
             fr_scorer *scorer;
             fr_ranking *ranking;
             OK(fr_scorer_open(path, f.w, 0, &context, &scorer, &err));
@@ -416,7 +419,8 @@ static void test_verify_stops(void **state) {
     fixture f;
     bool verifying = false;
     fr_context context = {.user = &verifying, .progress = until_verify, .cancel = is_verifying};
-    fr_rank_settings settings = {.shard = 64, .popularity_power = 1, .verify = 5};
+    fr_rank_settings settings = {
+        .size = sizeof settings, .shard = 64, .popularity_power = 1, .verify = 5};
     fr_scorer *scorer;
     fr_ranking *ranking;
     open_fixture(&f, *state, FR_ORDER_STREAM, 31);

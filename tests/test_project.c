@@ -29,7 +29,7 @@ static void open_csv(fixture *f, const char *path, const char *catalog) {
     fr_error err;
     char word[4096];
     (void)snprintf(word, sizeof word, "%s", catalog);
-    fr_protocol p = {.train_share = 0.8, .catalog = word};
+    fr_protocol p = {.size = sizeof p, .train_share = 0.8, .catalog = word};
     OK(fr_stream_open(path, NULL, NULL, &f->stream, &err));
     OK(fr_window_open(f->stream, &p, NULL, &f->w, &err));
 }
@@ -347,7 +347,12 @@ static char *train(const fixture *f, const char *directory, const char *name,
                    fr_model_settings settings, int64_t seed) {
     fr_error err;
     char *run = in_directory(directory, name);
-    fr_training t = {.epochs = 1, .batch_size = 200, .seed = seed, .rate = 0.001, .force = true};
+    fr_training t = {.size = sizeof t,
+                     .epochs = 1,
+                     .batch_size = 200,
+                     .seed = seed,
+                     .rate = 0.001,
+                     .force = true};
     directory_remove(run);
     OK(fr_train_run(f->w, name, &settings, &t, run, NULL, &err));
     return in_directory(run, "model.safetensors");

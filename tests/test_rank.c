@@ -12,7 +12,7 @@
 
 #include <math.h>
 
-static const fr_rank_settings plain = {.shard = 64, .popularity_power = 1};
+static const fr_rank_settings plain = {.size = sizeof plain, .shard = 64, .popularity_power = 1};
 
 /* ---- a stream and a scorer of our own ---- */
 
@@ -156,8 +156,11 @@ static void test_counting_is_sorting(void **state) {
         fr_stream *stream = make_stream(*state, seed, 300);
         for (int order = 0; order < 2; order++) {
             for (int kind = 0; kind < 2; kind++) {
-                fr_protocol p = {
-                    .window = 250, .train_share = 0.7, .order = order, .catalog = kinds[kind]};
+                fr_protocol p = {.size = sizeof p,
+                                 .window = 250,
+                                 .train_share = 0.7,
+                                 .order = order,
+                                 .catalog = kinds[kind]};
                 fr_window *w;
                 OK(fr_window_open(stream, &p, NULL, &w, &err));
                 for (int stateful = 0; stateful < 2; stateful++) {
@@ -185,7 +188,7 @@ static float stretch(float s) { return s * s * s - 5; } /* strictly increasing f
 static void test_monotone_maps_change_nothing(void **state) {
     fr_error err;
     fr_stream *stream = make_stream(*state, 77, 400);
-    fr_protocol p = {.train_share = 0.7};
+    fr_protocol p = {.size = sizeof p, .train_share = 0.7};
     fr_window *w;
     OK(fr_window_open(stream, &p, NULL, &w, &err));
     fr_ranking *rankings[2];
@@ -210,7 +213,7 @@ static void test_monotone_maps_change_nothing(void **state) {
 static void test_threads_and_shards(void **state) {
     fr_error err;
     fr_stream *stream = make_stream(*state, 3, 3000);
-    fr_protocol p = {.train_share = 0.7};
+    fr_protocol p = {.size = sizeof p, .train_share = 0.7};
     fr_window *w;
     OK(fr_window_open(stream, &p, NULL, &w, &err));
     static const char *const specs[] = {"baseline:random", "baseline:edgebank,memory=threshold",
@@ -270,7 +273,7 @@ static fr_status score_calls(void *state, const fr_query *queries, int count, in
 static void test_many(void **state) {
     fr_error err;
     fr_stream *stream = make_stream(*state, 8, 400);
-    fr_protocol p = {.train_share = 0.7};
+    fr_protocol p = {.size = sizeof p, .train_share = 0.7};
     fr_window *w;
     OK(fr_window_open(stream, &p, NULL, &w, &err));
     for (int met = 0; met < 4; met += 3) { /* 3: gaps between the events asked for */
@@ -319,7 +322,7 @@ static fr_status score_badly(void *state, const fr_query *queries, int count, in
 static void test_not_finite(void **state) {
     fr_error err;
     fr_stream *stream = make_stream(*state, 3, 300);
-    fr_protocol p = {.train_share = 0.7};
+    fr_protocol p = {.size = sizeof p, .train_share = 0.7};
     fr_window *w;
     OK(fr_window_open(stream, &p, NULL, &w, &err));
     for (uint32_t k = 0; k < 4; k++) {
@@ -383,7 +386,7 @@ static void write_matrix(const char *path, int size, int64_t rows, int64_t colum
 static void test_dump_comes_back(void **state) {
     fr_error err;
     fr_stream *stream = make_stream(*state, 9, 600);
-    fr_protocol p = {.train_share = 0.7};
+    fr_protocol p = {.size = sizeof p, .train_share = 0.7};
     fr_window *w;
     OK(fr_window_open(stream, &p, NULL, &w, &err));
     static const char *const specs[] = {"baseline:recency", "baseline:random", "baseline:markov"};
@@ -418,8 +421,8 @@ static void test_available_or_not(void **state) {
     fr_stream *stream = make_stream(*state, 9, 600);
     char *path = in_directory(*state, "dump.npy"), spec[4096];
     (void)snprintf(spec, sizeof spec, "scores:%s", path);
-    fr_protocol fixed = {.train_share = 0.7},
-                time = {.train_share = 0.7, .catalog = (char[]){"time"}};
+    fr_protocol fixed = {.size = sizeof fixed, .train_share = 0.7},
+                time = {.size = sizeof time, .train_share = 0.7, .catalog = (char[]){"time"}};
     fr_window *w, *by_time;
     OK(fr_window_open(stream, &fixed, NULL, &w, &err));
     OK(fr_window_open(stream, &time, NULL, &by_time, &err));
@@ -462,7 +465,7 @@ static void test_available_or_not(void **state) {
 static void test_permuted_catalog(void **state) {
     fr_error err;
     fr_stream *stream = make_stream(*state, 4, 600);
-    fr_protocol p = {.train_share = 0.7};
+    fr_protocol p = {.size = sizeof p, .train_share = 0.7};
     fr_window *w;
     OK(fr_window_open(stream, &p, NULL, &w, &err));
     char *path = in_directory(*state, "dump.npy"), *other = in_directory(*state, "other.npy");
@@ -513,7 +516,7 @@ static void test_doubles_keep_order(void **state) {
     fr_stream *stream;
     fr_window *w;
     OK(fr_stream_open(data, NULL, NULL, &stream, &err));
-    fr_protocol p = {.train_share = 0.8};
+    fr_protocol p = {.size = sizeof p, .train_share = 0.8};
     OK(fr_window_open(stream, &p, NULL, &w, &err));
     static const double rows[][3] = {
         {1 + 1e-12, 1, 1 + 2e-12}, {1e300, 1, 1e300}, {1, 1 + 1e-15, 1}};
@@ -550,7 +553,7 @@ static void test_score_file_errors(void **state) {
     fr_window *w;
     fr_scorer *scorer;
     OK(fr_stream_open(data, NULL, NULL, &stream, &err));
-    fr_protocol p = {.train_share = 0.5};
+    fr_protocol p = {.size = sizeof p, .train_share = 0.5};
     OK(fr_window_open(stream, &p, NULL, &w, &err)); /* tests 20, 10 covered, 40 not */
     static const double m[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
     FAILS(fr_scorer_open(spec, w, 1, NULL, &scorer, &err), FR_EFILE, "s.npy: cannot be read");
@@ -599,7 +602,7 @@ static void test_score_file_errors(void **state) {
 static void test_dump_choices(void **state) {
     fr_error err;
     fr_stream *stream = make_stream(*state, 9, 300);
-    fr_protocol p = {.train_share = 0.7};
+    fr_protocol p = {.size = sizeof p, .train_share = 0.7};
     fr_window *w;
     OK(fr_window_open(stream, &p, NULL, &w, &err));
     char *path = in_directory(*state, "d.npy");
@@ -659,7 +662,7 @@ static void test_dump_choices(void **state) {
 static void test_save_and_load(void **state) {
     fr_error err;
     fr_stream *stream = make_stream(*state, 9, 300);
-    fr_protocol p = {.train_share = 0.7, .oov = FR_OOV_ZERO};
+    fr_protocol p = {.size = sizeof p, .train_share = 0.7, .oov = FR_OOV_ZERO};
     fr_window *w;
     OK(fr_window_open(stream, &p, NULL, &w, &err));
     fr_ranking *r = rank_by(w, "baseline:recency", NULL), *back;

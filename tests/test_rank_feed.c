@@ -20,7 +20,7 @@ static fr_stream *make_stream(const char *directory) {
                       3 * rng_below(key, i, 1, 5 + i / 20), i / 3, i);
     assert_int_equal(fclose(file), 0);
     fr_stream *stream;
-    fr_import settings = {.columns = (char[]){"features=4"}};
+    fr_import settings = {.size = sizeof settings, .columns = (char[]){"features=4"}};
     OK(fr_stream_open(path, &settings, NULL, &stream, &err));
     return stream;
 }
@@ -28,8 +28,11 @@ static fr_stream *make_stream(const char *directory) {
 static fr_window *open_window(const fr_stream *stream, int order, const char *catalog) {
     fr_error err;
     fr_window *w;
-    fr_protocol p = {
-        .window = 300, .train_share = 0.7, .order = order, .catalog = (char *)(uintptr_t)catalog};
+    fr_protocol p = {.size = sizeof p,
+                     .window = 300,
+                     .train_share = 0.7,
+                     .order = order,
+                     .catalog = (char *)(uintptr_t)catalog};
     OK(fr_window_open(stream, &p, NULL, &w, &err));
     return w;
 }
@@ -198,7 +201,8 @@ static void test_misuse(void **state) {
     about.score = NULL;
     FAILS(fr_feed_open(NULL, &about, NULL, &feed, &err), FR_EUSAGE, "window is NULL");
     FAILS(fr_feed_open(w, NULL, NULL, &feed, &err), FR_EUSAGE, "about is NULL");
-    fr_rank_settings verify = {.shard = 1, .popularity_power = 1, .verify = 3};
+    fr_rank_settings verify = {
+        .size = sizeof verify, .shard = 1, .popularity_power = 1, .verify = 3};
     FAILS(fr_feed_open(w, &about, &verify, &feed, &err), FR_EUSAGE, "one way of scoring");
     about.size = 8;
     FAILS(fr_feed_open(w, &about, NULL, &feed, &err), FR_EUSAGE, "has size 8");
@@ -241,7 +245,8 @@ static void test_given_up(void **state) {
     fr_stream *stream = make_stream(*state);
     fr_window *w = open_window(stream, FR_ORDER_STREAM, "fixed");
     char *path = in_directory(*state, "kept.npy");
-    fr_rank_settings settings = {.shard = 1, .popularity_power = 1, .dump_scores = path};
+    fr_rank_settings settings = {
+        .size = sizeof settings, .shard = 1, .popularity_power = 1, .dump_scores = path};
     fr_scorer_definition about = {.size = sizeof about, .name = "toy"};
     for (int finish = 0; finish < 2; finish++) {
         fr_feed *feed;

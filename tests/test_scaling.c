@@ -22,7 +22,7 @@ static fr_stream *make_stream(const char *directory, bool shared) {
                       i);
     }
     assert_int_equal(fclose(file), 0);
-    fr_import import = {.shared_ids = shared};
+    fr_import import = {.size = sizeof import, .shared_ids = shared};
     fr_stream *stream;
     OK(fr_stream_open(path, &import, NULL, &stream, &err));
     return stream;
@@ -32,7 +32,7 @@ static fr_window *open_window(const fr_stream *stream, const char *catalog) {
     fr_error err;
     char word[16];
     (void)snprintf(word, sizeof word, "%s", catalog);
-    fr_protocol protocol = {.train_share = 0.85, .catalog = word};
+    fr_protocol protocol = {.size = sizeof protocol, .train_share = 0.85, .catalog = word};
     fr_window *w;
     OK(fr_window_open(stream, &protocol, NULL, &w, &err));
     return w;
@@ -134,7 +134,7 @@ static void test_models(void **state) {
     char *run = in_directory(*state, "run"), *spec = in_directory(run, "model.safetensors");
     OK(fr_train_run(w, "craft-r", &shape, &training, run, NULL, &err));
 
-    fr_scaling_settings settings = {.events = 40, .repeats = 1};
+    fr_scaling_settings settings = {.size = sizeof settings, .events = 40, .repeats = 1};
     fr_scaling_point point[FR_SCALING_MAX];
     int count;
     OK(fr_scaling_run(w, spec, &settings, 3, NULL, point, &count, &err));
@@ -172,14 +172,14 @@ static void test_scorers_without_a_model(void **state) {
     fr_window *w = open_window(stream, "fixed");
     static const char *const specs[] = {"baseline:recency", "baseline:random", "baseline:markov"};
     for (int i = 0; i < 3; i++) {
-        fr_scaling_settings settings = {.events = INT32_MAX, .repeats = 2};
+        fr_scaling_settings settings = {.size = sizeof settings, .events = INT32_MAX, .repeats = 2};
         fr_scaling_point point[FR_SCALING_MAX];
         int count;
         OK(fr_scaling_run(w, specs[i], &settings, 3, NULL, point, &count, &err));
         check_points(point, count, w->catalog_size, "whole");
         fr_scorer *scorer;
         fr_ranking *ranking;
-        fr_rank_settings plain = {.shard = 64, .popularity_power = 1};
+        fr_rank_settings plain = {.size = sizeof plain, .shard = 64, .popularity_power = 1};
         OK(fr_scorer_open(specs[i], w, 3, NULL, &scorer, &err));
         OK(fr_rank_run(scorer, &plain, NULL, &ranking, &err));
         fr_ranking_facts f = fr_ranking_get(ranking);
@@ -205,7 +205,7 @@ static void test_refusals(void **state) {
     fr_error err;
     fr_stream *stream = make_stream(*state, false);
     fr_window *w = open_window(stream, "fixed"), *time = open_window(stream, "time");
-    fr_scaling_settings settings = {.events = 10, .repeats = 1};
+    fr_scaling_settings settings = {.size = sizeof settings, .events = 10, .repeats = 1};
     fr_scaling_point point[FR_SCALING_MAX];
     int count;
     FAILS(fr_scaling_run(time, "baseline:recency", &settings, 0, NULL, point, &count, &err),
@@ -221,7 +221,8 @@ static void test_refusals(void **state) {
     fr_window_close(time);
 
     put_text(in_directory(*state, "list.txt"), "999999\n"); /* nobody's destination */
-    fr_protocol protocol = {.train_share = 0.85, .catalog = in_directory(*state, "list.txt")};
+    fr_protocol protocol = {
+        .size = sizeof protocol, .train_share = 0.85, .catalog = in_directory(*state, "list.txt")};
     OK(fr_window_open(stream, &protocol, NULL, &w, &err));
     FAILS(fr_scaling_run(w, "baseline:random", &settings, 0, NULL, point, &count, &err), FR_EINPUT,
           "no test event has its destination in the catalog");

@@ -15,8 +15,13 @@
 
 enum { EVENTS = 260, TIED = 3 /* events per time */ };
 
-static const fr_model_settings usual = {
-    .dim = 16, .heads = 2, .time_dim = 8, .edge_dim = -1, .neighbors = 4, .dropout = 0.1};
+static const fr_model_settings usual = {.size = sizeof usual,
+                                        .dim = 16,
+                                        .heads = 2,
+                                        .time_dim = 8,
+                                        .edge_dim = -1,
+                                        .neighbors = 4,
+                                        .dropout = 0.1};
 
 typedef struct fixture {
     fr_stream *stream;
@@ -47,7 +52,7 @@ static fixture open_changed(const char *directory, int events, int order, bool f
     }
     assert_int_equal(fclose(file), 0);
     OK(fr_stream_open(path, NULL, NULL, &f.stream, &err));
-    fr_protocol p = {.train_share = 0.8, .order = order};
+    fr_protocol p = {.size = sizeof p, .train_share = 0.8, .order = order};
     OK(fr_window_open(f.stream, &p, NULL, &f.w, &err));
     return f;
 }
@@ -68,7 +73,8 @@ static fr_model_settings with(int embedding) {
 }
 
 static fr_training training(int64_t epochs) {
-    return (fr_training){.epochs = epochs, .batch_size = 60, .seed = 7, .rate = 0.001};
+    return (fr_training){
+        .size = sizeof(fr_training), .epochs = epochs, .batch_size = 60, .seed = 7, .rate = 0.001};
 }
 
 static void open_model(model *m, const fixture *f, fr_model_settings settings) {

@@ -30,7 +30,7 @@ static void make_window(fixture *f, const char *directory, int order, bool featu
         (void)fprintf(file, "\n");
     }
     assert_int_equal(fclose(file), 0);
-    fr_protocol protocol = {.train_share = 0.7, .order = order};
+    fr_protocol protocol = {.size = sizeof protocol, .train_share = 0.7, .order = order};
     OK(fr_stream_open(path, NULL, NULL, &f->stream, &err));
     OK(fr_window_open(f->stream, &protocol, NULL, &f->w, &err));
     assert_true(f->w->destinations <= MOST_DESTINATIONS);
@@ -45,7 +45,7 @@ static void move_parameters(model *m) {
 }
 
 static const fr_model_settings usual = {
-    .dim = 16, .heads = 2, .time_dim = 8, .edge_dim = -1, .neighbors = 10};
+    .size = sizeof usual, .dim = 16, .heads = 2, .time_dim = 8, .edge_dim = -1, .neighbors = 10};
 
 /* An empty memory at the start, or that of an epoch's end. */
 static void make(fixture *f, const char *directory, int order, bool features,
@@ -57,7 +57,8 @@ static void make(fixture *f, const char *directory, int order, bool features,
     if (trained) {
         trainer t;
         double loss;
-        fr_training run = {.epochs = 1, .batch_size = 20, .seed = 7, .rate = 0.001};
+        fr_training run = {
+            .size = sizeof run, .epochs = 1, .batch_size = 20, .seed = 7, .rate = 0.001};
         OK(trainer_open(&t, &f->m, &run, NULL, &err));
         OK(trainer_epoch(&t, 0, NULL, &loss, &err));
         trainer_close(&t);

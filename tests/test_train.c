@@ -44,7 +44,7 @@ static fixture open_fixture(const char *directory, int events) {
     }
     assert_int_equal(fclose(file), 0);
     OK(fr_stream_open(path, NULL, NULL, &f.stream, &err));
-    fr_protocol p = {.train_share = 0.8};
+    fr_protocol p = {.size = sizeof p, .train_share = 0.8};
     OK(fr_window_open(f.stream, &p, NULL, &f.w, &err));
     return f;
 }
@@ -55,7 +55,8 @@ static void close_fixture(fixture *f) {
 }
 
 static fr_training training(int64_t epochs) {
-    return (fr_training){.epochs = epochs, .batch_size = 60, .seed = 7, .rate = 0.001};
+    return (fr_training){
+        .size = sizeof(fr_training), .epochs = epochs, .batch_size = 60, .seed = 7, .rate = 0.001};
 }
 
 /* MODELS 7. */
@@ -377,12 +378,15 @@ static void test_checkpoints(void **state) {
 
     /* another window: other length, other split */
     fr_window *other;
-    OK(fr_window_open(f.stream, &(fr_protocol){.train_share = 0.7}, NULL, &other, &err));
+    OK(fr_window_open(f.stream, &(fr_protocol){.size = sizeof(fr_protocol), .train_share = 0.7},
+                      NULL, &other, &err));
     FAILS(checkpoint_load(&back, path, other, &err), FR_EINPUT,
           "trained with ntrain 240, but this window has 210");
     fr_window_close(other);
-    OK(fr_window_open(f.stream, &(fr_protocol){.train_share = 0.8, .order = FR_ORDER_STRICT}, NULL,
-                      &other, &err));
+    OK(fr_window_open(
+        f.stream,
+        &(fr_protocol){.size = sizeof(fr_protocol), .train_share = 0.8, .order = FR_ORDER_STRICT},
+        NULL, &other, &err));
     FAILS(checkpoint_load(&back, path, other, &err), FR_EINPUT, "trained with order stream");
     fr_window_close(other);
     /* other ids */

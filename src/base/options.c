@@ -48,6 +48,45 @@ static int choice_index(const char *values, const char *value) {
     }
 }
 
+/* ---- structs that begin with their size ---- */
+
+/* No settings struct has as many bytes: such a size was never set. */
+enum { SIZE_MAX_SANE = 1 << 16 };
+
+/* The last row, which tells of the struct. */
+static const fr_option *end_of(const fr_option *o) {
+    while (o->key) o++;
+    return o;
+}
+
+/* Bytes of the caller's struct, of which `end` is the last row; SIZE_MAX = whatever the table
+ * needs, there being no size. A size of 0 is that of the first release. */
+static size_t bytes_of(const fr_option *end, const void *settings) {
+    size_t size;
+    if (!end->offset) return SIZE_MAX;
+    memcpy(&size, settings, sizeof size);
+    return size ? size : end->offset;
+}
+
+static fr_status check_size(const fr_option *end, size_t size, fr_error *err) {
+    if (!end->offset || (size >= end->offset && size <= SIZE_MAX_SANE)) return FR_OK;
+    return fail(err, FR_EUSAGE, "%s: found size %zu, expected its sizeof, at least %zu", end->help,
+                size, end->offset);
+}
+
+/* Is the option part of a struct of so many bytes? */
+static bool has_option(const fr_option *o, size_t bytes) {
+    return o->offset + options_width(o) <= bytes;
+}
+
+static bool all_zero(const char *bytes, size_t from, size_t to) {
+    for (; from < to; from++)
+        if (bytes[from]) return false;
+    return true;
+}
+
+/* ---- values ---- */
+
 static fr_status bad_value(const fr_option *o, const char *value, const char *expected,
                            fr_error *err) {
     return fail(err, FR_EUSAGE, "option %s: found \"%s\", expected %s", o->key, value, expected);
@@ -121,17 +160,27 @@ fr_status fr_options_set(const fr_option *table, void *settings, const char *key
     NEED(settings, err);
     NEED(key, err);
     NEED(value, err);
-    const fr_option *o = fr_options_find(table, key);
+    const fr_option *o = fr_options_find(table, key), *end = end_of(table);
+    if (o && !has_option(o, bytes_of(end, settings)))
+        return fail(err, FR_EUSAGE, "option %s: not in this %s, which has %zu bytes", o->key,
+                    end->help, bytes_of(end, settings));
     if (o) return set_value(o, settings, value, err);
     const char *near = fr_options_nearest(table, key);
     return near ? fail(err, FR_EUSAGE, "unknown option %s, did you mean %s?", key, near)
                 : fail(err, FR_EUSAGE, "unknown option %s", key);
 }
 
-fr_status fr_options_defaults(const fr_option *table, void *settings, fr_error *err) {
+fr_status fr_options_fill(const fr_option *table, void *settings, size_t size, fr_error *err) {
     NEED(table, err);
     NEED(settings, err);
+    const fr_option *end = end_of(table);
+    TRY(check_size(end, size, err));
+    if (end->offset) {
+        memset(settings, 0, size);
+        memcpy(settings, &size, sizeof size);
+    }
     for (const fr_option *o = table; o->key; o++) {
+        if (!has_option(o, bytes_of(end, settings))) continue;
         if (o->type == FR_OPTION_TEXT) *(char **)((char *)settings + o->offset) = NULL;
         TRY(set_value(o, settings, o->standard, err));
     }
@@ -179,27 +228,49 @@ size_t options_width(const fr_option *o) {
     return 0;
 }
 
+/* Copies what both the caller's struct and ours have; the rest is 0. */
+static fr_status copy_settings(const fr_option *end, const void *settings, char *out, size_t size,
+                               fr_error *err) {
+    size_t given = size;
+    memset(out, 0, size);
+    if (end->offset) {
+        memcpy(&given, settings, sizeof given);
+        if (!given && !all_zero(settings, 0, end->offset))
+            return fail(err, FR_EUSAGE, "%s: a field is set, but size is 0, expected its sizeof",
+                        end->help);
+        if (!given) return FR_OK;
+        TRY(check_size(end, given, err));
+        if (given > size && !all_zero(settings, size, given))
+            return fail(err, FR_EUSAGE,
+                        "%s: a field behind its first %zu bytes is set, which this version of the "
+                        "library does not know",
+                        end->help, size);
+    }
+    memcpy(out, settings, given < size ? given : size);
+    return FR_OK;
+}
+
 /* Has the caller set any option of a zeroed struct? */
-static bool is_set(const fr_option *table, const void *settings) {
-    static const char zeros[sizeof(double) + sizeof(void *)];
+static bool is_set(const fr_option *table, const char *settings) {
     for (const fr_option *o = table; o->key; o++)
-        if (memcmp((const char *)settings + o->offset, zeros, options_width(o))) return true;
+        if (!all_zero(settings, o->offset, o->offset + options_width(o))) return true;
     return false;
 }
 
 fr_status options_settle(const fr_option *table, const void *settings, void *out, size_t size,
                          fr_error *err) {
-    if (settings)
-        memcpy(out, settings, size);
-    else
-        memset(out, 0, size);
-    bool set = settings && is_set(table, settings);
+    const fr_option *end = end_of(table);
+    memset(out, 0, size);
+    if (settings) TRY(copy_settings(end, settings, out, size, err));
+    size_t given = settings ? bytes_of(end, settings) : 0;
+    bool set = is_set(table, out);
     for (const fr_option *o = table; o->key; o++) {
-        if (set)
-            TRY(check_value(o, settings, err));
+        if (set && has_option(o, given))
+            TRY(check_value(o, out, err));
         else if (o->type != FR_OPTION_TEXT)
             TRY(set_value(o, out, o->standard, err));
     }
+    if (end->offset) memcpy(out, &size, sizeof size);
     return FR_OK;
 }
 
@@ -207,6 +278,10 @@ void fr_options_text(const fr_option *o, const void *settings, char *out, size_t
     if (!out || !size) return;
     *out = 0;
     if (!o || !settings) return;
+    if (!has_option(o, bytes_of(end_of(o), settings))) {
+        (void)snprintf(out, size, "%s", o->standard);
+        return;
+    }
     const void *field = (const char *)settings + o->offset;
     switch (o->type) {
     case FR_OPTION_INT:
@@ -232,8 +307,10 @@ void fr_options_text(const fr_option *o, const void *settings, char *out, size_t
 }
 
 void fr_options_free(const fr_option *table, void *settings) {
-    for (; table && settings && table->key; table++) {
-        if (table->type != FR_OPTION_TEXT) continue;
+    if (!table || !settings) return;
+    size_t bytes = bytes_of(end_of(table), settings);
+    for (; table->key; table++) {
+        if (table->type != FR_OPTION_TEXT || !has_option(table, bytes)) continue;
         char **text = (char **)((char *)settings + table->offset);
         free(*text);
         *text = NULL;

@@ -15,10 +15,18 @@ fr_status options_to_json(const fr_option *table, const void *settings, json_t *
 fr_status options_from_json(const json_t *object, const char *where, fr_config_set *set, void *user,
                             fr_error *err);
 
-/* Copies the caller's settings, a struct of `size` bytes, to `out` and checks every option of the
+/* The last row of the table of a settings struct that begins with its size. A field that is added
+ * after the first release begins at or behind the sizeof of the release before, not in its padding,
+ * and this row goes on to say where the first such field begins: a struct whose size is 0 is read
+ * no further, since the program may be of the first release. */
+#define OPTIONS_END(type)                                                                          \
+    { .offset = sizeof(type), .help = #type }
+
+/* Copies the caller's settings to `out`, a struct of `size` bytes, and checks every option of the
  * table; NULL, or options that are all zero, give the defaults, texts NULL, which consumers take
  * for the default text. Texts stay the caller's: `out` is not to be freed. A value out of range is
- * FR_EUSAGE with the words of fr_options_set. */
+ * FR_EUSAGE with the words of fr_options_set. Settings that begin with their size may have another
+ * one: options behind it have their defaults; what lies behind `size` must be 0. */
 fr_status options_settle(const fr_option *table, const void *settings, void *out, size_t size,
                          fr_error *err);
 

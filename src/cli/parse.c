@@ -265,7 +265,7 @@ static fr_status set_defaults(cli_call *call, fr_error *err) {
             (void)wrong(err, "out of memory");
             return err->code = FR_ENOMEM;
         }
-        status = fr_options_defaults(group->table, call->settings[i], err);
+        status = fr_options_fill(group->table, call->settings[i], group->size, err);
     }
     return status;
 }

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-const fr_option fr_import_options[] = {
+const fr_option fr_import_options[FR_OPTIONS_MAX] = {
     {"columns", FR_OPTION_TEXT, "", "SPEC", 0, 0, offsetof(fr_import, columns),
      "which column is what, if the header does not tell: source=user,destination=3,time=ts,"
      "features=5-176 (names or numbers from 1; features=none), also split=4 or split=none"},
@@ -25,7 +25,7 @@ const fr_option fr_import_options[] = {
     {"shared-ids", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(fr_import, shared_ids),
      "sources and destinations are the same things: one id space, and no source is its own "
      "candidate"},
-    {0}};
+    OPTIONS_END(fr_import)};
 
 /* The feature file of ml_X.csv is ml_X.npy: float64 or float32 [events + 1, width]. */
 typedef struct side_features {

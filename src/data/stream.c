@@ -230,8 +230,7 @@ fr_status fr_stream_open(const char *path, const fr_import *settings, const fr_c
     *out = NULL;
     NEED(path, err);
     TRY(options_settle(fr_import_options, settings, &own, sizeof own, err));
-    if (directory_is(path) && settings &&
-        (settings->columns || settings->ids != FR_IDS_NUMBERS || settings->shared_ids))
+    if (directory_is(path) && (own.columns || own.ids != FR_IDS_NUMBERS || own.shared_ids))
         return fail(err, FR_EUSAGE,
                     "%s: is a directory, imported already; columns, ids and shared-ids say how to "
                     "read a table: give them to `fullrank data import`",

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const fr_option fr_synth_options[] = {
+const fr_option fr_synth_options[FR_OPTIONS_MAX] = {
     {"preset", FR_OPTION_TEXT, "tiny", "tiny|wikipedia|reddit|mooc|lastfm", 0, 0,
      offsetof(fr_synth, preset), "what to imitate"},
     {"seed", FR_OPTION_INT, "1", "N", 0, 0x1p53, offsetof(fr_synth, seed),
@@ -17,7 +17,7 @@ const fr_option fr_synth_options[] = {
      "length of the stream; 0 = the preset's own"},
     {"parameters", FR_OPTION_TEXT, "", "LIST", 0, 0, offsetof(fr_synth, parameters),
      "changes to the preset, such as repeat=0.9,drift=0 (`--list` shows them)"},
-    {0}};
+    OPTIONS_END(fr_synth)};
 
 const char *fr_synth_preset_at(int index, const char **help) {
     for (int i = 0; synth_presets[i].name; i++) {

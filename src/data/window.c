@@ -21,16 +21,16 @@
      "what is history of an event: everything earlier in the stream, or only smaller times"}
 // clang-format on
 
-const fr_option fr_protocol_options[] = {
+const fr_option fr_protocol_options[FR_OPTIONS_MAX] = {
     SPLIT("32768"),
     {"catalog", FR_OPTION_TEXT, "fixed", "fixed|time|FILE", 0, 0, offsetof(fr_protocol, catalog),
      "the candidates: destinations of the training prefix, destinations seen so far, or the ids "
      "listed in a file"},
     {"oov", FR_OPTION_CHOICE, "exclude", "exclude|zero", 0, 0, offsetof(fr_protocol, oov),
      "events whose destination is no candidate: left out, or counted with reciprocal rank 0"},
-    {0}};
+    OPTIONS_END(fr_protocol)};
 
-const fr_option fr_diagnostic_options[] = {SPLIT("131072"), {0}};
+const fr_option fr_diagnostic_options[FR_OPTIONS_MAX] = {SPLIT("131072"), OPTIONS_END(fr_protocol)};
 
 /* ---- events ---- */
 

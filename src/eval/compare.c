@@ -23,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const fr_option fr_compare_options[] = {
+const fr_option fr_compare_options[FR_OPTIONS_MAX] = {
     {"metric", FR_OPTION_TEXT, "mrr", "NAME", 0, 0, offsetof(fr_compare_settings, metric),
      "what is compared: mrr, hits@10 or any mean over ranked events that `metrics --help metrics` "
      "lists"},
@@ -40,7 +40,7 @@ const fr_option fr_compare_options[] = {
      "of both intervals"},
     {"force", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(fr_compare_settings, force),
      "compare runs of different protocols, with a warning"},
-    {0}};
+    OPTIONS_END(fr_compare_settings)};
 
 static char standard_sampler[] = "uniform", standard_metric[] = "mrr";
 enum { MOST_K = 1 << 20 }; /* so that columns can be counted by int */

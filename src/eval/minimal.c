@@ -12,12 +12,12 @@
 
 #include <math.h>
 
-const fr_option fr_minimal_options[] = {
+const fr_option fr_minimal_options[FR_OPTIONS_MAX] = {
     {"penalty", FR_OPTION_REAL, "0.0001", "WEIGHT", 1e-12, 1e6,
      offsetof(fr_minimal_settings, penalty),
      "of beta: the logistic loss, summed over positives and negatives, plus WEIGHT/2 beta^2 is "
      "minimised; b0 is free"},
-    {0}};
+    OPTIONS_END(fr_minimal_settings)};
 
 /* Samples by membership: [0] not met, [1] met. */
 typedef struct samples {

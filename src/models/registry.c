@@ -2,6 +2,7 @@
 #include "models/model.h"
 
 #include "base/fingerprint.h"
+#include "base/options.h"
 #include "base/text.h"
 
 #include <stdlib.h>
@@ -16,7 +17,7 @@ const fr_model *fr_model_at(int index) {
     return NULL;
 }
 
-const fr_option fr_model_options[] = {
+const fr_option fr_model_options[FR_OPTIONS_MAX] = {
     {"dim", FR_OPTION_INT, "64", "N", 1, 1024, offsetof(fr_model_settings, dim),
      "width of vectors"},
     {"heads", FR_OPTION_INT, "2", "N", 1, 64, offsetof(fr_model_settings, heads),
@@ -49,7 +50,7 @@ const fr_option fr_model_options[] = {
      "graphmixer: width of the scoring head"},
     {"pool", FR_OPTION_CHOICE, "slots", "slots|real", 0, 0, offsetof(fr_model_settings, pool),
      "graphmixer: divide by all tokens, or by those that are there"},
-    {0}};
+    OPTIONS_END(fr_model_settings)};
 
 bool model_uses(const fr_model *facts, const char *key) {
     size_t n = strlen(key);

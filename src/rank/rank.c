@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const fr_option fr_rank_options[] = {
+const fr_option fr_rank_options[FR_OPTIONS_MAX] = {
     {"shard", FR_OPTION_INT, "64", "N", 1, 1 << 20, offsetof(fr_rank_settings, shard),
      "events a thread takes at a time; results do not depend on it"},
     {"met", FR_OPTION_INT, "0", "N", 0, INT32_MAX, offsetof(fr_rank_settings, met),
@@ -26,7 +26,7 @@ const fr_option fr_rank_options[] = {
      "also write score vectors: float32 [events, N], ascending by id, and FILE.json beside it"},
     {"events", FR_OPTION_TEXT, "all", "WHICH", 0, 0, offsetof(fr_rank_settings, events),
      "which ranked events to dump: all, first:N, every:N, or rows of the stream 5,9,12"},
-    {0}};
+    OPTIONS_END(fr_rank_settings)};
 
 /* ---- around the engine ---- */
 

@@ -39,7 +39,7 @@ static fr_status open_kind(const fr_scorer_kind *kind, const char *what, char *o
     void *settings = NULL;
     fr_error inner = {0};
     TRY(allocate(1, kind->settings ? kind->settings : 1, &settings, err));
-    fr_status status = fr_options_defaults(table, settings, &inner);
+    fr_status status = fr_options_fill(table, settings, kind->settings, &inner);
     if (!status) status = set_options(table, options, settings, &inner);
     if (status)
         (void)fail(err, status, "%s %s: %s", what, kind->name, inner.message);

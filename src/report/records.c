@@ -16,7 +16,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-const fr_option fr_report_options[] = {
+const fr_option fr_report_options[FR_OPTIONS_MAX] = {
     {"name", FR_OPTION_TEXT, "", "TEXT", 0, 0, offsetof(fr_report_settings, name),
      "title of the report (default: the name of the data)"},
     {"gain", FR_OPTION_TEXT, "", "A,B", 0, 0, offsetof(fr_report_settings, gain),
@@ -25,7 +25,7 @@ const fr_option fr_report_options[] = {
      "also write every table and figure as files, to this directory"},
     {"force", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(fr_report_settings, force),
      "replace what is there"},
-    {0}};
+    OPTIONS_END(fr_report_settings)};
 
 /* A run with the name of its model. */
 typedef struct named_run {

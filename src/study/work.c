@@ -341,7 +341,7 @@ static fr_status do_data(fr_study *s, const plan_unit *unit, unit_record *result
         if (!status) status = fr_synth_make(&settings, path, s->context, err);
         fr_options_free(fr_synth_options, &settings);
     } else if (!status && !directory_is(d->path)) {
-        fr_import settings = {.force = true};
+        fr_import settings = {.size = sizeof settings, .force = true};
         status = fr_import_file(d->path, path, &settings, s->context, err);
     }
     fr_stream *stream = NULL;

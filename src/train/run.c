@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-const fr_option fr_training_options[] = {
+const fr_option fr_training_options[FR_OPTIONS_MAX] = {
     {"objective", FR_OPTION_CHOICE, "bce", "bce|bpr", 0, 0, offsetof(fr_training, objective),
      "binary cross-entropy of positive and negative, or their pairwise order"},
     {"epochs", FR_OPTION_INT, "3", "N", 1, 100000, offsetof(fr_training, epochs),
@@ -34,7 +34,7 @@ const fr_option fr_training_options[] = {
      "no dropout, stream order, negatives by formula: to compare implementations"},
     {"resume", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(fr_training, resume),
      "go on from the last complete epoch"},
-    {0}};
+    OPTIONS_END(fr_training)};
 
 typedef struct run {
     const char *folder;

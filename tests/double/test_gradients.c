@@ -431,8 +431,12 @@ static void check_step(const fr_window *w, const char *name, fr_model_settings s
     trainer t;
     double loss;
     fr_context one = {.threads = 1};
-    fr_training training = {
-        .objective = objective, .epochs = 1, .batch_size = 30, .seed = 5, .rate = 0.01};
+    fr_training training = {.size = sizeof training,
+                            .objective = objective,
+                            .epochs = 1,
+                            .batch_size = 30,
+                            .seed = 5,
+                            .rate = 0.01};
     OK(model_open(&m, name, &settings, w, 5, &err));
     scatter(&m.params, 0.3);
     OK(trainer_open(&t, &m, &training, &one, &err));
@@ -474,11 +478,15 @@ static void test_craft(void **state) {
     fr_error err;
     fr_stream *stream = make_stream(*state, 10, 0);
     for (int order = 0; order < 2; order++) {
-        fr_protocol p = {.train_share = 0.9, .order = order};
+        fr_protocol p = {.size = sizeof p, .train_share = 0.9, .order = order};
         fr_window *w;
         OK(fr_window_open(stream, &p, NULL, &w, &err));
-        fr_model_settings small = {
-            .dim = 4, .heads = 2, .layers = 2, .history = 5, .head_layers = 2};
+        fr_model_settings small = {.size = sizeof small,
+                                   .dim = 4,
+                                   .heads = 2,
+                                   .layers = 2,
+                                   .history = 5,
+                                   .head_layers = 2};
         fr_model_settings drop = small, linear = small;
         drop.dropout = 0.3;
         linear.head_layers = 1;
@@ -502,11 +510,18 @@ static void test_graphmixer(void **state) {
     fr_error err;
     for (int width = 0; width <= 4; width += 4) {
         fr_stream *stream = make_stream(*state, 10, width);
-        fr_protocol p = {.train_share = 0.9, .order = width ? FR_ORDER_STRICT : FR_ORDER_STREAM};
+        fr_protocol p = {.size = sizeof p,
+                         .train_share = 0.9,
+                         .order = width ? FR_ORDER_STRICT : FR_ORDER_STREAM};
         fr_window *w;
         OK(fr_window_open(stream, &p, NULL, &w, &err));
-        fr_model_settings small = {
-            .dim = 4, .layers = 2, .tokens = 5, .time_dim = 3, .edge_dim = -1, .head_width = 3};
+        fr_model_settings small = {.size = sizeof small,
+                                   .dim = 4,
+                                   .layers = 2,
+                                   .tokens = 5,
+                                   .time_dim = 3,
+                                   .edge_dim = -1,
+                                   .head_width = 3};
         fr_model_settings drop = small, real_slots = small;
         drop.dropout = 0.3;
         real_slots.pool = FR_POOL_REAL;
@@ -524,7 +539,8 @@ static void test_graphmixer(void **state) {
 static void check_sharing(const fr_window *w, fr_model_settings settings) {
     fr_error err;
     fr_context two = {.threads = 2};
-    fr_training training = {.epochs = 1, .batch_size = 28, .seed = 5, .rate = 0.01};
+    fr_training training = {
+        .size = sizeof training, .epochs = 1, .batch_size = 28, .seed = 5, .rate = 0.01};
     real *gradient[2];
     double loss[2], largest = 0;
     size_t count = 0;
@@ -561,11 +577,15 @@ static void test_tgn(void **state) {
     fr_error err;
     for (int features = 0; features < 2; features++) {
         fr_stream *stream = make_stream(*state, 0.1, 4 * features);
-        fr_protocol p = {.train_share = 0.9};
+        fr_protocol p = {.size = sizeof p, .train_share = 0.9};
         fr_window *w;
         OK(fr_window_open(stream, &p, NULL, &w, &err));
-        fr_model_settings small = {
-            .dim = 4, .heads = 2, .time_dim = 4, .edge_dim = -1, .neighbors = 3};
+        fr_model_settings small = {.size = sizeof small,
+                                   .dim = 4,
+                                   .heads = 2,
+                                   .time_dim = 4,
+                                   .edge_dim = -1,
+                                   .neighbors = 3};
         fr_model_settings identity = small, drop = small, trained = small;
         identity.embedding = FR_EMBEDDING_IDENTITY;
         drop.dropout = 0.3;
@@ -588,11 +608,14 @@ static void test_dygformer(void **state) {
     fr_error err;
     for (int width = 0; width <= 4; width += 4) {
         fr_stream *stream = make_stream(*state, 0.1, width);
-        fr_protocol p = {.train_share = 0.9, .order = width ? FR_ORDER_STRICT : FR_ORDER_STREAM};
+        fr_protocol p = {.size = sizeof p,
+                         .train_share = 0.9,
+                         .order = width ? FR_ORDER_STRICT : FR_ORDER_STREAM};
         fr_window *w;
         OK(fr_window_open(stream, &p, NULL, &w, &err));
         /* histories of 7 tokens in patches of 3 */
-        fr_model_settings small = {.dim = 8,
+        fr_model_settings small = {.size = sizeof small,
+                                   .dim = 8,
                                    .heads = 2,
                                    .layers = 2,
                                    .history = 7,

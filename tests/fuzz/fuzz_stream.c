@@ -56,7 +56,7 @@ static const good_stream *good(bool words) {
     if (streams[words].manifest) return &streams[words];
     char path[FUZZ_PATH], input[FUZZ_PATH];
     fr_error err = {0};
-    fr_import import = {.ids = FR_IDS_WORDS};
+    fr_import import = {.size = sizeof import, .ids = FR_IDS_WORDS};
     (void)fuzz_window(); /* makes "stream" */
     if (words) {
         fuzz_write("words.csv", table, sizeof table - 1);
