@@ -747,9 +747,9 @@ FR_API fr_ranking_facts fr_ranking_get(const fr_ranking *ranking);
 
 /* What the value of a metric is: a real number over events (a mean, a median, a difference of
  * means), a whole number of events, or a share of them. */
-enum { FR_KIND_SAMPLER, FR_KIND_MEAN, FR_KIND_COUNT, FR_KIND_SHARE };
+enum { FR_KIND_SAMPLER, FR_KIND_MEAN, FR_KIND_COUNT, FR_KIND_SHARE, FR_KIND_SLICE };
 
-/* What a metric or a sampler is: enough to print its help and its values. */
+/* What a metric, a sampler or a field of slices is: enough to print its help and its values. */
 typedef struct fr_definition {
     const char *name;        /* as typed: "mrr", "tgb-mix"; "hits@k" is typed with a number */
     int kind;                /* FR_KIND_* */
@@ -777,6 +777,34 @@ typedef struct fr_metric_value {
 FR_API FR_MUST_USE fr_status fr_metrics_compute(const fr_record *records, int64_t count, int oov,
                                                 const char *const *name, int names,
                                                 fr_metric_value *out, fr_error *err);
+
+/* Records of events that are alike in one respect; all that is computed from records applies to
+ * them. */
+typedef struct fr_slice {
+    const char *label;        /* "repeated", "4-17", "[0, 3600)" */
+    double from, to;          /* from <= value < to; NaN if its events have no number */
+    const fr_record *records; /* [events] in the order in which they came */
+    int64_t events, ranked;   /* ranked: whose destination is in the catalog */
+} fr_slice;
+
+typedef struct fr_slices {
+    const char *field; /* "time" */
+    int count;
+    const fr_slice *slice; /* [count] in ascending order; events without a number are the last */
+    void *memory;
+} fr_slices;
+
+/* What records may be cut by, by number from 0; NULL behind the last one. */
+FR_API const fr_definition *fr_slice_field_at(int index);
+
+/* Cuts records by a field: "repeated", "time", "source-degree:5". Numbers are cut at the quantiles
+ * of their values into as many slices as asked for, 4 to 10 if not; edges are whole numbers, unless
+ * that would merge slices. Equal values stay together, so there may be fewer. No slice is empty,
+ * every record is in one, and rankings of the same events have the same slices. fr_slices_free
+ * frees what `out` points to. */
+FR_API FR_MUST_USE fr_status fr_slices_compute(const fr_record *records, int64_t count,
+                                               const char *by, fr_slices *out, fr_error *err);
+FR_API void fr_slices_free(fr_slices *slices);
 
 enum { FR_SMALL_WHOLE, FR_SMALL_INELIGIBLE };
 enum { FR_HITS_MAX = 8 };

@@ -355,9 +355,11 @@ static void test_documented(void **state) {
     size_t size = fread(manual, 1, sizeof manual - 1, file);
     (void)fclose(file);
     assert_true(size < sizeof manual - 1);
-    for (int kind = 0; kind < 2; kind++)
+    static const fr_definition *(*const registry[])(int) = {fr_metric_at, fr_sampler_at,
+                                                            fr_slice_field_at};
+    for (int kind = 0; kind < 3; kind++)
         for (int i = 0;; i++) {
-            const fr_definition *d = kind ? fr_metric_at(i) : fr_sampler_at(i);
+            const fr_definition *d = registry[kind](i);
             if (!d) break;
             char row[64];
             (void)snprintf(row, sizeof row, "\n| `%s` |", d->name);

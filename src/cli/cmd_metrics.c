@@ -1,6 +1,7 @@
 /* cmd_metrics.c - metrics: every number of a ranking from its records, without scoring again. */
 #define _GNU_SOURCE
 #include "board.h"
+#include "slices.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -14,7 +15,7 @@
 enum { MOST_NUMBERS = CLI_MOST_NUMBERS, MOST_SAMPLERS = 16, MOST_METRICS = 512 };
 
 typedef struct metrics_settings {
-    char *metric, *k, *hits, *sampler, *per_event;
+    char *metric, *by, *k, *hits, *sampler, *per_event;
     int small;
     int64_t draws;
     bool lines, force;
@@ -24,6 +25,9 @@ static const fr_option metrics_options[] = {
     {"metric", FR_OPTION_TEXT, "", "LIST", 0, 0, offsetof(metrics_settings, metric),
      "only these, such as mrr-new,hits@3, and the samplers of --sampler; `metrics --help metrics` "
      "lists them"},
+    {"by", FR_OPTION_TEXT, "", "FIELD[:BINS],...", 0, 0, offsetof(metrics_settings, by),
+     "metrics of slices of the events: repeated, inductive, source-degree:5, gap, time:10 "
+     "(without --metric: mrr,hits@10); `metrics --help slices` lists the fields"},
     {"k", FR_OPTION_TEXT, "1,5,20,50,100", "LIST", 0, 0, offsetof(metrics_settings, k),
      "numbers of sampled negatives"},
     {"hits", FR_OPTION_TEXT, "1,3,5,10,50", "LIST", 0, 0, offsetof(metrics_settings, hits),
@@ -54,6 +58,12 @@ static const char *metric_name(const void *list, int index) {
 
 static const char *sampler_name(const void *list, int index) {
     const fr_definition *d = fr_sampler_at(index);
+    (void)list;
+    return d ? d->name : NULL;
+}
+
+static const char *field_name(const void *list, int index) {
+    const fr_definition *d = fr_slice_field_at(index);
     (void)list;
     return d ? d->name : NULL;
 }
@@ -138,6 +148,9 @@ typedef struct request {
     int sampler_count, small;
     int64_t draws;
     const fr_context *context;
+    const char *by[MOST_SLICINGS]; /* fields of --by */
+    char *by_memory;               /* what they point into */
+    int by_count;
 } request;
 
 /* Calls `add` for every word of a list. */
@@ -168,7 +181,13 @@ static int take_request(const metrics_settings *settings, request *r) {
     if (!cli_parse_numbers("k", settings->k, &r->k) ||
         !cli_parse_numbers("hits", settings->hits, &r->hits))
         return CLI_USAGE;
-    r->chosen = settings->metric != NULL;
+    const char *metric = settings->metric ? settings->metric : settings->by ? "mrr,hits@10" : NULL;
+    if (settings->by) code = slice_fields(settings->by, &r->by_memory, r->by, &r->by_count);
+    if (code) return code;
+    if (settings->by && (settings->sampler || r->draws))
+        return cli_usage("option by: slices have metrics of the full catalog, expected it without "
+                         "--sampler and --draws");
+    r->chosen = metric != NULL;
     if (r->chosen && r->draws)
         return cli_usage("option draws: draws are shown with all metrics, not with --metric");
     if (!r->chosen) {
@@ -176,7 +195,7 @@ static int take_request(const metrics_settings *settings, request *r) {
             code = add_metric(d, 0, &r->hits, &r->metrics);
         r->samplers[r->sampler_count++] = (sampler_choice){fr_sampler_find("uniform", NULL), r->k};
     }
-    if (!code) code = each_word(settings->metric, r, take_metric);
+    if (!code) code = each_word(metric, r, take_metric);
     if (!code) code = each_word(settings->sampler, r, take_sampler);
     return code;
 }
@@ -191,13 +210,23 @@ typedef struct result {
     fr_metric_value value[MOST_METRICS];                   /* as request.metrics */
     fr_expected expected[MOST_SAMPLERS + 1][MOST_NUMBERS]; /* as request.samplers and their k */
     fr_draws drawn[MOST_NUMBERS];                          /* of the first sampler, if asked for */
+    slice_table slices[MOST_SLICINGS];                     /* as request.by */
 } result;
+
+static void metric_names(const request *r, const char **name) {
+    for (int i = 0; i < r->metrics.count; i++) name[i] = r->metrics.at[i].name;
+}
 
 static fr_status compute_metrics(result *out, const request *r, fr_error *err) {
     fr_ranking_facts f = fr_ranking_get(out->ranking);
     const char *name[MOST_METRICS];
-    for (int i = 0; i < r->metrics.count; i++) name[i] = r->metrics.at[i].name;
-    return fr_metrics_compute(f.records, f.count, f.oov, name, r->metrics.count, out->value, err);
+    metric_names(r, name);
+    slice_metrics metrics = {.name = name, .count = r->metrics.count};
+    fr_status status =
+        fr_metrics_compute(f.records, f.count, f.oov, name, r->metrics.count, out->value, err);
+    for (int i = 0; !status && i < r->by_count; i++)
+        status = slice_table_fill(&out->slices[i], out->ranking, r->by[i], &metrics, err);
+    return status;
 }
 
 /* Are negatives drawn for this sampler? */
@@ -250,10 +279,11 @@ static void add_expected(json_t *out, const result *from, const request *r, int 
 }
 
 /* Adds every metric under its key; one with a number as "hits": {"10": ...}. */
-static void add_metrics(json_t *out, const result *from, const request *r) {
+static void add_metrics(json_t *out, const fr_metric_value *values, const void *user) {
+    const request *r = user;
     for (int i = 0; i < r->metrics.count; i++) {
         const metric_choice *choice = &r->metrics.at[i];
-        double value = from->value[i].value;
+        double value = values[i].value;
         json_t *number = choice->metric->kind == FR_KIND_COUNT ? json_integer((json_int_t)value)
                                                                : cli_json_real(value);
         if (!is_numbered(choice->metric)) {
@@ -287,7 +317,7 @@ static json_t *result_json(const result *from, const request *r) {
     json_t *root = json_pack("{s:o, s:s, s:s, s:s}", "file", cli_json_text(from->path), "scorer",
                              f.scorer, "data", f.data, "protocol", f.protocol_text);
     json_t *sampled = json_object();
-    add_metrics(root, from, r);
+    add_metrics(root, from->value, r);
     if (!r->chosen) {
         json_t *expected = json_object();
         add_expected(expected, from, r, 0);
@@ -300,18 +330,34 @@ static json_t *result_json(const result *from, const request *r) {
         add_expected(json_object_get(sampled, name), from, r, s);
     }
     cli_json_put(root, "sampled", sampled);
+    if (r->by_count) {
+        json_t *slices = json_object();
+        slice_metrics metrics = {NULL, r->metrics.count, add_metrics, r};
+        for (int i = 0; i < r->by_count; i++)
+            cli_json_put(slices, cli_key(from->slices[i].slices.field).s,
+                         slice_table_json(&from->slices[i], &metrics));
+        cli_json_put(root, "slices", slices);
+    }
     return root;
 }
 
-/* "metric<tab>scorer<tab>value", objects with dots: expected.20.mrr */
+/* "metric<tab>scorer<tab>value", objects with dots: expected.20.mrr, slices.time.[0, 60).mrr */
 static void print_lines(const char *prefix, const char *scorer, json_t *object) {
     const char *key;
-    json_t *value;
+    json_t *value, *entry;
+    size_t index;
     json_object_foreach(object, key, value) {
-        char name[128];
+        char name[256];
         (void)snprintf(name, sizeof name, "%s%s%s", prefix, *prefix ? "." : "", key);
         if (json_is_object(value))
             print_lines(name, scorer, value);
+        else if (json_is_array(value))
+            json_array_foreach(value, index, entry) {
+                char slice[512];
+                (void)snprintf(slice, sizeof slice, "%s.%s", name,
+                               json_string_value(json_object_get(entry, "slice")));
+                print_lines(slice, scorer, entry);
+            }
         else if (json_is_integer(value))
             (void)printf("%s\t%s\t%lld\n", name, scorer, (long long)json_integer_value(value));
         else if (json_is_real(value))
@@ -420,6 +466,18 @@ static void print_sampler(const result *all, int count, int width, const request
         if (drawn) (void)printf("\n");
         if (!same || i == count - 1) print_counted(&all[i], width, r, sampler);
     }
+}
+
+static int print_slices(const result *all, int count, const request *r) {
+    const char *name[MOST_METRICS];
+    metric_names(r, name);
+    slice_metrics metrics = {.name = name, .count = r->metrics.count};
+    for (int f = 0; f < r->by_count; f++)
+        for (int i = 0; i < count; i++) {
+            if (f + i) (void)printf("\n");
+            slice_table_print(&all[i].slices[f], count > 1 ? all[i].row.name : NULL, &metrics);
+        }
+    return CLI_OK;
 }
 
 static int print_tables(const result *all, int count, board_shape shape, const request *r) {
@@ -572,7 +630,8 @@ static void warn_of_protocols(const cli_call *call, const result *all, int count
 static int print_all(cli_call *call, const request *r, result *all, board_shape shape) {
     const metrics_settings *settings = call->settings[0];
     int count = call->arguments;
-    if (!call->common.json && !settings->lines) return print_tables(all, count, shape, r);
+    if (!call->common.json && !settings->lines)
+        return r->by_count ? print_slices(all, count, r) : print_tables(all, count, shape, r);
     json_t *list = json_array();
     for (int i = 0; i < count; i++) cli_json_push(list, result_json(&all[i], r));
     int code = CLI_OK;
@@ -595,15 +654,13 @@ static int64_t column(const cli_numbers *asked, int64_t standard) {
     return asked->count ? asked->at[0] : standard;
 }
 
-static int run_metrics(cli_call *call) {
+static int answer(cli_call *call, const request *r) {
     const metrics_settings *settings = call->settings[0];
-    request r = {.small = settings->small, .draws = settings->draws, .context = &call->context};
     event_file events;
-    int code = take_request(settings, &r);
-    if (code) return code;
+    int code = CLI_OK;
     if (settings->per_event && find_event_file(&events, settings->per_event, settings->force))
         return CLI_FAILED;
-    board_shape shape = {column(&r.hits, board_standard.hits), column(&r.k, board_standard.k)};
+    board_shape shape = {column(&r->hits, board_standard.hits), column(&r->k, board_standard.k)};
 
     int count = call->arguments;
     result *all = calloc((size_t)count, sizeof *all);
@@ -619,27 +676,56 @@ static int run_metrics(cli_call *call) {
     if (!code) warn_of_protocols(call, all, count);
     for (int i = 0; !code && i < count; i++) {
         fr_error named = {0};
-        fr_status status = compute(&all[i], &r, shape, &err);
+        fr_status status = compute(&all[i], r, shape, &err);
         (void)snprintf(named.message, sizeof named.message, "%s: %.900s", all[i].path, err.message);
         code = cli_report(status, &named);
     }
     cli_terminal_clear();
     if (!code && settings->per_event) code = write_per_event(&events, all, count);
-    if (!code && !(settings->per_event && !events.path[0])) code = print_all(call, &r, all, shape);
-    for (int i = 0; i < count; i++) fr_ranking_close(all[i].ranking);
+    if (!code && !(settings->per_event && !events.path[0])) code = print_all(call, r, all, shape);
+    for (int i = 0; i < count; i++) {
+        fr_ranking_close(all[i].ranking);
+        for (int f = 0; f < r->by_count; f++) slice_table_free(&all[i].slices[f]);
+    }
     free(all);
     return code;
 }
 
-/* `metrics --help NAME`: the definition of a metric or sampler, or a list of them. */
+static int run_metrics(cli_call *call) {
+    const metrics_settings *settings = call->settings[0];
+    request r = {.small = settings->small, .draws = settings->draws, .context = &call->context};
+    int code = take_request(settings, &r);
+    if (!code) code = answer(call, &r);
+    free(r.by_memory);
+    return code;
+}
+
+static const fr_definition *find_field(const char *name) {
+    const fr_definition *d;
+    for (int i = 0; (d = fr_slice_field_at(i)) && strcmp(d->name, name) != 0; i++) continue;
+    return d;
+}
+
+static void list_definitions(const fr_definition *(*get)(int index), const char *end) {
+    const fr_definition *d;
+    for (int i = 0; (d = get(i)); i++) {
+        char word[64];
+        (void)snprintf(word, sizeof word, "%s%s", d->name, end);
+        cli_pair(word, "%s", d->title);
+    }
+}
+
+/* `metrics --help NAME`: the definition of a metric, a sampler or a field, or a list of them. */
 static int explain(const char *name) {
-    bool metrics = !strcmp(name, "all"), samplers = metrics || !strcmp(name, "samplers");
-    metrics |= !strcmp(name, "metrics");
-    if (!metrics && !samplers) {
+    bool all = !strcmp(name, "all"), metrics = all || !strcmp(name, "metrics"),
+         samplers = all || !strcmp(name, "samplers"), slices = all || !strcmp(name, "slices");
+    if (!metrics && !samplers && !slices) {
         const fr_definition *d = fr_metric_find(name, NULL);
         if (!d) d = fr_sampler_find(name, NULL);
+        if (!d) d = find_field(name);
         const char *near = d ? NULL : fr_text_nearest(name, metric_name, NULL);
         if (!d && !near) near = fr_text_nearest(name, sampler_name, NULL);
+        if (!d && !near) near = fr_text_nearest(name, field_name, NULL);
         if (near) return cli_usage("no metric or sampler %s, did you mean %s?", name, near);
         if (!d) return cli_usage("no metric or sampler %s (`metrics --help all` lists them)", name);
         (void)printf("%s%s%s: %s\n", cli_style(stdout, CLI_BOLD), d->name,
@@ -647,14 +733,11 @@ static int explain(const char *name) {
         cli_paragraph(d->explanation, 2);
         return CLI_OK;
     }
-    const fr_definition *d;
-    for (int i = 0; metrics && (d = fr_metric_at(i)); i++) cli_pair(d->name, "%s", d->title);
-    if (metrics && samplers) (void)printf("\n");
-    for (int i = 0; samplers && (d = fr_sampler_at(i)); i++) {
-        char word[64];
-        (void)snprintf(word, sizeof word, "%s-K", d->name);
-        cli_pair(word, "%s", d->title);
-    }
+    if (metrics) list_definitions(fr_metric_at, "");
+    if (all) (void)printf("\n");
+    if (samplers) list_definitions(fr_sampler_at, "-K");
+    if (all) (void)printf("\n");
+    if (slices) list_definitions(fr_slice_field_at, "");
     return CLI_OK;
 }
 
@@ -669,8 +752,10 @@ const cli_command cli_metrics_command = {
         "the records of `fullrank rank`, without scoring again. -m NAME gives just the metrics "
         "named. With --json every metric has a key and one file gives one object, several an "
         "array.\n"
-        "`fullrank metrics --help NAME` explains a metric or sampler; the names metrics, samplers "
-        "and all list them.",
+        "--by FIELD gives metrics of slices of the events, such as repeated and new pairs or "
+        "stretches of time.\n"
+        "`fullrank metrics --help NAME` explains a metric, sampler or field; the names metrics, "
+        "samplers, slices and all list them.",
     .arguments = "RANKS.npy...",
     .example = "fullrank metrics recency.npy --sampler tgb-mix-100 --json",
     .groups = {{"Metrics", metrics_options, sizeof(metrics_settings)}},

@@ -209,6 +209,79 @@ static fr_status rank_figure(const summary *s, arena *memory, const char *path,
     return sheet_write(&h, "Where positives rank", path, drawn, err);
 }
 
+/* ---- over time ---- */
+
+enum { STRETCHES = 10 };
+
+/* Mean over seeds of the MRR in every stretch of time; NaN where nothing is ranked. */
+static fr_status stretches(const model_numbers *m, int n, const double *x, double *y,
+                           fr_error *err) {
+    static const char *const mrr[] = {"mrr"};
+    for (int i = 0; i < n; i++) y[i] = 0;
+    for (int r = 0; r < m->runs; r++) {
+        fr_ranking_facts f = fr_ranking_get(m->run[r].run->ranking);
+        fr_slices s;
+        TRY(fr_slices_compute(f.records, f.count, "time", &s, err));
+        fr_status status = FR_OK;
+        for (int i = 0; !status && i < n; i++) {
+            fr_metric_value v = {NAN, 0};
+            bool there = i < s.count && s.slice[i].from == x[i]; /* the same events in all runs */
+            if (there)
+                status = fr_metrics_compute(s.slice[i].records, s.slice[i].events, f.oov, mrr, 1,
+                                            &v, err);
+            y[i] += v.value / m->runs;
+        }
+        fr_slices_free(&s);
+        TRY(status);
+    }
+    return FR_OK;
+}
+
+/* Where the stretches of a data set begin, by its first run; 0 = not even two. */
+static fr_status stretch_starts(const data_numbers *set, double *x, int *n, fr_error *err) {
+    fr_slices s;
+    fr_ranking_facts f = fr_ranking_get(set->model[0].run[0].run->ranking);
+    TRY(fr_slices_compute(f.records, f.count, "time", &s, err));
+    *n = 0;
+    for (int i = 0; i < s.count && i < STRETCHES; i++)
+        if (!isnan(s.slice[i].from)) x[(*n)++] = s.slice[i].from;
+    if (*n < 2) *n = 0;
+    fr_slices_free(&s);
+    return FR_OK;
+}
+
+static fr_status time_figure(const summary *s, arena *memory, const char *path,
+                             const fr_context *context, bool *drawn, fr_error *err) {
+    (void)context;
+    sheet h;
+    TRY(sheet_open(&h, s, memory, err));
+    for (int d = 0; d < s->datas; d++) {
+        const data_numbers *set = &s->data[d];
+        int n, series = 0;
+        double *x;
+        chart_series *list;
+        TRY(TAKE(memory, x, STRETCHES, err));
+        TRY(TAKE(memory, list, set->models, err));
+        TRY(stretch_starts(set, x, &n, err));
+        for (int i = 0; n && i < set->models; i++) {
+            double *y;
+            if (!summary_is_compared(&set->model[i])) continue;
+            TRY(TAKE(memory, y, n, err));
+            TRY(stretches(&set->model[i], n, x, y, err));
+            list[series] = (chart_series){set->model[i].label, n, x, y, NULL, NULL, series};
+            series++;
+        }
+        if (!series) continue;
+        h.panel[h.count++] = (chart_panel){.kind = CHART_LINES,
+                                           .title = set->name,
+                                           .x = {.label = "time at which a tenth of events begins"},
+                                           .y = {.label = "MRR"},
+                                           .series_count = series,
+                                           .series = list};
+    }
+    return sheet_write(&h, "MRR over time", path, drawn, err);
+}
+
 /* ---- membership ---- */
 
 static fr_status membership_figure(const summary *s, arena *memory, const char *path,
@@ -342,6 +415,10 @@ const study_figure study_figures[] = {
     {"ranks",
      "Share of test events whose destination ranks at or above a place among all destinations.",
      rank_figure, false},
+    {"time",
+     "MRR over all destinations in ten stretches of time with about as many test events each, mean "
+     "over seeds.",
+     time_figure, false},
     {"membership",
      "Expected MRR of repeated and new positives against 20 negatives the source has met (seen) "
      "or not (unseen).",

@@ -280,7 +280,7 @@ static const section sections[] = {
      "sampled negatives, the right one the MRR over the whole catalog. Lines join the same model; "
      "where they cross, sampling changes the order.</p>\n",
      {P(put_explorer), F("expected"), T("expected"), T("kendall")}},
-    {"results", "Results", "", {T("main"), F("ranks")}},
+    {"results", "Results", "", {T("main"), F("ranks"), F("time")}},
     {"gain",
      "Is a module worth it?",
      "<p>The difference of two models is a number with two kinds of doubt: other seeds, and other "

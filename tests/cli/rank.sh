@@ -126,6 +126,25 @@ runs "metrics --json" 0 metrics recency.npy --json --sampler random-100 --draws 
 for key in mrr hits ranked coverage ties expected all_seen all_unseen mrr_by_tie_rule sampled; do
     has "has $key" "$stdout" "\"$key\":"
 done
+runs "metrics of slices" 0 metrics recency.npy edgebank.npy --by repeated,source-degree:3 -m mrr,ranked
+has "a table for each field and ranking" "$stdout" "By source-degree, baseline:edgebank"
+is "of repeated and new pairs with all" "$(printf '%s\n' "$stdout" | sed -n '3,5s/ .*//p' | tr '\n' ' ')" "repeated new all "
+is "whose MRR is the metric of this group" "$(printf '%s\n' "$stdout" | awk '/^repeated/ { print $4; exit }')" \
+    "$(metrics recency.npy -m mrr-repeated | awk 'END { print $2 }')"
+runs "slices as JSON" 0 metrics recency.npy --by time:2,gap --json
+has "an entry for each" "$stdout" '"slice": "new"'
+is "with the same events" "$(printf '%s\n' "$stdout" | awk -F'[ ,]+' '/"events"/ { n += $3 } END { print n / 2 }')" 900
+runs "slices in lines" 0 metrics recency.npy --by repeated --lines
+has "with dots" "$stdout" "slices.repeated.new.mrr"
+runs "slices by what is not there" 2 metrics recency.npy --by tiem
+has "the nearest is named" "$stderr" "option by: unknown slice tiem, did you mean time?"
+runs "one field twice" 2 metrics recency.npy --by time,time:3
+has "is refused" "$stderr" "time and time:3 are the same field"
+runs "slices of samplers" 2 metrics recency.npy --by time --sampler random-5
+has "are not offered" "$stderr" "without --sampler"
+runs "the fields of slices" 0 metrics --help slices
+has "with their titles" "$stdout" "time since the pair last met"
+runs "one of them" 0 metrics --help inductive
 runs "metrics --help metrics" 0 metrics --help metrics
 printf '%s\n' "$stdout" | awk '{ print $1 }' >registered
 metrics recency.npy --json >all.json

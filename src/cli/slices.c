@@ -1,0 +1,106 @@
+/* slices.c - see slices.h. */
+#define _GNU_SOURCE
+#include "slices.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+int slice_fields(const char *list, char **memory, const char **word, int *count) {
+    fr_error err = {0};
+    const char *field[MOST_SLICINGS];
+    *count = 0;
+    *memory = strdup(list);
+    if (!*memory) {
+        cli_error("out of memory");
+        return CLI_FAILED;
+    }
+    char *rest = *memory;
+    for (char *next; (next = strsep(&rest, ","));) {
+        fr_slices none;
+        if (*count == MOST_SLICINGS)
+            return cli_usage("option by: %s is one too many, expected at most %d", next,
+                             MOST_SLICINGS);
+        fr_status status = fr_slices_compute(NULL, 0, next, &none, &err);
+        field[*count] = none.field; /* of the registry */
+        fr_slices_free(&none);
+        if (status == FR_EUSAGE) return cli_usage("option by: %s", err.message);
+        if (status) return cli_report(status, &err);
+        for (int i = 0; i < *count; i++)
+            if (field[i] == field[*count])
+                return cli_usage("option by: %s and %s are the same field, expected it once",
+                                 word[i], next);
+        word[(*count)++] = next;
+    }
+    return CLI_OK;
+}
+
+fr_status slice_table_fill(slice_table *out, const fr_ranking *ranking, const char *field,
+                           const slice_metrics *metrics, fr_error *err) {
+    fr_ranking_facts f = fr_ranking_get(ranking);
+    fr_status status = fr_slices_compute(f.records, f.count, field, &out->slices, err);
+    if (status) return status;
+    int rows = out->slices.count;
+    out->value = calloc(((size_t)rows + 1) * (size_t)metrics->count, sizeof *out->value);
+    if (!out->value) return fr_fail(err, FR_ENOMEM, "out of memory");
+    out->events = f.count;
+    for (int i = 0; !status && i <= rows; i++) {
+        const fr_slice *s = i < rows ? &out->slices.slice[i] : NULL;
+        if (s) out->ranked += s->ranked;
+        status =
+            fr_metrics_compute(s ? s->records : f.records, s ? s->events : f.count, f.oov,
+                               metrics->name, metrics->count, &out->value[i * metrics->count], err);
+    }
+    return status;
+}
+
+void slice_table_free(slice_table *table) {
+    fr_slices_free(&table->slices);
+    free(table->value);
+    *table = (slice_table){0};
+}
+
+static void print_row(const char *label, int width, int64_t events, int64_t ranked,
+                      const fr_metric_value *value, const slice_metrics *metrics) {
+    (void)printf("%-*s  %10s  %10s", width, label, cli_count(events).s, cli_count(ranked).s);
+    for (int m = 0; m < metrics->count; m++) {
+        int column = (int)strlen(metrics->name[m]);
+        cli_text text = {"-"};
+        if (fr_metric_find(metrics->name[m], NULL)->kind == FR_KIND_COUNT)
+            text = cli_count((int64_t)value[m].value);
+        else if (!isnan(value[m].value))
+            (void)snprintf(text.s, sizeof text.s, "%.4f", value[m].value);
+        (void)printf("  %*s", column < 8 ? 8 : column, text.s);
+    }
+    (void)printf("\n");
+}
+
+void slice_table_print(const slice_table *table, const char *name, const slice_metrics *metrics) {
+    const fr_slices *s = &table->slices;
+    int width = (int)strlen("slice");
+    for (int i = 0; i < s->count; i++)
+        if ((int)strlen(s->slice[i].label) > width) width = (int)strlen(s->slice[i].label);
+    (void)printf("%sBy %s%s%s%s\n%-*s  %10s  %10s", cli_style(stdout, CLI_BOLD), s->field,
+                 name ? ", " : "", name ? name : "", cli_style(stdout, CLI_PLAIN), width, "slice",
+                 "events", "ranked");
+    for (int m = 0; m < metrics->count; m++) (void)printf("  %8s", metrics->name[m]);
+    (void)printf("\n");
+    for (int i = 0; i < s->count; i++)
+        print_row(s->slice[i].label, width, s->slice[i].events, s->slice[i].ranked,
+                  &table->value[i * metrics->count], metrics);
+    print_row("all", width, table->events, table->ranked, &table->value[s->count * metrics->count],
+              metrics);
+}
+
+json_t *slice_table_json(const slice_table *table, const slice_metrics *metrics) {
+    json_t *list = json_array();
+    for (int i = 0; i < table->slices.count; i++) {
+        const fr_slice *s = &table->slices.slice[i];
+        json_t *entry = json_pack("{s:s, s:o, s:o, s:I, s:I}", "slice", s->label, "from",
+                                  cli_json_real(s->from), "to", cli_json_real(s->to), "events",
+                                  (json_int_t)s->events, "ranked", (json_int_t)s->ranked);
+        metrics->put(entry, &table->value[i * metrics->count], metrics->user);
+        cli_json_push(list, entry);
+    }
+    return list;
+}

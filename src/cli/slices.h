@@ -1,0 +1,38 @@
+/* slices.h - metrics of parts of a ranking's events: `metrics --by`. */
+#ifndef FR_CLI_SLICES_H
+#define FR_CLI_SLICES_H
+
+#include "cli.h"
+
+/* The metrics of every slice. */
+typedef struct slice_metrics {
+    const char *const *name; /* [count] as the library knows them: "hits@10" */
+    int count;
+    /* Adds the values of one slice to a JSON object. */
+    void (*put)(json_t *object, const fr_metric_value *value, const void *user);
+    const void *user;
+} slice_metrics;
+
+/* One ranking cut by one field. Starts as {0}; slice_table_free in any case. */
+typedef struct slice_table {
+    fr_slices slices;
+    fr_metric_value *value; /* [slices + 1][metrics]; the last row is of all events */
+    int64_t events, ranked; /* of all */
+} slice_table;
+
+enum { MOST_SLICINGS = 16 };
+
+/* Splits a list of fields into words, which point into *memory, the caller's to free. Says what is
+ * wrong and returns an exit code otherwise; fields and their numbers are looked at, too. */
+int slice_fields(const char *list, char **memory, const char **word, int *count);
+
+fr_status slice_table_fill(slice_table *out, const fr_ranking *ranking, const char *field,
+                           const slice_metrics *metrics, fr_error *err);
+void slice_table_free(slice_table *table);
+
+/* `name` tells rankings apart; NULL if there is one only. */
+void slice_table_print(const slice_table *table, const char *name, const slice_metrics *metrics);
+/* [{"slice": "4-17", "from": 4, "to": 18, "events": ..., "ranked": ..., and the metrics}, ...] */
+json_t *slice_table_json(const slice_table *table, const slice_metrics *metrics);
+
+#endif
