@@ -276,16 +276,23 @@ FR_API FR_MUST_USE fr_status fr_stream_export(const fr_stream *stream, const cha
 
 typedef struct fr_window fr_window;
 
-enum { FR_ORDER_STREAM, FR_ORDER_STRICT };
+enum { FR_ORDER_STREAM, FR_ORDER_STRICT, FR_ORDER_BATCH };
 enum { FR_OOV_EXCLUDE, FR_OOV_ZERO };
+enum { FR_PART_TEST, FR_PART_VAL };
+enum { FR_FILTER_NONE, FR_FILTER_SAME_TIME };
 
 typedef struct fr_protocol {
     size_t size;        /* as every settings struct */
     int64_t window;     /* most recent events used; 0 = all */
     double train_share; /* first part of the window, for training */
-    int order;          /* FR_ORDER_*: what counts as "before" an event */
-    char *catalog;      /* "fixed", "time" or a file of destination ids */
+    char *order;        /* what counts as "before" an event: "stream", "strict" or "batch:200" */
+    char *catalog;      /* "fixed", "train+val", "all", "range", "time" or a file of ids */
     int oov;            /* FR_OOV_*: events whose destination is not in the catalog */
+    double val_share;   /* the part after training, for validation; the rest is for test */
+    char *split;        /* how parts are cut: "share", "quantile" of the times, "column", or where
+                           validation and test begin: "rows:800,900" of the stream, "times:2.5e6,2.6e6" */
+    int part;           /* FR_PART_*: the part that is ranked */
+    int filter;         /* FR_FILTER_*: true destinations of other events that are no candidates */
 } fr_protocol;
 extern FR_API const fr_option fr_protocol_options[FR_OPTIONS_MAX];
 /* The same for diagnostics (PROTOCOL 8, 9): window, 131,072 as it comes, train share and order;
@@ -293,7 +300,9 @@ extern FR_API const fr_option fr_protocol_options[FR_OPTIONS_MAX];
 extern FR_API const fr_option fr_diagnostic_options[FR_OPTIONS_MAX];
 
 typedef struct fr_window_facts {
-    int64_t events, train, test;   /* of the window */
+    int64_t events;                /* of the window */
+    int64_t train, val, test;      /* of its parts, in this order */
+    int64_t from, to;              /* events from .. to - 1 are ranked: the protocol's part */
     int64_t first;                 /* row of the stream where the window begins */
     int64_t sources, destinations; /* that have events in it */
     int64_t candidates;      /* scores a scorer gives per event: destinations, and those without
@@ -316,7 +325,7 @@ FR_API const int64_t *fr_window_candidates(const fr_window *window, int64_t *cou
 
 /* The window as arrays, which live as long as the window. Numbers of sources and destinations are
  * places in ascending order of original id. The first `train` events are the training part
- * (fr_window_facts). */
+ * (fr_window_facts), then come those of validation and of test. */
 typedef struct fr_columns {
     const int32_t *source, *destination; /* [events] numbers */
     const double *time;                  /* [events] as in the stream */
@@ -440,7 +449,10 @@ typedef struct __attribute__((packed)) fr_record {
     int32_t avail_n, avail_above, avail_tied;
     float score;                                           /* of the positive */
     int32_t pair_count, source_degree, destination_degree; /* events before this one */
-    double gap; /* since the pair's last event; NaN if new */
+    double gap;       /* since the pair's last event; NaN if new */
+    int32_t filtered; /* candidates that the protocol's filter took out */
+    /* The same as seen_* among destinations that the source has met in the training part. */
+    int32_t train_n, train_above, train_tied;
 } fr_record;
 
 /* ---- 9. Scorers: anything that gives every candidate a score (PROTOCOL 4) ---- */
@@ -582,7 +594,14 @@ FR_API const fr_scorer_kind *fr_baseline_at(int index);
 
 typedef struct fr_ranking fr_ranking;
 
-enum { FR_CATALOG_FIXED, FR_CATALOG_TIME, FR_CATALOG_FILE };
+enum {
+    FR_CATALOG_FIXED, /* destinations of the training part */
+    FR_CATALOG_TIME,
+    FR_CATALOG_FILE,
+    FR_CATALOG_TRAIN_VAL,
+    FR_CATALOG_ALL,
+    FR_CATALOG_RANGE
+};
 enum { FR_TIES_AVERAGE };
 
 /* What a ranking was made under. Results may be compared only if all of it is equal (PROTOCOL 4).
@@ -598,6 +617,10 @@ typedef struct fr_protocol_facts {
     int ties;                /* FR_TIES_* */
     double popularity_power; /* as in fr_rank_settings */
     int64_t met;             /* the same; 0 = all test events were ranked */
+    int64_t val;             /* events for validation */
+    int part;                /* FR_PART_*: whose events were ranked */
+    int64_t batch;           /* events of a batch for FR_ORDER_BATCH, else 0 */
+    int filter;              /* FR_FILTER_* */
 } fr_protocol_facts;
 /* Its fields, by name and in order; fr_options_text prints one. */
 extern FR_API const fr_option fr_protocol_fields[];

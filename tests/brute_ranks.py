@@ -75,33 +75,62 @@ def make_stream(r, path):
     return [rows[k] for k in order], [features[k] for k in order] if features else None, shared
 
 
+def parts(events, s):
+    """How many events are for training and for validation (PROTOCOL 14)."""
+    both = s["share"] + s["val"]
+    if s["split"] == "quantile":
+        first, second = np.quantile([t for _, _, t in events], [s["share"], both])
+        train, end = sum(t <= first for _, _, t in events), sum(t <= second for _, _, t in events)
+    else:
+        train, end = math.floor(s["share"] * len(events)), math.floor(both * len(events))
+    return train, end - train
+
+
 class Window:
     """What a protocol sees: events (source, destination, time) with numbers from 0."""
 
-    def __init__(self, rows, shared, size, share, order, catalog, ids):
-        size = size or len(rows)
+    def __init__(self, rows, shared, s, ids):
+        size = s["size"] or len(rows)
         self.first = max(0, len(rows) - size)
         self.events = rows[self.first:]
-        self.train = math.floor(share * len(self.events))
-        self.order, self.shared = order, shared
-        self.kind = catalog
-        trained = {v for _, v, _ in self.events[:self.train]}
-        self.fixed = set(ids) if catalog == "file" else trained
-        self.universe = sorted({v for _, v, _ in self.events} | (set(ids) if catalog == "file" else set()))
+        self.train, self.val = parts(self.events, s)
+        self.ranked = range(self.train, self.train + self.val) if s["part"] == "val" else \
+            range(self.train + self.val, len(self.events))
+        self.order, self.filter, self.shared = s["order"], s["filter"], shared
+        self.kind = s["catalog"]
+        until = {"train+val": self.train + self.val, "all": len(self.events)}.get(self.kind, self.train)
+        everything = sorted(v for _, v, _ in rows)
+        listed = set(ids) if self.kind == "file" else set()
+        if self.kind == "range":
+            listed = set(range(everything[0], everything[-1] + 1))
+        self.fixed = listed or {v for _, v, _ in self.events[:until]}
+        self.universe = sorted({v for _, v, _ in self.events} | listed)
 
     def past(self, i):
         """The numbers of the events before event i."""
-        if self.order == "stream":
+        if self.order == "strict":
+            return [j for j in range(i) if self.events[j][2] < self.events[i][2]]
+        if self.order == "stream" or i < self.train:
             return range(i)
-        return [j for j in range(i) if self.events[j][2] < self.events[i][2]]
+        part = self.train if i < self.train + self.val else self.train + self.val
+        batch = int(self.order.split(":")[1])
+        return range(part + (i - part) // batch * batch)
+
+    def left_out(self, i):
+        """What is never a candidate of event i: its source, and what the filter takes out."""
+        u, v, t = self.events[i]
+        rivals = {b for a, b, at in (self.events[j] for j in self.ranked) if (a, at) == (u, t)} - {v}
+        return ({u} if self.shared else set()) | (rivals if self.filter == "same-time" else set())
+
+    def filtered(self, i):
+        before = {self.events[j][1] for j in self.past(i)} if self.kind == "time" else self.fixed
+        return len(before & self.left_out(i) - ({self.events[i][0]} if self.shared else set()))
 
     def available(self, i):
-        u = self.events[i][0]
-        return {self.events[j][1] for j in self.past(i)} - ({u} if self.shared else set())
+        return {self.events[j][1] for j in self.past(i)} - self.left_out(i)
 
     def candidates(self, i):
-        u = self.events[i][0]
-        return self.available(i) if self.kind == "time" else self.fixed - ({u} if self.shared else set())
+        return self.available(i) if self.kind == "time" else self.fixed - self.left_out(i)
 
 
 # ---- baselines: a key per destination, more is better ----
@@ -289,13 +318,14 @@ def make_record(w, i, scorer, name, options, settings, catalog_only):
     past = w.past(i)
     pair = [j for j in past if w.events[j][:2] == (u, v)]
     met = {w.events[j][1] for j in past if w.events[j][0] == u}
+    trained = {b for a, b, _ in w.events[:w.train] if a == u}
     nan = math.nan
     record = dict(event=w.first + i, source=u, destination=v, time=t, covered=0, repeated=int(bool(pair)), n=-1, above=-1,
                   tied=-1, seen_n=-1, seen_above=-1, seen_tied=-1, pop_above=nan, pop_tied=nan, pop_self=nan, avail_n=-1,
                   avail_above=-1, avail_tied=-1, score=nan, pair_count=len(pair),
                   source_degree=sum(w.events[j][0] == u for j in past),
                   destination_degree=sum(w.events[j][1] == v for j in past),
-                  gap=t - w.events[pair[-1]][2] if pair else nan)
+                  gap=t - w.events[pair[-1]][2] if pair else nan, filtered=-1, train_n=-1, train_above=-1, train_tied=-1)
     candidates, available = w.candidates(i), w.available(i)
     covered, known = v in candidates, v in available and not catalog_only
     if not (covered or known) or len(met - {v}) < settings["met"]:
@@ -310,10 +340,13 @@ def make_record(w, i, scorer, name, options, settings, catalog_only):
             return record
         others = candidates - {v}
         record["covered"], record["n"] = 1, len(candidates)
+        record["filtered"] = w.filtered(i)
         record["above"], record["tied"] = count(score, others, v)
         seen = met & others
         record["seen_n"] = len(seen)
         record["seen_above"], record["seen_tied"] = count(score, seen, v)
+        record["train_n"] = len(trained & others)
+        record["train_above"], record["train_tied"] = count(score, trained & others, v)
         times = {x: 0 for x in candidates}
         for a, b, _ in w.events[:w.train]:
             if b in times:
@@ -331,6 +364,7 @@ def make_record(w, i, scorer, name, options, settings, catalog_only):
             record["avail_n"] = len(available)
         if covered:
             record["covered"], record["n"] = 1, len(candidates)
+            record["filtered"], record["train_n"] = w.filtered(i), len(trained & (candidates - {v}))
             record["seen_n"] = len(met & (candidates - {v}))
             record["pop_self"] = None
     return record
@@ -348,7 +382,7 @@ def same(found, expected, power):
 
 def make_scores(r, w, path, catalog_only):
     """Random scores for what has to be scored, in any order; returns scorer, catalog_only and `bad`."""
-    test = range(w.train, len(w.events))
+    test = w.ranked
     rows = [i for i in test if w.events[i][1] in w.candidates(i)]
     columns = sorted(w.fixed) if w.kind != "time" else list(w.universe)
     if not catalog_only:
@@ -380,8 +414,7 @@ def make_scores(r, w, path, catalog_only):
         np.save(path + ".destinations.npy", np.array(columns, "i8"))
     table = {i: dict(zip(columns, map(float, values[k]))) for k, i in enumerate(rows)}
     whole = all(i in table for i in test if w.events[i][1] in w.available(i)) and \
-        w.available(len(w.events) - 1) | ({w.events[-1][0]} & {w.events[j][1] for j in w.past(len(w.events) - 1)}) \
-        <= set(columns)
+        {w.events[j][1] for j in w.past(test[-1])} <= set(columns)
     exact = dtype != "f8" or all(float(np.float32(x)) == x for x in values.flat if abs(x) < 3e38 or x != x)
     return (lambda w, i, options: table[i]), not whole, bad, exact and dtype != "f8"
 
@@ -458,14 +491,19 @@ def run(command):
 
 def draw_settings(r, rows):
     while True:
-        size = r.choice([0, 0, len(rows), r.randint(4, len(rows))])
-        share = r.choice([0.85, 0.5, 0.3, r.uniform(0.1, 0.95)])
-        taken = len(rows) if not size else min(size, len(rows))
-        if 1 <= math.floor(share * taken) < taken:
+        s = dict(size=r.choice([0, 0, len(rows), r.randint(4, len(rows))]), split=r.choice(["share", "share", "quantile"]),
+                 share=r.choice([0.85, 0.5, 0.3, r.uniform(0.1, 0.95)]), val=r.choice([0, 0, 0.15, r.uniform(0, 0.5)]),
+                 part=r.choice(["test", "test", "val"]))
+        taken = rows[-s["size"]:] if s["size"] else rows
+        if s["share"] + s["val"] > 1:
+            continue
+        train, val = parts(taken, s)
+        if train >= 1 and (val if s["part"] == "val" else len(taken) - train - val) >= 1:
             break
-    return dict(size=size, share=share, order=r.choice(["stream", "strict"]), catalog=r.choice(["fixed", "time", "file"]),
-                oov=r.choice(["exclude", "zero"]), met=r.choice([0, 0, 0, 1, 2]), power=r.choice([1, 1, 0, 0.75]),
-                threads=r.choice([1, 3]))
+    return dict(s, order=r.choice(["stream", "strict", "batch:1", f"batch:{r.randint(2, 12)}"]),
+                catalog=r.choice(["fixed", "time", "file", "train+val", "all", "range"]),
+                filter=r.choice(["none", "none", "same-time"]), oov=r.choice(["exclude", "zero"]),
+                met=r.choice([0, 0, 0, 1, 2]), power=r.choice([1, 1, 0, 0.75]), threads=r.choice([1, 3]))
 
 
 def one_run(r, tool, folder, stream, tally, fail):
@@ -482,7 +520,7 @@ def one_run(r, tool, folder, stream, tally, fail):
         else:
             open(folder + "/ids.txt", "w").write("# ids\n" + "".join(f"{x}\n" for x in ids))
     file = folder + ("/ids.npy" if os.path.exists(folder + "/ids.npy") else "/ids.txt")
-    w = Window(rows, shared, s["size"], s["share"], s["order"], s["catalog"], ids)
+    w = Window(rows, shared, s, ids)
     name, options, bad, catalog_only, exact = r.choice(BASELINES + ["scores"] * 4), {}, False, False, True
     if name == "scores":
         made = make_scores(r, w, folder + "/scores", r.random() < 0.5)
@@ -501,7 +539,8 @@ def one_run(r, tool, folder, stream, tally, fail):
     options["seed"] = r.choice([0, 7, 2**40 + 3])
     out = folder + "/ranks.npy"
     command = [tool, "rank", "--data", folder + "/data", "--scorer", spec, "-o", out, "--force", "--window", str(s["size"]),
-               "--train-share", repr(s["share"]), "--order", s["order"], "--oov", s["oov"], "--met", str(s["met"]),
+               "--train-share", repr(s["share"]), "--val-share", repr(s["val"]), "--split", s["split"], "--part", s["part"],
+               "--filter", s["filter"], "--order", s["order"], "--oov", s["oov"], "--met", str(s["met"]),
                "--popularity-power", str(s["power"]), "--seed", str(options["seed"]), "--threads", str(s["threads"]),
                "--shard", str(r.choice([1, 5, 64])), "--quiet", "--catalog", file if ids else s["catalog"]]
     where = " ".join(command[2:])
@@ -519,7 +558,7 @@ def one_run(r, tool, folder, stream, tally, fail):
         return fail(f"exit {done.returncode}: {done.stderr.strip()}: {where}")
     found = np.load(out)
     records = [make_record(w, i, scorer, name if exact else "unknown", options, s, catalog_only)
-               for i in range(w.train, len(w.events))]
+               for i in w.ranked]
     if len(found) != len(records):
         return fail(f"{len(found)} records, expected {len(records)}: {where}")
     clear = True

@@ -28,7 +28,8 @@ static inline void make_window(fixture *f, const char *directory, int order, int
     }
     (void)fprintf(file, "\n");
     assert_int_equal(fclose(file), 0);
-    fr_protocol protocol = {.size = sizeof protocol, .train_share = 0.7, .order = order};
+    fr_protocol protocol = {
+        .size = sizeof protocol, .train_share = 0.7, .order = order_text(order)};
     OK(fr_stream_open(path, NULL, NULL, &f->stream, &err));
     OK(fr_window_open(f->stream, &protocol, NULL, &f->w, &err));
     assert_true(f->w->destinations <= MOST_DESTINATIONS);

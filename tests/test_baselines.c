@@ -162,8 +162,9 @@ static void test_definitions(void **state) {
     fr_error err;
     for (uint64_t seed = 0; seed < 3; seed++) {
         fr_stream *stream = make_stream(*state, seed, 160);
-        for (int order = 0; order < 2; order++) {
-            fr_protocol p = {.size = sizeof p, .train_share = 0.5, .window = 150, .order = order};
+        for (int order = 0; order < 3; order++) {
+            fr_protocol p = {
+                .size = sizeof p, .train_share = 0.5, .window = 150, .order = order_text(order)};
             fr_window *w;
             OK(fr_window_open(stream, &p, NULL, &w, &err));
             for (size_t k = 0; k < sizeof names / sizeof *names; k++) {

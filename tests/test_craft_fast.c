@@ -26,7 +26,8 @@ static void make_window(fixture *f, const char *directory, int order) {
         (void)fprintf(file, "%u,%u,%d\n", source, 3 * rng_below(key, e, 2, reach), 700 * (i / 3));
     }
     assert_int_equal(fclose(file), 0);
-    fr_protocol protocol = {.size = sizeof protocol, .train_share = 0.7, .order = order};
+    fr_protocol protocol = {
+        .size = sizeof protocol, .train_share = 0.7, .order = order_text(order)};
     OK(fr_stream_open(path, NULL, NULL, &f->stream, &err));
     OK(fr_window_open(f->stream, &protocol, NULL, &f->w, &err));
     assert_true(f->w->destinations <= MOST_DESTINATIONS);
@@ -85,6 +86,7 @@ static void test_accuracy(void **state) {
     static const char *const names[] = {"craft", "craft-r"};
     for (int n = 0; n < 2; n++) {
         check_accuracy(*state, FR_ORDER_STRICT, names[n], usual);
+        check_accuracy(*state, FR_ORDER_BATCH, names[n], usual);
         for (int layers = 1; layers <= 3; layers++)
             for (int heads = 1; heads <= 4; heads *= 2)
                 for (int head_layers = 1; head_layers <= 2; head_layers++) {

@@ -58,7 +58,9 @@ static const plain_event *plain(const plain_stream *s, const fr_window *w, int32
 }
 
 static bool is_before(const plain_stream *s, const fr_window *w, int32_t j, int32_t i) {
-    if (w->protocol.order == FR_ORDER_STRICT) return plain(s, w, j)->time < plain(s, w, i)->time;
+    if (w->order == FR_ORDER_STRICT) return plain(s, w, j)->time < plain(s, w, i)->time;
+    if (w->order == FR_ORDER_BATCH && i >= w->train)
+        return j < i && (j < w->train || (j - w->train) / BATCH < (i - w->train) / BATCH);
     return j < i;
 }
 
@@ -136,11 +138,13 @@ static void test_random_streams(void **state) {
     for (uint64_t seed = 0; seed < 60; seed++) {
         plain_stream s = random_stream(seed);
         fr_stream *stream = write_stream(&s, *state, "random.csv");
-        for (int order = 0; order < 2; order++) {
+        for (int order = 0; order < 3; order++) {
             static const int64_t windows[] = {0, 2, 30, 1000};
             for (int k = 0; k < 4; k++) {
-                fr_protocol p = {
-                    .size = sizeof p, .window = windows[k], .train_share = 0.6, .order = order};
+                fr_protocol p = {.size = sizeof p,
+                                 .window = windows[k],
+                                 .train_share = 0.6,
+                                 .order = order_text(order)};
                 fr_window *w;
                 OK(fr_window_open(stream, &p, NULL, &w, &err));
                 int64_t n = p.window && p.window < s.count ? p.window : s.count;
@@ -167,8 +171,10 @@ static void test_index_memory(void **state) {
     fr_stream *stream;
     fr_window *w;
     OK(fr_stream_open(path, NULL, NULL, &stream, &err));
-    fr_protocol p = {
-        .size = sizeof p, .window = 90000, .train_share = 0.85, .order = FR_ORDER_STRICT};
+    fr_protocol p = {.size = sizeof p,
+                     .window = 90000,
+                     .train_share = 0.85,
+                     .order = order_text(FR_ORDER_STRICT)};
     OK(fr_window_open(stream, &p, NULL, &w, &err));
     fr_window_facts f = fr_window_get(w);
     assert_true((double)f.index_bytes / (double)f.events <= 40);
@@ -219,10 +225,158 @@ static void test_too_short(void **state) {
     OK(fr_stream_open(data, NULL, NULL, &stream, &err));
     fr_protocol p = {.size = sizeof p, .train_share = 0.4};
     FAILS(fr_window_open(stream, &p, NULL, &w, &err), FR_EINPUT,
-          "leave 0 for training and 2 for test");
+          "leaves 0 of 2 events for training, 0 for validation and 2 for test");
     p.train_share = 1;
     FAILS(fr_window_open(stream, &p, NULL, &w, &err), FR_EINPUT,
-          "leave 2 for training and 0 for test");
+          "leaves 2 of 2 events for training, 0 for validation and 0 for test");
+    fr_stream_close(stream);
+}
+
+/* Where each kind of split cuts: by hand, and by NumPy's quantiles. */
+static void test_splits(void **state) {
+    fr_error err;
+    char *data = in_directory(*state, "data.csv");
+    put_text(data, "u,v,t\n1,10,0\n1,20,1\n1,10,2\n2,30,3\n1,10,3\n1,20,3\n1,10,5\n1,20,8\n"
+                   "1,20,13\n2,20,21\n");
+    fr_stream *stream;
+    OK(fr_stream_open(data, NULL, NULL, &stream, &err));
+    static const struct {
+        const char *split;
+        double train_share, val_share;
+        int64_t window;
+        int32_t train, val;
+    } cases[] = {
+        {"share", 0.5, 0.3, 0, 5, 3},
+        {"share", 0.5, 0, 0, 5, 0},
+        /* quantiles of 10 times: 0.5 -> 3, 0.8 -> 9 (between 8 and 13) */
+        {"quantile", 0.5, 0.3, 0, 6, 2},
+        {"quantile", 0.1, 0, 0, 1, 0},   /* 0.9 */
+        {"quantile", 0.7, 0.2, 8, 5, 2}, /* the last 8: 4.8 and 10.5, in the window's own times */
+        {"rows:3,7", 0.85, 0, 0, 3, 4},  /* rows of the stream, not of the window */
+        {"rows:3,7", 0.85, 0, 8, 1, 4},
+        {"rows:4", 0.85, 0, 0, 4, 0},
+        {"times:3,8", 0.85, 0, 0, 3, 4}, /* events at the limit are of the later part */
+        {"times:2.5", 0.85, 0, 0, 3, 0},
+        {"times:-1e300,3", 0.85, 0, 0, 0, 0},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        fr_protocol p = {.size = sizeof p,
+                         .train_share = cases[k].train_share,
+                         .val_share = cases[k].val_share,
+                         .window = cases[k].window,
+                         .split = (char *)(uintptr_t)cases[k].split};
+        fr_window *w;
+        if (!cases[k].train) {
+            FAILS(fr_window_open(stream, &p, NULL, &w, &err), FR_EINPUT, "leaves 0 of 10 events");
+            continue;
+        }
+        OK(fr_window_open(stream, &p, NULL, &w, &err));
+        fr_window_facts f = fr_window_get(w);
+        assert_int_equal(f.train, cases[k].train);
+        assert_int_equal(f.val, cases[k].val);
+        assert_int_equal(f.test, f.events - f.train - f.val);
+        assert_int_equal(f.from, f.train + f.val);
+        assert_int_equal(f.to, f.events);
+        fr_window_close(w);
+        p.part = FR_PART_VAL;
+        if (!cases[k].val) {
+            FAILS(fr_window_open(stream, &p, NULL, &w, &err), FR_EINPUT, "1 for validation");
+            continue;
+        }
+        OK(fr_window_open(stream, &p, NULL, &w, &err));
+        f = fr_window_get(w);
+        assert_int_equal(f.from, f.train);
+        assert_int_equal(f.to, f.train + f.val);
+        fr_window_close(w);
+    }
+    fr_stream_close(stream);
+}
+
+static void test_bad_protocols(void **state) {
+    fr_error err;
+    char *data = in_directory(*state, "data.csv");
+    put_text(data, "u,v,t\n1,10,1\n1,20,2\n1,10,3\n");
+    fr_stream *stream;
+    fr_window *w;
+    OK(fr_stream_open(data, NULL, NULL, &stream, &err));
+    static const char *const orders[] = {
+        "",        "batch",    "batch:",   "batch:0", "batch:-3",
+        "batch:x", "batch:2x", "batch: 2", "Stream",  "batch:99999999999"};
+    static const char *const splits[] = {
+        "",         "shares",  "rows",       "rows:",   "rows:1,",     "rows:2,1",
+        "rows:1.5", "rows:-1", "rows:1,2,3", "times:x", "times:1,nan", "times:2,1"};
+    for (size_t k = 0; k < sizeof orders / sizeof *orders; k++) {
+        fr_protocol p = {
+            .size = sizeof p, .train_share = 0.5, .order = (char *)(uintptr_t)orders[k]};
+        FAILS(fr_window_open(stream, &p, NULL, &w, &err), FR_EUSAGE,
+              "expected stream, strict or batch:N");
+    }
+    for (size_t k = 0; k < sizeof splits / sizeof *splits; k++) {
+        fr_protocol p = {
+            .size = sizeof p, .train_share = 0.5, .split = (char *)(uintptr_t)splits[k]};
+        FAILS(fr_window_open(stream, &p, NULL, &w, &err), FR_EUSAGE, "expected share, quantile");
+    }
+    fr_protocol p = {.size = sizeof p, .train_share = 0.7, .val_share = 0.4};
+    FAILS(fr_window_open(stream, &p, NULL, &w, &err), FR_EUSAGE, "expected a sum of at most 1");
+    p = (fr_protocol){.size = sizeof(fr_protocol), .train_share = 0.5, .split = (char[]){"column"}};
+    FAILS(fr_window_open(stream, &p, NULL, &w, &err), FR_EINPUT, "no split column");
+    fr_stream_close(stream);
+}
+
+static void test_split_column(void **state) {
+    fr_error err;
+    char *data = in_directory(*state, "data.csv");
+    put_text(data,
+             "u,v,t,split\n1,10,0,train\n1,20,1,train\n1,10,2,train\n1,10,3,val\n1,10,4,test\n"
+             "1,20,5,test\n");
+    fr_stream *stream;
+    fr_window *w;
+    OK(fr_stream_open(data, NULL, NULL, &stream, &err));
+    fr_protocol p = {
+        .size = sizeof p, .window = 5, .train_share = 0.5, .split = (char[]){"column"}};
+    OK(fr_window_open(stream, &p, NULL, &w, &err)); /* without the stream's first event */
+    fr_window_facts f = fr_window_get(w);
+    assert_int_equal(f.train, 2);
+    assert_int_equal(f.val, 1);
+    assert_int_equal(f.test, 2);
+    fr_window_close(w);
+    fr_stream_close(stream);
+}
+
+/* Catalogs that name destinations of other parts, and TGB's range of ids. */
+static void test_catalogs(void **state) {
+    fr_error err;
+    char *data = in_directory(*state, "data.csv");
+    put_text(data, "u,v,t\n1,12,0\n1,10,1\n1,10,2\n1,14,3\n1,11,4\n1,10,5\n");
+    fr_stream *stream;
+    OK(fr_stream_open(data, NULL, NULL, &stream, &err));
+    static const struct {
+        const char *catalog;
+        int32_t count;
+        int64_t id[5];
+    } cases[] = {{"fixed", 1, {10}},
+                 {"train", 1, {10}},
+                 {"train+val", 2, {10, 14}},
+                 {"all", 3, {10, 11, 14}},
+                 {"range", 5, {10, 11, 12, 13, 14}}};
+    char first[65] = "";
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        fr_protocol p = {.size = sizeof p,
+                         .window = 5, /* 12 is not in it, but in the data's range */
+                         .train_share = 0.4,
+                         .val_share = 0.2,
+                         .catalog = (char *)(uintptr_t)cases[k].catalog};
+        fr_window *w;
+        OK(fr_window_open(stream, &p, NULL, &w, &err));
+        fr_columns c = fr_window_columns(w);
+        fr_window_facts f = fr_window_get(w);
+        assert_int_equal(f.catalog_size, cases[k].count);
+        for (int i = 0; i < cases[k].count; i++)
+            assert_int_equal(c.destination_id[c.catalog[i]], cases[k].id[i]);
+        if (k == 1) assert_string_equal(f.catalog_sha256, first);
+        memcpy(first, f.catalog_sha256, sizeof first);
+        fr_window_close(w);
+    }
     fr_stream_close(stream);
 }
 
@@ -280,7 +434,9 @@ static void test_damaged_columns(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         WITH_DIRECTORY(test_random_streams), WITH_DIRECTORY(test_index_memory),
-        WITH_DIRECTORY(test_catalog_file), WITH_DIRECTORY(test_too_short),
+        WITH_DIRECTORY(test_catalog_file),   WITH_DIRECTORY(test_too_short),
+        WITH_DIRECTORY(test_splits),         WITH_DIRECTORY(test_bad_protocols),
+        WITH_DIRECTORY(test_split_column),   WITH_DIRECTORY(test_catalogs),
         WITH_DIRECTORY(test_damaged_columns)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -190,7 +190,7 @@ static void check_replay(const char *directory, int order, bool from_start) {
 }
 
 static void test_replay(void **state) {
-    for (int order = 0; order < 2; order++)
+    for (int order = 0; order < 3; order++)
         for (int start = 0; start < 2; start++) check_replay(*state, order, start);
 }
 

@@ -46,7 +46,7 @@ static fr_window *open_window(const fr_stream *stream, int64_t size, int order,
     fr_protocol protocol = {.size = sizeof protocol,
                             .window = size,
                             .train_share = 0.85,
-                            .order = order,
+                            .order = order_text(order),
                             .catalog = word};
     fr_window *w;
     OK(fr_window_open(stream, &protocol, NULL, &w, &err));
@@ -92,7 +92,7 @@ static int64_t count_eligible(const fr_window *w, int64_t *repeated, double *q1)
 static void test_minimal_counts_and_closed_form(void **state) {
     fr_error err;
     fr_stream *stream = make_stream(*state, EVENTS);
-    for (int order = FR_ORDER_STREAM; order <= FR_ORDER_STRICT; order++) {
+    for (int order = FR_ORDER_STREAM; order <= FR_ORDER_BATCH; order++) {
         fr_window *w = open_window(stream, 0, order, "fixed");
         fr_minimal m;
         OK(fr_minimal_compute(w, &standard, 1, NULL, &m, &err));

@@ -37,7 +37,8 @@ static void make_window(fixture *f, const char *directory, int order, int width,
     }
     (void)fprintf(file, "\n");
     assert_int_equal(fclose(file), 0);
-    fr_protocol protocol = {.size = sizeof protocol, .train_share = 0.7, .order = order};
+    fr_protocol protocol = {
+        .size = sizeof protocol, .train_share = 0.7, .order = order_text(order)};
     OK(fr_stream_open(path, NULL, NULL, &f->stream, &err));
     OK(fr_window_open(f->stream, &protocol, NULL, &f->w, &err));
 }
@@ -92,7 +93,7 @@ static void check_equal(const char *directory, int order, int width, fr_model_se
 
 static void test_equal(void **state) {
     for (int width = 0; width <= FEATURES; width += FEATURES)
-        for (int order = 0; order < 2; order++)
+        for (int order = 0; order < 3; order++)
             for (int layers = 1; layers <= 3; layers++) {
                 fr_model_settings s = usual;
                 s.layers = layers;
@@ -159,7 +160,7 @@ static void test_saved(void **state) {
 /* Nothing at or after the event but its source and time: no destination, feature or later event. */
 static void test_no_leak(void **state) {
     fixture f, other;
-    for (int order = 0; order < 2; order++) {
+    for (int order = 0; order < 3; order++) {
         make(&f, *state, order, FEATURES, false, usual);
         float *expected = all_scores(&f, 0, false);
         make(&other, *state, order, FEATURES, true, usual);

@@ -94,35 +94,77 @@ static double sorted_rank(float *scores, int n, float positive) {
     return 1 + (first + last) / 2.0;
 }
 
+/* Is the destination in the window's events [from, to)? `source` < 0 = of any source. */
+static bool occurs(const fr_window *w, int32_t from, int32_t to, int32_t source, int32_t c) {
+    for (int32_t i = from; i < to; i++)
+        if (w->destination[i] == c && (source < 0 || w->source[i] == source)) return true;
+    return false;
+}
+
+/* Is it in the catalog of an event, by the definitions of PROTOCOL 3 and 14? */
+static bool in_catalog(const fr_window *w, int32_t cut, int32_t c) {
+    switch (w->catalog_kind) {
+    case CATALOG_TIME: return occurs(w, 0, cut, -1, c);
+    case CATALOG_TRAIN_VAL: return occurs(w, 0, w->train + w->val, -1, c);
+    case CATALOG_ALL: return occurs(w, 0, w->events, -1, c);
+    case CATALOG_RANGE: return true; /* every number of the window is of an id in the range */
+    default: return occurs(w, 0, w->train, -1, c);
+    }
+}
+
+/* Is it the true destination of another event of the part, of the same source and time? */
+static bool is_rival(const fr_window *w, int32_t event, int32_t c) {
+    if (w->protocol.filter == FR_FILTER_NONE || c == w->destination[event]) return false;
+    for (int32_t i = w->from; i < w->to; i++)
+        if (w->source[i] == w->source[event] && w->time[i] == w->time[event] &&
+            w->destination[i] == c)
+            return true;
+    return false;
+}
+
+/* Candidates as a list of scores, the positive's in front. */
+typedef struct pool {
+    float score[256];
+    int n;
+} pool;
+
+static void check_pool(pool *p, int32_t above, int32_t tied) {
+    assert_true(1 + above + tied / 2.0 == sorted_rank(p->score, p->n, p->score[0]));
+}
+
 static void check_record(const toy *t, const fr_record *r, int32_t event) {
     const fr_window *w = t->w;
     int32_t u = w->source[event], v = w->destination[event], cut = window_cut(w, event);
-    float positive = toy_score(t, event, v), in[256], seen[256], available[256];
-    int n = 0, seen_n = 0, available_n = 0;
+    float positive = toy_score(t, event, v);
+    pool in = {{positive}, 1}, seen = in, available = in, trained = in;
     double pop[2] = {0}, total = 0, self = 0;
+    int filtered = 0;
     for (int32_t c = 0; c < w->destinations; c++) {
         float s = toy_score(t, event, c);
-        bool is_available = window_available(w, c, cut), catalog = w->catalog_place[c] >= 0;
+        bool ranked = in_catalog(w, cut, c), rival = is_rival(w, event, c);
         int32_t count = 0;
-        for (int32_t i = 0; i < w->train; i++) count += catalog && w->destination[i] == c;
-        bool ranked = w->catalog_kind == CATALOG_TIME ? is_available : catalog;
-        if (is_available) available[available_n++] = s;
-        if (ranked) in[n++] = s;
-        if (ranked && c != v && window_pair_history(w, u, c, cut).count) seen[seen_n++] = s;
+        for (int32_t i = 0; i < w->train; i++) count += ranked && w->destination[i] == c;
+        filtered += ranked && rival;
+        if (rival) continue;
         total += count;
         if (c == v) self = count;
-        if (c != v && s > positive) pop[0] += count;
-        if (c != v && s == positive) pop[1] += count;
+        if (c == v) continue;
+        if (occurs(w, 0, cut, -1, c)) available.score[available.n++] = s;
+        if (!ranked) continue;
+        in.score[in.n++] = s;
+        if (occurs(w, 0, cut, u, c)) seen.score[seen.n++] = s;
+        if (occurs(w, 0, w->train, u, c)) trained.score[trained.n++] = s;
+        if (s > positive) pop[0] += count;
+        if (s == positive) pop[1] += count;
     }
-    bool covered = window_covered(w, event), is_available = window_available(w, v, cut);
+    bool covered = in_catalog(w, cut, v);
     assert_int_equal(r->event, w->first + event);
     assert_int_equal(r->source, w->source_id[u]);
     assert_int_equal(r->destination, w->destination_id[v]);
     assert_int_equal(r->covered, covered);
-    if (is_available) {
-        assert_int_equal(r->avail_n, available_n);
-        assert_true(1 + r->avail_above + r->avail_tied / 2.0 ==
-                    sorted_rank(available, available_n, positive));
+    if (occurs(w, 0, cut, -1, v)) {
+        assert_int_equal(r->avail_n, available.n);
+        check_pool(&available, r->avail_above, r->avail_tied);
     } else {
         assert_int_equal(r->avail_n, -1);
     }
@@ -131,11 +173,13 @@ static void check_record(const toy *t, const fr_record *r, int32_t event) {
         assert_int_equal(r->tied, -1);
         return;
     }
-    assert_int_equal(r->n, n);
-    assert_true(1 + r->above + r->tied / 2.0 == sorted_rank(in, n, positive));
-    assert_int_equal(r->seen_n, seen_n);
-    seen[seen_n] = positive;
-    assert_true(1 + r->seen_above + r->seen_tied / 2.0 == sorted_rank(seen, seen_n + 1, positive));
+    assert_int_equal(r->n, in.n);
+    assert_int_equal(r->seen_n, seen.n - 1);
+    assert_int_equal(r->train_n, trained.n - 1);
+    assert_int_equal(r->filtered, filtered);
+    check_pool(&in, r->above, r->tied);
+    check_pool(&seen, r->seen_above, r->seen_tied);
+    check_pool(&trained, r->train_above, r->train_tied);
     assert_true(fabs(r->pop_above - pop[0] / total) < 1e-15);
     assert_true(fabs(r->pop_tied - pop[1] / total) < 1e-15);
     assert_true(fabs(r->pop_self - self / total) < 1e-15);
@@ -149,36 +193,47 @@ static void check_record(const toy *t, const fr_record *r, int32_t event) {
     assert_int_equal(r->destination_degree, window_destination_history(w, v, cut, INT32_MAX).count);
 }
 
-static void test_counting_is_sorting(void **state) {
+/* One stream and one protocol, by a scorer with a state and by one without. */
+static void check_protocol(const fr_stream *stream, const fr_protocol *p, uint64_t seed) {
     fr_error err;
-    char *kinds[] = {(char[]){"fixed"}, (char[]){"time"}};
+    fr_window *w;
+    OK(fr_window_open(stream, p, NULL, &w, &err));
+    for (int stateful = 0; stateful < 2; stateful++) {
+        toy t = {.w = w, .seed = seed, .levels = 1u << (seed % 6)};
+        fr_scorer_definition scorer = toy_scorer(&t, stateful);
+        fr_ranking *ranking;
+        OK(rank_with(w, scorer, &plain, NULL, &ranking, &err));
+        fr_ranking_facts f = fr_ranking_get(ranking);
+        assert_int_equal(f.count, w->to - w->from);
+        for (int64_t k = 0; k < f.count; k++) check_record(&t, &f.records[k], w->from + (int32_t)k);
+        assert_false(t.early);
+        if (stateful) assert_int_equal(t.observed, w->to); /* each exactly once */
+        fr_ranking_close(ranking);
+    }
+    fr_window_close(w);
+}
+
+static void test_counting_is_sorting(void **state) {
+    char *kinds[] = {(char[]){"fixed"}, (char[]){"time"}, (char[]){"train+val"}, (char[]){"all"},
+                     (char[]){"range"}};
     for (uint64_t seed = 0; seed < 12; seed++) {
         fr_stream *stream = make_stream(*state, seed, 300);
-        for (int order = 0; order < 2; order++) {
-            for (int kind = 0; kind < 2; kind++) {
+        for (int order = 0; order < 3; order++)
+            for (int kind = 0; kind < 5; kind++) {
                 fr_protocol p = {.size = sizeof p,
                                  .window = 250,
                                  .train_share = 0.7,
-                                 .order = order,
-                                 .catalog = kinds[kind]};
-                fr_window *w;
-                OK(fr_window_open(stream, &p, NULL, &w, &err));
-                for (int stateful = 0; stateful < 2; stateful++) {
-                    toy t = {.w = w, .seed = seed, .levels = 1u << (seed % 6)};
-                    fr_scorer_definition scorer = toy_scorer(&t, stateful);
-                    fr_ranking *ranking;
-                    OK(rank_with(w, scorer, &plain, NULL, &ranking, &err));
-                    fr_ranking_facts f = fr_ranking_get(ranking);
-                    assert_int_equal(f.count, w->events - w->train);
-                    for (int64_t k = 0; k < f.count; k++)
-                        check_record(&t, &f.records[k], w->train + (int32_t)k);
-                    assert_false(t.early);
-                    if (stateful) assert_int_equal(t.observed, w->events); /* each exactly once */
-                    fr_ranking_close(ranking);
-                }
-                fr_window_close(w);
+                                 .order = order_text(order),
+                                 .catalog = kinds[kind],
+                                 .filter = kind % 2 ? FR_FILTER_SAME_TIME : FR_FILTER_NONE};
+                if (kind < 2) check_protocol(stream, &p, seed);
+                p.train_share = 0.5;
+                p.val_share = 0.2;
+                p.filter = !p.filter;
+                check_protocol(stream, &p, seed);
+                p.part = FR_PART_VAL;
+                check_protocol(stream, &p, seed);
             }
-        }
         fr_stream_close(stream);
     }
 }

@@ -31,7 +31,7 @@ static fr_window *open_window(const fr_stream *stream, int order, const char *ca
     fr_protocol p = {.size = sizeof p,
                      .window = 300,
                      .train_share = 0.7,
-                     .order = order,
+                     .order = order_text(order),
                      .catalog = (char *)(uintptr_t)catalog};
     OK(fr_window_open(stream, &p, NULL, &w, &err));
     return w;
@@ -155,7 +155,7 @@ static void same(const fr_ranking *a, const fr_ranking *b, bool expected) {
 static void test_same_records(void **state) {
     fr_stream *stream = make_stream(*state);
     static const char *const catalogs[] = {"fixed", "time"};
-    for (int order = 0; order < 2; order++) {
+    for (int order = 0; order < 3; order++) {
         for (int kind = 0; kind < 3; kind++) {
             fr_window *w = open_window(stream, order, catalogs[kind % 2]);
             bool catalog_only = kind == 2;
@@ -269,13 +269,15 @@ static void test_given_up(void **state) {
 
 /* ---- reading a window ---- */
 
-static bool is_before(const fr_columns *c, int order, int32_t i, int32_t event) {
-    return order == FR_ORDER_STREAM ? i < event : c->time[i] < c->time[event];
+static bool is_before(const fr_columns *c, int32_t train, int order, int32_t i, int32_t event) {
+    if (order == FR_ORDER_STRICT) return c->time[i] < c->time[event];
+    if (order == FR_ORDER_STREAM || event < train) return i < event;
+    return i < train || (i - train) / BATCH < (event - train) / BATCH;
 }
 
 static void test_histories(void **state) {
     fr_stream *stream = make_stream(*state);
-    for (int order = 0; order < 2; order++) {
+    for (int order = 0; order < 3; order++) {
         fr_window *w = open_window(stream, order, "fixed");
         fr_window_facts f = fr_window_get(w);
         fr_columns c = fr_window_columns(w);
@@ -289,7 +291,7 @@ static void test_histories(void **state) {
             fr_history p = fr_window_pair_history(w, u, v, event);
             fr_history m = fr_window_met(w, u, event);
             for (int32_t i = 0; i < f.events; i++) {
-                if (!is_before(&c, order, i, event)) continue;
+                if (!is_before(&c, (int32_t)f.train, order, i, event)) continue;
                 bool first = c.source[i] == u;
                 for (int32_t k = 0; k < i; k++)
                     first &= c.source[k] != u || c.destination[k] != c.destination[i];

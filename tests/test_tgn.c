@@ -52,7 +52,7 @@ static fixture open_changed(const char *directory, int events, int order, bool f
     }
     assert_int_equal(fclose(file), 0);
     OK(fr_stream_open(path, NULL, NULL, &f.stream, &err));
-    fr_protocol p = {.size = sizeof p, .train_share = 0.8, .order = order};
+    fr_protocol p = {.size = sizeof p, .train_share = 0.8, .order = order_text(order)};
     OK(fr_window_open(f.stream, &p, NULL, &f.w, &err));
     return f;
 }

@@ -30,7 +30,8 @@ static void make_window(fixture *f, const char *directory, int order, bool featu
         (void)fprintf(file, "\n");
     }
     assert_int_equal(fclose(file), 0);
-    fr_protocol protocol = {.size = sizeof protocol, .train_share = 0.7, .order = order};
+    fr_protocol protocol = {
+        .size = sizeof protocol, .train_share = 0.7, .order = order_text(order)};
     OK(fr_stream_open(path, NULL, NULL, &f->stream, &err));
     OK(fr_window_open(f->stream, &protocol, NULL, &f->w, &err));
     assert_true(f->w->destinations <= MOST_DESTINATIONS);
@@ -103,7 +104,8 @@ static void test_accuracy(void **state) {
     for (int k = 0; k < 16; k++) { /* features, order, embedding, trained */
         fr_model_settings s = usual;
         s.embedding = k / 4 % 2;
-        check_accuracy(*state, k / 2 % 2, k % 2, s, k / 8);
+        int order = k / 2 % 2 ? FR_ORDER_STRICT + k % 2 : FR_ORDER_STREAM;
+        check_accuracy(*state, order, k % 2, s, k / 8);
     }
     for (int features = 0; features < 2; features++) {
         for (int heads = 1; heads <= 4; heads *= 4) {

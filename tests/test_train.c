@@ -383,10 +383,11 @@ static void test_checkpoints(void **state) {
     FAILS(checkpoint_load(&back, path, other, &err), FR_EINPUT,
           "trained with ntrain 240, but this window has 210");
     fr_window_close(other);
-    OK(fr_window_open(
-        f.stream,
-        &(fr_protocol){.size = sizeof(fr_protocol), .train_share = 0.8, .order = FR_ORDER_STRICT},
-        NULL, &other, &err));
+    OK(fr_window_open(f.stream,
+                      &(fr_protocol){.size = sizeof(fr_protocol),
+                                     .train_share = 0.8,
+                                     .order = order_text(FR_ORDER_STRICT)},
+                      NULL, &other, &err));
     FAILS(checkpoint_load(&back, path, other, &err), FR_EINPUT, "trained with order stream");
     fr_window_close(other);
     /* other ids */

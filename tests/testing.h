@@ -54,6 +54,13 @@ static inline void testing_fails(fr_status status, fr_status code, const char *p
     _fail(file, line);
 }
 
+/* FR_ORDER_* as a protocol spells it; batches are of BATCH events, few and odd. */
+enum { BATCH = 7 };
+static inline char *order_text(int order) {
+    static char text[][16] = {"stream", "strict", "batch:7"};
+    return text[order];
+}
+
 /* Sanitizers are slow; they look at the way of what the plain build tests in full, for which less
  * will do. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

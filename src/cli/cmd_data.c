@@ -214,17 +214,25 @@ typedef struct info {
 } info;
 
 static const char *order_word(const info *i) {
-    return i->protocol->order == FR_ORDER_STRICT ? "strict" : "stream";
+    return i->protocol->order ? i->protocol->order : "stream";
 }
 
-/* "fixed", "time" or "file", whose path then goes to *path; else that is NULL. */
+/* The kind of catalog; the path of a file goes to *path, which is NULL for any other. */
 static const char *catalog_kind(const info *i, const char **path) {
+    static const char *const kinds[] = {"fixed", "train+val", "all", "range", "time"};
     const char *catalog = i->protocol->catalog;
     *path = NULL;
-    if (!catalog || !strcmp(catalog, "fixed")) return "fixed";
-    if (!strcmp(catalog, "time")) return "time";
+    if (!catalog || !strcmp(catalog, "train")) return "fixed";
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+        if (!strcmp(catalog, kinds[k])) return kinds[k];
     *path = catalog;
     return "file";
+}
+
+/* Events of the part that is ranked. */
+static int64_t ranked_events(const info *i) { return i->window.to - i->window.from; }
+static const char *ranked_part(const info *i) {
+    return i->protocol->part == FR_PART_VAL ? "validation" : "test";
 }
 
 static int print_json(const info *i) {
@@ -245,10 +253,11 @@ static int print_json(const info *i) {
                          : json_pack("{s:I, s:I, s:I}", "train", (json_int_t)s->split_train, "val",
                                      (json_int_t)s->split_val, "test",
                                      (json_int_t)(s->events - s->split_train - s->split_val)));
-    json_t *window = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "events", (json_int_t)w->events,
-                               "train", (json_int_t)w->train, "test", (json_int_t)w->test,
-                               "first_row", (json_int_t)w->first, "sources", (json_int_t)w->sources,
-                               "destinations", (json_int_t)w->destinations);
+    json_t *window =
+        json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "events", (json_int_t)w->events, "train",
+                  (json_int_t)w->train, "val", (json_int_t)w->val, "test", (json_int_t)w->test,
+                  "first_row", (json_int_t)w->first, "sources", (json_int_t)w->sources,
+                  "destinations", (json_int_t)w->destinations);
     json_t *shape = json_pack(
         "{s:o, s:o, s:o, s:o}", "test_repeat_share", cli_json_real(f->test_repeat_share),
         "destinations_per_source", cli_json_real(f->destinations_per_source), "popularity_gini",
@@ -264,13 +273,14 @@ static int print_json(const info *i) {
         "{s:o, s:o, s:{s:I, s:o}, s:I, s:I, s:I, s:{s:I, s:o}, s:o, s:{s:I, s:I}, "
         "s:o, s:{s:I, s:I, s:I}}",
         "window", window, "catalog", catalog, "coverage", "events", (json_int_t)f->covered, "share",
-        cli_json_real((double)f->covered / (double)w->test), "repeated", (json_int_t)f->repeated,
-        "new", (json_int_t)f->new_, "tied_times", (json_int_t)f->tied_times, "time_available",
-        "ranked", (json_int_t)f->available_ranked, "mean_size", cli_json_real(f->available_size),
-        "shape", shape, "diagnostic_window", "events", (json_int_t)f->diagnostic_events,
-        "catalog_size", (json_int_t)f->diagnostic_catalog, "minimal", minimal, "membership",
-        "repeated", (json_int_t)f->membership_repeated, "new", (json_int_t)f->membership_new,
-        "unavailable", (json_int_t)f->membership_unavailable);
+        cli_json_real((double)f->covered / (double)ranked_events(i)), "repeated",
+        (json_int_t)f->repeated, "new", (json_int_t)f->new_, "tied_times",
+        (json_int_t)f->tied_times, "time_available", "ranked", (json_int_t)f->available_ranked,
+        "mean_size", cli_json_real(f->available_size), "shape", shape, "diagnostic_window",
+        "events", (json_int_t)f->diagnostic_events, "catalog_size",
+        (json_int_t)f->diagnostic_catalog, "minimal", minimal, "membership", "repeated",
+        (json_int_t)f->membership_repeated, "new", (json_int_t)f->membership_new, "unavailable",
+        (json_int_t)f->membership_unavailable);
     if (!root || !rest || json_object_update(root, rest)) {
         json_decref(root);
         root = NULL;
@@ -300,8 +310,12 @@ static void print_text(const info *i) {
                  cli_count(s->split_val).s, cli_count(s->events - s->split_train - s->split_val).s);
 
     heading("Ranking window");
-    cli_pair("events", "%s = %s train + %s test", cli_count(w->events).s, cli_count(w->train).s,
-             cli_count(w->test).s);
+    if (w->val)
+        cli_pair("events", "%s = %s train + %s validation + %s test", cli_count(w->events).s,
+                 cli_count(w->train).s, cli_count(w->val).s, cli_count(w->test).s);
+    else
+        cli_pair("events", "%s = %s train + %s test", cli_count(w->events).s, cli_count(w->train).s,
+                 cli_count(w->test).s);
     cli_pair("sources", "%s, each meeting %.2f destinations", cli_count(w->sources).s,
              f->destinations_per_source);
     cli_pair("destinations", "%s, popularity Gini %.3f", cli_count(w->destinations).s,
@@ -309,8 +323,9 @@ static void print_text(const info *i) {
     const char *file, *kind = catalog_kind(i, &file);
     cli_pair("catalog", "%s%s%s, %s destinations, sha256 %.12s", kind, file ? " " : "",
              file ? cli_visible(file) : "", cli_count(w->catalog_size).s, w->catalog_sha256);
-    cli_pair("coverage", "%s of %s test events (%s)", cli_count(f->covered).s, cli_count(w->test).s,
-             cli_share((double)f->covered, (double)w->test).s);
+    cli_pair("coverage", "%s of %s %s events (%s)", cli_count(f->covered).s,
+             cli_count(ranked_events(i)).s, ranked_part(i),
+             cli_share((double)f->covered, (double)ranked_events(i)).s);
     cli_pair("repeated positives", "%s (%s)", cli_count(f->repeated).s,
              cli_share((double)f->repeated, (double)f->covered).s);
     cli_pair("new positives", "%s (%s)", cli_count(f->new_).s,

@@ -15,7 +15,7 @@ void diagnose_title(const char *text) {
 }
 
 static const char *order_word(const fr_protocol *protocol) {
-    return protocol->order == FR_ORDER_STRICT ? "strict" : "stream";
+    return protocol->order ? protocol->order : "stream";
 }
 
 fr_status diagnose_window(const cli_call *call, const fr_stream *stream, fr_protocol protocol,

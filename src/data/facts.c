@@ -55,7 +55,7 @@ static void ranking_facts(const fr_window *w, fr_facts *f) {
     for (int32_t i = 0; i < w->events; i++)
         f->tied_times += (i > 0 && w->time[i] == w->time[i - 1]) ||
                          (i + 1 < w->events && w->time[i] == w->time[i + 1]);
-    for (int32_t i = w->train; i < w->events; i++) {
+    for (int32_t i = w->from; i < w->to; i++) {
         int32_t u = w->source[i], v = w->destination[i], cut = window_cut(w, i);
         bool repeated = window_pair_history(w, u, v, cut).count > 0;
         int32_t size = advance_available(&available, w, cut);
@@ -70,7 +70,7 @@ static void ranking_facts(const fr_window *w, fr_facts *f) {
         repeated_all += repeated;
         history += window_source_history(w, u, cut, INT32_MAX).count;
     }
-    int32_t test = w->events - w->train;
+    int32_t test = w->to - w->from;
     f->test_repeat_share = (double)repeated_all / test;
     f->history_mean = history / test;
     f->destinations_per_source = (double)w->pairs / w->sources;
@@ -101,8 +101,7 @@ static void count_negatives(const fr_window *w, eligible_event *e) {
 
 bool facts_next_eligible(const fr_window *w, eligible_event *e) {
     available_count available = {e->next, e->occurred};
-    for (e->event = e->event < w->train ? w->train : e->event + 1; e->event < w->events;
-         e->event++) {
+    for (e->event = e->event < w->from ? w->from : e->event + 1; e->event < w->to; e->event++) {
         e->occurred = advance_available(&available, w, window_cut(w, e->event));
         e->next = available.next;
         count_negatives(w, e);

@@ -5,6 +5,7 @@
 #include "base/options.h"
 #include "base/sha256.h"
 #include "data/catalog.h"
+#include "data/split.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -17,15 +18,30 @@
      "most recent events used; 0 = all"}, \
     {"train-share", FR_OPTION_REAL, "0.85", "SHARE", 0, 1, offsetof(fr_protocol, train_share), \
      "first part of the window, for training; the rest is the test suffix"}, \
-    {"order", FR_OPTION_CHOICE, "stream", "stream|strict", 0, 0, offsetof(fr_protocol, order), \
-     "what is history of an event: everything earlier in the stream, or only smaller times"}
+    {"val-share", FR_OPTION_REAL, "0", "SHARE", 0, 1, offsetof(fr_protocol, val_share), \
+     "the part after it, for validation"}, \
+    {"split", FR_OPTION_TEXT, "share", "share|quantile|column|rows:A,B|times:A,B", 0, 0, \
+     offsetof(fr_protocol, split), \
+     "how the parts are cut: by these shares of the events, by quantiles of their times (TGB, " \
+     "DyGLib), by the file's split column, or where validation and test begin, as rows or times"}, \
+    {"order", FR_OPTION_TEXT, "stream", "stream|strict|batch:N", 0, 0, \
+     offsetof(fr_protocol, order), \
+     "what is history of an event: everything earlier in the stream, only smaller times, or what " \
+     "came before its batch of N test events (most published code: batch:200)"}
 // clang-format on
 
 const fr_option fr_protocol_options[FR_OPTIONS_MAX] = {
     SPLIT("32768"),
-    {"catalog", FR_OPTION_TEXT, "fixed", "fixed|time|FILE", 0, 0, offsetof(fr_protocol, catalog),
-     "the candidates: destinations of the training prefix, destinations seen so far, or the ids "
-     "listed in a file"},
+    {"part", FR_OPTION_CHOICE, "test", "test|val", 0, 0, offsetof(fr_protocol, part),
+     "the part whose events are ranked"},
+    {"catalog", FR_OPTION_TEXT, "fixed", "fixed|train+val|all|range|time|FILE", 0, 0,
+     offsetof(fr_protocol, catalog),
+     "the candidates: destinations of the training part, of training and validation, of the whole "
+     "window, all ids from the smallest to the largest of the data (TGB), destinations seen so "
+     "far, or the ids listed in a file"},
+    {"filter", FR_OPTION_CHOICE, "none", "none|same-time", 0, 0, offsetof(fr_protocol, filter),
+     "same-time: other true destinations of the same source at the same time are no candidates "
+     "(TGB)"},
     {"oov", FR_OPTION_CHOICE, "exclude", "exclude|zero", 0, 0, offsetof(fr_protocol, oov),
      "events whose destination is no candidate: left out, or counted with reciprocal rank 0"},
     OPTIONS_END(fr_protocol)};
@@ -71,13 +87,6 @@ static fr_status cut_window(fr_window *w, const fr_context *context, fr_error *e
                     w->stream->name, (long long)n, INT32_MAX);
     w->first = all - n;
     w->events = (int32_t)n;
-    w->train = (int32_t)floor(w->protocol.train_share * (double)n);
-    if (w->train < 1 || w->train >= w->events)
-        return fail(
-            err, FR_EINPUT,
-            "%s: a window of %lld events and train share %g leave %d for training and %d for "
-            "test, expected at least 1 each",
-            w->stream->name, (long long)n, w->protocol.train_share, w->train, w->events - w->train);
     return FR_OK;
 }
 
@@ -109,14 +118,6 @@ static fr_status number_role(fr_window *w, int32_t *column, int64_t stream_ids,
 done:
     free(number);
     return status;
-}
-
-static fr_status number_strict_cuts(fr_window *w, fr_error *err) {
-    if (w->protocol.order != FR_ORDER_STRICT) return FR_OK;
-    TRY(TAKE(&w->memory, w->cut, w->events, err));
-    for (int32_t i = 1; i < w->events; i++)
-        w->cut[i] = w->time[i] > w->time[i - 1] ? i : w->cut[i - 1];
-    return FR_OK;
 }
 
 /* ---- index ---- */
@@ -197,14 +198,54 @@ static fr_status index_self(fr_window *w, fr_error *err) {
 
 /* ---- catalog ---- */
 
+static int read_catalog_kind(const char *catalog) {
+    static const struct {
+        const char *word;
+        int kind;
+    } kinds[] = {{"fixed", CATALOG_FIXED},         {"train", CATALOG_FIXED},
+                 {"time", CATALOG_TIME},           {"all", CATALOG_ALL},
+                 {"train+val", CATALOG_TRAIN_VAL}, {"range", CATALOG_RANGE}};
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+        if (!strcmp(catalog, kinds[k].word)) return kinds[k].kind;
+    return CATALOG_FILE;
+}
+
+/* All ids from the smallest destination of the stream to the largest, with or without events. */
+static fr_status list_range(const fr_stream *s, id_list *out, fr_error *err) {
+    int64_t first = s->destination_id[0], last = s->destination_id[s->facts.destinations - 1];
+    if (last - first >= INT32_MAX)
+        return fail(err, FR_EINPUT,
+                    "%s: destination ids from %lld to %lld, expected fewer than %d for catalog "
+                    "range",
+                    s->name, (long long)first, (long long)last, INT32_MAX);
+    for (int64_t id = first; id <= last; id++) ARRAY_PUSH(out, id, err);
+    return FR_OK;
+}
+
+/* Ids that are candidates whether they have events or not. */
+static fr_status list_candidates(const fr_window *w, id_list *out, fr_error *err) {
+    if (w->catalog_kind == CATALOG_FILE) return catalog_read(w->protocol.catalog, out, err);
+    return w->catalog_kind == CATALOG_RANGE ? list_range(w->stream, out, err) : FR_OK;
+}
+
+/* Events whose destinations make the catalog; the time-available one starts from the fixed one. */
+static int32_t catalog_events(const fr_window *w) {
+    switch (w->catalog_kind) {
+    case CATALOG_TRAIN_VAL: return w->train + w->val;
+    case CATALOG_ALL: return w->events;
+    default: return w->train;
+    }
+}
+
 static fr_status build_catalog(fr_window *w, const id_list *listed, fr_error *err) {
     TRY(TAKE(&w->memory, w->catalog_place, w->destinations, err));
     for (int32_t v = 0; v < w->destinations; v++) w->catalog_place[v] = -1;
-    if (w->catalog_kind == CATALOG_FILE) {
+    if (w->catalog_kind == CATALOG_FILE || w->catalog_kind == CATALOG_RANGE) {
         for (int32_t v = 0, k = 0; v < w->destinations && k < (int32_t)listed->count; v++)
             if (w->destination_id[v] == listed->at[k]) w->catalog_place[v] = k++;
-    } else { /* the time-available catalog starts from the fixed one, too */
-        for (int32_t i = 0; i < w->train; i++) w->catalog_place[w->destination[i]] = 0;
+    } else {
+        int32_t events = catalog_events(w);
+        for (int32_t i = 0; i < events; i++) w->catalog_place[w->destination[i]] = 0;
     }
     for (int32_t v = 0; v < w->destinations; v++)
         if (window_listed(w, v)) w->catalog_place[v] = w->catalog_size++;
@@ -228,8 +269,8 @@ static fr_status build(fr_window *w, const fr_context *context, fr_error *err) {
     int32_t *source, *destination;
     TRY(cut_window(w, context, err));
     TRY(copy_events(w, &source, &destination, err));
-    fr_status status =
-        w->catalog_kind == CATALOG_FILE ? catalog_read(w->protocol.catalog, &listed, err) : FR_OK;
+    TRY(split_parts(w, err));
+    fr_status status = list_candidates(w, &listed, err);
     if (!status)
         status = number_role(w, source, s->facts.sources, s->source_id, NULL, 0, &w->source_id,
                              &w->sources, err);
@@ -239,7 +280,7 @@ static fr_status build(fr_window *w, const fr_context *context, fr_error *err) {
     if (!status) status = build_catalog(w, &listed, err);
     free(listed.at);
     if (status) return status;
-    TRY(number_strict_cuts(w, err));
+    TRY(split_cuts(w, err));
     TRY(list_by(w, w->source, w->sources, NULL, &w->source_at, &w->source_events, err));
     TRY(list_by(w, w->destination, w->destinations, NULL, &w->destination_at,
                 &w->destination_events, err));
@@ -254,17 +295,17 @@ fr_status fr_window_open(const fr_stream *stream, const fr_protocol *protocol,
     *out = NULL;
     NEED(stream, err);
     TRY(options_settle(fr_protocol_options, protocol, &own, sizeof own, err));
+    TRY(split_check(&own, err));
     fr_window *w;
     TRY(ALLOCATE(w, 1, err));
-    const char *catalog = own.catalog ? own.catalog : "fixed";
     w->stream = stream;
     w->protocol = own;
-    w->catalog_kind = !strcmp(catalog, "fixed")  ? CATALOG_FIXED
-                      : !strcmp(catalog, "time") ? CATALOG_TIME
-                                                 : CATALOG_FILE;
-    w->protocol.catalog = strdup(catalog);
-    fr_status status =
-        w->protocol.catalog ? build(w, context, err) : fail_memory(err, strlen(catalog));
+    w->protocol.catalog = strdup(own.catalog ? own.catalog : "fixed");
+    w->protocol.split = strdup(own.split ? own.split : "share");
+    w->protocol.order = strdup(own.order ? own.order : "stream");
+    bool whole = w->protocol.catalog && w->protocol.split && w->protocol.order;
+    if (whole) w->catalog_kind = read_catalog_kind(w->protocol.catalog);
+    fr_status status = whole ? build(w, context, err) : fail_memory(err, 0);
     if (status)
         fr_window_close(w);
     else
@@ -275,7 +316,7 @@ fr_status fr_window_open(const fr_stream *stream, const fr_protocol *protocol,
 void fr_window_close(fr_window *w) {
     if (!w) return;
     arena_free(&w->memory);
-    free(w->protocol.catalog);
+    fr_options_free(fr_protocol_options, &w->protocol);
     free(w);
 }
 
@@ -286,7 +327,10 @@ fr_window_facts fr_window_get(const fr_window *w) {
         met += w->destination_at[v + 1] > w->destination_at[v];
     fr_window_facts f = {.events = w->events,
                          .train = w->train,
-                         .test = w->events - w->train,
+                         .val = w->val,
+                         .test = w->events - w->train - w->val,
+                         .from = w->from,
+                         .to = w->to,
                          .first = w->first,
                          .sources = w->sources,
                          .destinations = met,
@@ -309,13 +353,37 @@ bool window_candidate(const fr_window *w, int32_t event, int32_t destination) {
            window_available(w, destination, window_cut(w, event));
 }
 
-bool window_ranked(const fr_window *w, int32_t event, int32_t destination) {
+/* In the catalog of the event, before the filter. */
+static bool is_listed(const fr_window *w, int32_t event, int32_t destination) {
     if (w->catalog_kind == CATALOG_TIME) return window_candidate(w, event, destination);
     return window_listed(w, destination) && destination != window_self(w, w->source[event]);
 }
 
+bool window_ranked(const fr_window *w, int32_t event, int32_t destination) {
+    return is_listed(w, event, destination) && !window_filtered(w, event, destination);
+}
+
 bool window_covered(const fr_window *w, int32_t event) {
-    return window_ranked(w, event, w->destination[event]);
+    return is_listed(w, event, w->destination[event]);
+}
+
+fr_history window_rivals(const fr_window *w, int32_t event) {
+    if (w->protocol.filter != FR_FILTER_SAME_TIME) return (fr_history){0};
+    int32_t u = w->source[event], from = w->source_at[u], count = w->source_at[u + 1] - from;
+    const int32_t *list = w->source_events + from;
+    int32_t first = events_below(list, count, event), last = first;
+    while (first > 0 && list[first - 1] >= w->from && w->time[list[first - 1]] == w->time[event])
+        first--;
+    while (last < count && list[last] < w->to && w->time[list[last]] == w->time[event]) last++;
+    return (fr_history){list + first, last - first};
+}
+
+bool window_filtered(const fr_window *w, int32_t event, int32_t destination) {
+    fr_history rivals = window_rivals(w, event);
+    if (destination == w->destination[event]) return false;
+    for (int32_t k = 0; k < rivals.count; k++)
+        if (w->destination[rivals.event[k]] == destination) return true;
+    return false;
 }
 
 fr_status window_check_negatives(const fr_window *w, fr_error *err) {

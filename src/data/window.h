@@ -22,22 +22,32 @@
 #include "base/rng.h"
 #include "data/stream.h"
 
-enum { CATALOG_FIXED = FR_CATALOG_FIXED, CATALOG_TIME, CATALOG_FILE };
+enum {
+    CATALOG_FIXED = FR_CATALOG_FIXED,
+    CATALOG_TIME = FR_CATALOG_TIME,
+    CATALOG_FILE = FR_CATALOG_FILE,
+    CATALOG_TRAIN_VAL = FR_CATALOG_TRAIN_VAL,
+    CATALOG_ALL = FR_CATALOG_ALL,
+    CATALOG_RANGE = FR_CATALOG_RANGE
+};
 
 struct fr_window {
     const fr_stream *stream;
     arena memory;
-    fr_protocol protocol; /* catalog: owned copy */
-    int catalog_kind;     /* CATALOG_* */
-    int64_t first;        /* row of the stream where the window begins */
-    int32_t events, train;
+    fr_protocol protocol;       /* texts: owned copies */
+    int catalog_kind;           /* CATALOG_* */
+    int64_t first;              /* row of the stream where the window begins */
+    int32_t events, train, val; /* parts: the first `train`, `val` more, and the rest for test */
+    int32_t from, to;           /* the part that is ranked */
     int32_t sources, destinations;
     const int32_t *source, *destination; /* [events] dense */
     const double *time;                  /* [events] as in the stream, not re-based */
     double start;                        /* its first time: time 0 of the window */
     const int64_t *source_id,
         *destination_id; /* [sources], [destinations] original ids, ascending */
-    int32_t *cut;        /* [events] for strict order, else NULL */
+    int order;           /* FR_ORDER_* */
+    int32_t batch;       /* events of a batch, for FR_ORDER_BATCH */
+    int32_t *cut;        /* [events] what lies before each event; NULL = the event itself */
 
     int32_t catalog_size;
     int32_t *catalog;       /* [catalog_size] destinations, ascending */
@@ -57,6 +67,11 @@ struct fr_window {
 
 /* Events below this number are "before event i". */
 static inline int32_t window_cut(const fr_window *w, int32_t i) { return w->cut ? w->cut[i] : i; }
+
+/* The order of training events, which batches of ranking do not concern. */
+static inline const char *window_training_order(const fr_window *w) {
+    return w->order == FR_ORDER_STRICT ? "strict" : "stream";
+}
 
 /* Seconds since the window's start. */
 static inline double window_time(const fr_window *w, int32_t i) { return w->time[i] - w->start; }
@@ -104,7 +119,12 @@ static inline bool window_listed_met(const fr_window *w, int32_t destination) {
 
 /* Is a destination in the time-available catalog of the event? */
 bool window_candidate(const fr_window *w, int32_t event, int32_t destination);
-/* Is it in the catalog that the protocol ranks over? (PROTOCOL 3) */
+/* The events of the ranked part with the source and the time of this one, itself included, under
+ * filter=same-time; else none (PROTOCOL 14). */
+fr_history window_rivals(const fr_window *w, int32_t event);
+/* Does the filter take the destination out of the event's candidates? O(rivals). */
+bool window_filtered(const fr_window *w, int32_t event, int32_t destination);
+/* Is it a candidate of the event under the protocol? (PROTOCOL 3, 14) */
 bool window_ranked(const fr_window *w, int32_t event, int32_t destination);
 /* Is the event's own destination? */
 bool window_covered(const fr_window *w, int32_t event);

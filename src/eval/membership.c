@@ -51,11 +51,14 @@ fr_status fr_membership_compute(const fr_ranking *ranking, int64_t k, int64_t se
     const fr_ranking *r = ranking;
     NEED(ranking, err);
     NEED(out, err);
+    const fr_option *catalog = fr_options_find(fr_protocol_fields, "catalog");
+    char word[32];
+    fr_options_text(catalog, &r->protocol, word, sizeof word);
     if (r->protocol.catalog != FR_CATALOG_TIME)
         return fail(err, FR_EINPUT,
                     "records of %s with catalog %s, expected catalog time: the table's negatives "
                     "are all destinations that occurred before their event",
-                    r->scorer, r->protocol.catalog == FR_CATALOG_FILE ? "file" : "fixed");
+                    r->scorer, word);
     if (k < 1 || k > INT32_MAX)
         return fail(err, FR_EUSAGE, "K = %lld, expected 1 to %d", (long long)k, INT32_MAX);
     TRY(check_records(r->records, r->count, r->protocol.oov, err));

@@ -118,7 +118,7 @@ fr_status fr_minimal_compute(const fr_window *diagnostic, const fr_minimal_setti
     samples random = {0}, history = {0};
     fr_facts facts;
     TRY(fr_facts_compute(w, w, context, &facts, err));
-    *out = (fr_minimal){.test = w->events - w->train,
+    *out = (fr_minimal){.test = w->to - w->from,
                         .eligible = facts.eligible,
                         .repeated = facts.eligible_repeated,
                         .p1 = facts.p1,

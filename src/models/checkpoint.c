@@ -15,7 +15,7 @@ int checkpoint_entries(const model *m, const fr_training *t, checkpoint_entry *o
     const struct {
         const char *key, *value;
     } words[] = {{"model", m->kind->facts.name},
-                 {"order", w->protocol.order == FR_ORDER_STRICT ? "strict" : "stream"},
+                 {"order", window_training_order(w)},
                  {"loss", t->objective == FR_OBJECTIVE_BPR ? "bpr" : "bce"},
                  {"data_sha256", w->stream->sha256},
                  {"catalog_sha256", w->catalog_sha256}};
@@ -31,7 +31,7 @@ int checkpoint_entries(const model *m, const fr_training *t, checkpoint_entry *o
                    {"n_src", w->sources},
                    {"n_dst", w->destinations},
                    {"n_catalog", w->catalog_size},
-                   {"ntrain", w->train}};
+                   {"ntrain", m->trained}};
     int count = 0;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++, count++) {
         options_spell(words[i].key, out[count].key, sizeof out[count].key);
@@ -127,22 +127,31 @@ static fr_status check_ids(const safetensors *file, const char *name, const int6
     return FR_OK;
 }
 
-static fr_status check_window(const safetensors *file, const fr_window *w, fr_error *err) {
-    const struct {
-        const char *key, *option;
-        int32_t value;
-    } same[] = {{"window", "--window", w->events}, {"ntrain", "--train-share", w->train}};
-    for (int i = 0; i < 2; i++) {
-        const char *text = safetensors_metadata(file, same[i].key);
-        if (!text || strtoll(text, NULL, 10) != same[i].value)
-            return fail(err, FR_EINPUT,
-                        "%s: trained with %s %s, but this window has %d; expected the %s of its "
-                        "training",
-                        file->path, same[i].key, text ? text : "(none)", same[i].value,
-                        same[i].option);
-    }
+/* A model of the same window was trained on its training part or, to rank test events, on training
+ * and validation. */
+static fr_status check_parts(const safetensors *file, const fr_window *w, int32_t *trained,
+                             fr_error *err) {
+    const char *events = safetensors_metadata(file, "window");
+    const char *train = safetensors_metadata(file, "ntrain");
+    if (!events || strtoll(events, NULL, 10) != w->events)
+        return fail(err, FR_EINPUT,
+                    "%s: trained with window %s, but this window has %d; expected the --window of "
+                    "its training",
+                    file->path, events ? events : "(none)", w->events);
+    long long count = train ? strtoll(train, NULL, 10) : -1;
+    *trained = (int32_t)count;
+    if (count == w->train || (count == w->from && w->protocol.part == FR_PART_TEST)) return FR_OK;
+    return fail(err, FR_EINPUT,
+                "%s: trained with ntrain %s, but this window has %d; expected the --train-share of "
+                "its training",
+                file->path, train ? train : "(none)", w->train);
+}
+
+static fr_status check_window(const safetensors *file, const fr_window *w, int32_t *trained,
+                              fr_error *err) {
+    TRY(check_parts(file, w, trained, err));
     const char *order = safetensors_metadata(file, "order");
-    const char *here = w->protocol.order == FR_ORDER_STRICT ? "strict" : "stream";
+    const char *here = window_training_order(w);
     if (!order || strcmp(order, here))
         return fail(err, FR_EINPUT,
                     "%s: trained with order %s, but this window has %s; expected the --order of "
@@ -166,8 +175,10 @@ fr_status checkpoint_take(model *m, const safetensors *file, const fr_window *w,
         return fail(err, FR_EINPUT, "%s: no metadata \"model\", expected a fullrank checkpoint",
                     file->path);
     TRY(read_settings(file, &settings, err));
-    TRY(check_window(file, w, err));
+    int32_t trained = 0;
+    TRY(check_window(file, w, &trained, err));
     TRY(model_open(m, name, &settings, w, 0, err));
+    m->trained = trained;
     fr_status status = FR_OK;
     for (size_t i = 0; !status && i < m->params.list.count; i++) {
         const param *p = &m->params.list.at[i];

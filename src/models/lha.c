@@ -141,7 +141,7 @@ static fr_status replay_shard(void *state, int64_t shard, int worker, fr_error *
     replay_job *job = state;
     const fr_window *w = job->m->w;
     tape *t = &job->tapes[worker];
-    int32_t first = job->from + (int32_t)shard * SHARD, count = w->events - first;
+    int32_t first = job->from + (int32_t)shard * SHARD, count = w->to - first;
     if (count > SHARD) count = SHARD;
     int32_t event[SHARD], from[SHARD + 1] = {0}, candidate[SHARD];
     for (int i = 0; i < count; i++) {
@@ -163,7 +163,7 @@ static fr_status find_states(replay_job *job, const fr_context *context, fr_erro
     fr_context team = context_team(context, 0);
     TRY(ALLOCATE(job->tapes, team.threads, err));
     for (int i = 0; i < team.threads; i++) job->tapes[i].params = &job->m->params;
-    fr_status status = shards_run(&team, "replay", (w->events - job->from + SHARD - 1) / SHARD,
+    fr_status status = shards_run(&team, "replay", (w->to - job->from + SHARD - 1) / SHARD,
                                   replay_shard, job, err);
     for (int i = 0; i < team.threads; i++) tape_free(&job->tapes[i]);
     free(job->tapes);
@@ -179,7 +179,7 @@ static void run_recurrence(const model *m, int32_t from, real *states, real *rho
     real *rho_after = rho + w->pairs;
     for (int32_t k = 0; k < w->pairs; k++)
         rho[k] = stored(h, k) ? kernel_dot(d, weight, stored(h, k)) : 0;
-    for (int32_t e = from; e < w->events; e++) {
+    for (int32_t e = from; e < w->to; e++) {
         int32_t u = w->source[e], v = w->destination[e], pair = window_pair(w, u, v);
         fr_history met = window_pair_history(w, u, v, e);
         int32_t last = met.count ? met.event[met.count - 1] : -1;
@@ -197,7 +197,7 @@ static void run_recurrence(const model *m, int32_t from, real *states, real *rho
 
 static fr_status replay(model *m, int32_t from, const fr_context *context, fr_error *err) {
     lha *h = m->own;
-    size_t events = (size_t)(m->w->events - from);
+    size_t events = (size_t)(m->w->to - from);
     forget_replay(h);
     TRY(ALLOCATE(h->after, events * (size_t)h->base.dim, err));
     TRY(ALLOCATE(h->rho, (size_t)m->w->pairs + events, err));
@@ -213,7 +213,7 @@ static uint64_t fingerprint(const model *m) {
     uint64_t hash = fingerprint_add(0, h->written, pairs * sizeof *h->written);
     hash = fingerprint_add(hash, h->value, pairs * row);
     if (h->from == INT32_MAX) return hash;
-    size_t events = (size_t)(m->w->events - h->from);
+    size_t events = (size_t)(m->w->to - h->from);
     hash = fingerprint_add(hash, h->after, events * row);
     return fingerprint_add(hash, h->rho, (pairs + events) * sizeof *h->rho);
 }

@@ -29,6 +29,8 @@ typedef struct model_batch {
 typedef struct model {
     const struct model_kind *kind;
     const fr_window *w;
+    int32_t trained; /* it learns from the first so many events of the window, which a memory that
+                        was saved has taken in */
     fr_model_settings settings;
     params params;
     int keep;         /* width of model_inner.keep, 0 = nothing */
@@ -57,10 +59,10 @@ typedef struct model_memory {
     fr_status (*learn)(model *m, const int32_t *event, int count, const real *keep, fr_error *err);
     /* After the last step of an epoch: applies what is pending. May be NULL. */
     fr_status (*settle)(model *m, const fr_context *context, fr_error *err);
-    /* Takes in events from .. the window's last, each once, in evaluation mode, beginning with the
-     * memory as it is; from then on forward sees, at each of them, the memory made by the events
-     * below its cut. The memory itself stays. `from` is the first test event after training, or 0
-     * with an empty memory. */
+    /* Takes in events from .. the last of the ranked part, each once, in evaluation mode, beginning
+     * with the memory as it is; from then on forward sees, at each of them, the memory made by the
+     * events below its cut. The memory itself stays. `from` is the first test event after training,
+     * or 0 with an empty memory. */
     fr_status (*replay)(model *m, int32_t from, const fr_context *context, fr_error *err);
     /* A hash of the memory, and of what replay has laid out. */
     uint64_t (*fingerprint)(const model *m);

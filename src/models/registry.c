@@ -82,7 +82,7 @@ fr_status model_unknown(const char *name, fr_error *err) {
 
 fr_status model_open(model *m, const char *name, const fr_model_settings *settings,
                      const fr_window *w, int64_t seed, fr_error *err) {
-    *m = (model){.w = w, .settings = *settings};
+    *m = (model){.w = w, .trained = w->train, .settings = *settings};
     for (int i = 0; model_kinds[i]; i++)
         if (!strcmp(model_kinds[i]->facts.name, name)) m->kind = model_kinds[i];
     if (!m->kind) return model_unknown(name, err);

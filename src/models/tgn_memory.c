@@ -21,7 +21,7 @@ fr_status tgn_memory_open(model *m, fr_error *err) {
     tgn *c = m->own;
     c->sources = m->w->sources;
     c->nodes = m->w->sources + m->w->destinations;
-    c->from = m->w->events;
+    c->from = m->w->to;
     TRY(ALLOCATE(c->memory, (size_t)c->nodes * (size_t)c->dim, err));
     TRY(ALLOCATE(c->updated, c->nodes, err));
     TRY(ALLOCATE(c->message, (size_t)c->nodes * (size_t)c->message_width, err));
@@ -55,7 +55,7 @@ static uint64_t fingerprint(const model *m) {
     hash = fingerprint_add(hash, c->message, nodes * (size_t)c->message_width * sizeof(real));
     hash = fingerprint_add(hash, c->due, nodes * sizeof *c->due);
     hash = fingerprint_add(hash, c->pending, nodes * sizeof *c->pending);
-    return fingerprint_add(hash, c->version, 2 * (size_t)(m->w->events - c->from) * row);
+    return fingerprint_add(hash, c->version, 2 * (size_t)(m->w->to - c->from) * row);
 }
 
 /* to = [ s ; s of the other ; phi(t - l) ; f ] (MODELS 5.2) */
@@ -94,7 +94,7 @@ static void reset(model *m) {
     memset(c->pending, 0, (size_t)c->nodes * sizeof *c->pending);
     free(c->version);
     c->version = NULL;
-    c->from = m->w->events;
+    c->from = m->w->to;
 }
 
 /* The node's new state; its message, if any, is in it. */
@@ -178,10 +178,10 @@ static fr_status replay_events(model *m, int32_t from, replayed *r, const fr_con
     size_t d = (size_t)c->dim;
     for (int32_t x = 0; x < c->nodes; x++) r->place[x] = x;
     memcpy(r->updated, c->updated, (size_t)c->nodes * sizeof *r->updated);
-    for (int32_t e = from; e < w->events; e++) {
+    for (int32_t e = from; e < w->to; e++) {
         if (!((e - from) & 1023)) {
             TRY(context_check(context, err));
-            context_progress(context, "replay", (uint64_t)(e - from), (uint64_t)(w->events - from),
+            context_progress(context, "replay", (uint64_t)(e - from), (uint64_t)(w->to - from),
                              "events");
         }
         int32_t node[2] = {w->source[e], c->sources + w->destination[e]};
@@ -206,8 +206,8 @@ static fr_status replay(model *m, int32_t from, const fr_context *context, fr_er
     arena step = {0};
     replayed r;
     free(c->version);
-    c->from = m->w->events;
-    fr_status status = ALLOCATE(c->version, 2 * (size_t)(m->w->events - from) * d, err);
+    c->from = m->w->to;
+    fr_status status = ALLOCATE(c->version, 2 * (size_t)(m->w->to - from) * d, err);
     if (!status) status = TAKE(&step, r.place, c->nodes, err);
     if (!status) status = TAKE(&step, r.updated, c->nodes, err);
     if (!status) status = TAKE(&step, r.x, 2 * c->message_width, err);

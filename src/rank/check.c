@@ -5,13 +5,23 @@ static bool counts_fit(int32_t size, int32_t above, int32_t tied) {
     return size >= 0 && above >= 0 && tied >= 0 && above <= size && tied <= size - above;
 }
 
-/* Are the seen ones a part of all? Records made from counts may not know: -1. */
-static bool seen_fits(const fr_record *r, int32_t negatives) {
-    if (r->seen_n < 0 || r->seen_n > negatives) return false;
-    if (r->seen_above == -1 && r->seen_tied == -1) return true;
-    return counts_fit(r->seen_n, r->seen_above, r->seen_tied) && r->seen_above <= r->above &&
-           r->seen_tied <= r->tied &&
-           r->seen_n - r->seen_above - r->seen_tied <= negatives - r->above - r->tied;
+/* Are these a part of all negatives? Records made from counts may not know: -1. */
+static bool part_fits(const fr_record *r, int32_t n, int32_t above, int32_t tied) {
+    int32_t negatives = r->n - 1;
+    if (n < 0 || n > negatives) return false;
+    if (above == -1 && tied == -1) return true;
+    return counts_fit(n, above, tied) && above <= r->above && tied <= r->tied &&
+           n - above - tied <= negatives - r->above - r->tied;
+}
+
+static fr_status check_part(const fr_record *r, int64_t row, const char *which, int32_t n,
+                            int32_t above, int32_t tied, fr_error *err) {
+    if (part_fits(r, n, above, tied)) return FR_OK;
+    return fail(err, FR_EINPUT,
+                "record %lld (event %lld): of %d %s negatives %d above and %d tied, expected a "
+                "part of %d with %d above and %d tied",
+                (long long)row, (long long)r->event, n, which, above, tied, r->n - 1, r->above,
+                r->tied);
 }
 
 static fr_status check_record(const fr_record *r, int64_t number, fr_error *err) {
@@ -27,12 +37,9 @@ static fr_status check_record(const fr_record *r, int64_t number, fr_error *err)
                         "record %lld (event %lld): %d above and %d tied, expected counts among the "
                         "other %d of a catalog of %d",
                         row, event, r->above, r->tied, negatives, r->n);
-        if (!seen_fits(r, negatives))
-            return fail(err, FR_EINPUT,
-                        "record %lld (event %lld): of %d seen negatives %d above and %d tied, "
-                        "expected a part of %d with %d above and %d tied",
-                        row, event, r->seen_n, r->seen_above, r->seen_tied, negatives, r->above,
-                        r->tied);
+        TRY(check_part(r, row, "seen", r->seen_n, r->seen_above, r->seen_tied, err));
+        if (r->train_n != -1) /* an earlier release did not record them */
+            TRY(check_part(r, row, "trained", r->train_n, r->train_above, r->train_tied, err));
         double mass = r->pop_above + r->pop_tied + r->pop_self; /* NaN: not recorded */
         if (r->pop_above < 0 || r->pop_tied < 0 || r->pop_self < 0 || mass > 1 + 1e-9)
             return fail(err, FR_EINPUT,

@@ -21,6 +21,7 @@ static fr_status fill_record(run *r, const float *zeros, int32_t event, const fr
     record->tied = counts->tied;
     record->seen_above = counts->seen_above;
     record->seen_tied = counts->seen_tied;
+    record->train_above = record->train_tied = -1;
     record->pop_above = record->pop_tied = NAN;
     record->score = NAN;
     return FR_OK;
@@ -32,7 +33,7 @@ static fr_status fill_records(run *r, const fr_counts *counts, int64_t count, fr
     int64_t used = 0;
     TRY(ALLOCATE(zeros, w->destinations, err));
     fr_status status = FR_OK;
-    for (int32_t event = w->train; !status && event < w->events; event++) {
+    for (int32_t event = w->from; !status && event < w->to; event++) {
         if (!window_covered(w, event)) continue;
         if (used < count) status = fill_record(r, zeros, event, &counts[used], err);
         used++;
@@ -43,7 +44,7 @@ static fr_status fill_records(run *r, const fr_counts *counts, int64_t count, fr
                       "%s: counts of %lld events, expected %lld, one per covered test event",
                       r->scorer->is.name, (long long)count, (long long)used);
     return status ? status
-                  : check_records(r->records.records, w->events - w->train, w->protocol.oov, err);
+                  : check_records(r->records.records, w->to - w->from, w->protocol.oov, err);
 }
 
 fr_status fr_rank_counts(const fr_window *window, const fr_scorer_definition *about,

@@ -27,23 +27,23 @@ static fr_status mark_list(dump *d, const char *list, bool *keep, fr_error *err)
             return fail(
                 err, FR_EUSAGE,
                 "option events: found \"%s\", expected all, first:N, every:N or rows 5,9,12", list);
-        if (event < d->w->train || event >= d->w->events || !window_covered(d->w, (int32_t)event))
+        if (event < d->w->from || event >= d->w->to || !window_covered(d->w, (int32_t)event))
             return fail(err, FR_EUSAGE, "option events: row %lld is not a ranked event", row);
-        keep[event - d->w->train] = true;
+        keep[event - d->w->from] = true;
         p = end + (*end == ',');
     }
     return FR_OK;
 }
 
 static fr_status choose(dump *d, const char *events, fr_error *err) {
-    int32_t test = d->w->events - d->w->train;
+    int32_t test = d->w->to - d->w->from;
     int64_t first = counted(events, "first:"), every = counted(events, "every:");
     bool all = !strcmp(events, "all"), *keep;
     TRY(ALLOCATE(keep, test, err));
     fr_status status = first || every || all ? FR_OK : mark_list(d, events, keep, err);
     int64_t ranked = 0;
     for (int32_t k = 0; !status && k < test; k++) {
-        bool covered = window_covered(d->w, d->w->train + k);
+        bool covered = window_covered(d->w, d->w->from + k);
         bool wanted = all || keep[k] || (first && ranked < first) || (every && ranked % every == 0);
         d->row[k] = covered && wanted ? d->rows++ : -1;
         ranked += covered;
@@ -62,7 +62,7 @@ fr_status dump_open(dump *d, const fr_window *w, const fr_rank_settings *setting
                 .column = all ? NULL : w->catalog};
     TRY(fr_ranking_check(path, settings->force, err));
     if (!(d->path = strdup(path))) return fail_memory(err, strlen(path));
-    TRY(ALLOCATE(d->row, w->events - w->train, err));
+    TRY(ALLOCATE(d->row, w->to - w->from, err));
     TRY(ALLOCATE(d->line, (int64_t)threads * d->columns, err));
     TRY(choose(d, events && *events ? events : "all", err));
     d->open = true;
@@ -83,8 +83,8 @@ probe dump_probe(dump *d) { return (probe){d, read_scores}; }
 
 fr_status dump_commit(dump *d, fr_error *err) {
     json_t *events = json_array(), *destinations = json_array();
-    for (int32_t k = 0; k < d->w->events - d->w->train; k++)
-        if (d->row[k] >= 0) json_push(&events, json_integer(d->w->first + d->w->train + k));
+    for (int32_t k = 0; k < d->w->to - d->w->from; k++)
+        if (d->row[k] >= 0) json_push(&events, json_integer(d->w->first + d->w->from + k));
     for (int32_t k = 0; k < d->columns; k++) {
         int64_t id = d->w->destination_id[d->column ? d->column[k] : k];
         json_push(&destinations, json_integer(id));

@@ -32,7 +32,7 @@ scored_event engine_describe(const fr_window *w, int32_t event) {
                           .cut = cut,
                           .source = w->source[event],
                           .destination = v,
-                          .place = event - w->train,
+                          .place = event - w->from,
                           .covered = window_covered(w, event),
                           .available = window_candidate(w, event, v)};
 }
@@ -126,24 +126,24 @@ static fr_status rank_event(engine *e, int32_t event, int worker, fr_error *err)
 
 static fr_status rank_shard(void *job, int64_t shard, int worker, fr_error *err) {
     engine *e = job;
-    int64_t from = e->w->train + shard * e->shard, to = from + e->shard;
-    if (to > e->w->events) to = e->w->events;
+    int64_t from = e->w->from + shard * e->shard, to = from + e->shard;
+    if (to > e->w->to) to = e->w->to;
     for (int64_t event = from; event < to; event++) TRY(rank_event(e, (int32_t)event, worker, err));
     return rank_batch(e, &e->batches[worker], worker, err);
 }
 
 static fr_status rank_in_order(engine *e, const fr_context *context, fr_error *err) {
     const fr_window *w = e->w;
-    for (int32_t event = w->train; event < w->events; event++) {
+    for (int32_t event = w->from; event < w->to; event++) {
         TRY(fr_scorer_observe(e->scorer, window_cut(w, event), err));
         TRY(rank_event(e, event, 0, err));
-        if (((event - w->train) & 63) == 0) {
+        if (((event - w->from) & 63) == 0) {
             TRY(context_check(context, err));
-            context_progress(context, "rank", (uint64_t)(event - w->train),
-                             (uint64_t)(w->events - w->train), "events");
+            context_progress(context, "rank", (uint64_t)(event - w->from),
+                             (uint64_t)(w->to - w->from), "events");
         }
     }
-    return fr_scorer_observe(e->scorer, w->events, err);
+    return fr_scorer_observe(e->scorer, w->to, err);
 }
 
 static fr_status make_batch(const engine *e, batch *b, fr_error *err) {
@@ -171,7 +171,7 @@ fr_status engine_run(fr_scorer *scorer, const probe *probes, int probe_count,
     int64_t shard = settings->shard;
     int many = scorer->is.many < shard ? scorer->is.many : (int)shard;
     engine e = {w, scorer, probes, probe_count, shard, settings->met, many, NULL};
-    int64_t shards = (w->events - w->train + shard - 1) / shard;
+    int64_t shards = (w->to - w->from + shard - 1) / shard;
     fr_context team = engine_team(scorer, context);
     if (team.threads > shards) team.threads = (int)shards;
     fr_status status = ALLOCATE(e.batches, team.threads, err);

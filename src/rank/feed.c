@@ -30,7 +30,7 @@ static fr_status open_feed(fr_feed *f, const fr_window *w, const fr_scorer_defin
     TRY(run_open(&f->records, f->about, settings, 1, err));
     if (f->records.settings.verify)
         return fail(err, FR_EUSAGE, "option verify: a feed has one way of scoring only");
-    f->next = f->told = w->train;
+    f->next = f->told = w->from;
     f->open = true;
     return is.catalog_only ? ALLOCATE(f->spread, w->destinations, err) : FR_OK;
 }
@@ -69,8 +69,8 @@ fr_feed_facts fr_feed_get(const fr_feed *feed) {
     if (!feed) return (fr_feed_facts){0};
     const fr_window *w = feed->about->window;
     return (fr_feed_facts){.row = feed->about->row,
-                           .events = w->events - w->train,
-                           .submitted = feed->next - w->train - feed->pending,
+                           .events = w->to - w->from,
+                           .submitted = feed->next - w->from - feed->pending,
                            .pending = feed->pending};
 }
 
@@ -86,7 +86,7 @@ fr_status fr_feed_next(fr_feed *feed, int most, const fr_query **queries, int *c
         return fail(err, FR_EUSAGE, "%s: %d queries wait for their scores", feed->about->is.name,
                     feed->pending);
     feed->queries.count = 0;
-    for (int32_t event = feed->next; event < w->events && event - feed->next < most; event++)
+    for (int32_t event = feed->next; event < w->to && event - feed->next < most; event++)
         ARRAY_PUSH(&feed->queries, ((fr_query){event, w->source[event], window_time(w, event)}),
                    err);
     feed->pending = (int)feed->queries.count;
@@ -119,7 +119,7 @@ fr_status fr_feed_submit(fr_feed *feed, const float *scores, int count, const fr
     for (int k = 0; k < count; k++)
         TRY(read_row(feed, feed->queries.at[k].event, scores + k * feed->about->row, err));
     feed->truth.count = 0;
-    int32_t until = feed->next < w->events ? window_cut(w, feed->next) : w->events;
+    int32_t until = feed->next < w->to ? window_cut(w, feed->next) : w->to;
     for (int32_t event = feed->told; event < until; event++)
         ARRAY_PUSH(&feed->truth, fr_window_event(w, event), err);
     if (until > feed->told) feed->told = until;

@@ -88,7 +88,7 @@ fr_status learned_open(const char *path, const fr_window *w, const fr_context *c
     if (out->epochs_done < out->epochs_asked)
         context_log(context, FR_WARNING, "%s: its training stopped after %lld of %lld epochs", path,
                     (long long)out->epochs_done, (long long)out->epochs_asked);
-    if (l->m.kind->memory) TRY(l->m.kind->memory->replay(&l->m, w->train, context, err));
+    if (l->m.kind->memory) TRY(l->m.kind->memory->replay(&l->m, l->m.trained, context, err));
     TRY(l->m.kind->fast(&l->m, out->workers, &l->fast, err));
     out->many = l->fast.many;
     return FR_OK;
@@ -124,7 +124,7 @@ fr_status fr_scorer_project(fr_scorer *scorer, int what, int64_t seed, const fr_
     model_close(&copy);
     free(direction);
     if (status) return status;
-    if (memory) TRY(memory->replay(&l->m, w->train, context, err));
+    if (memory) TRY(memory->replay(&l->m, l->m.trained, context, err));
     l->fast.close(l->fast.state); /* its tables are of the old head */
     l->fast = (fr_scorer_definition){0};
     return l->m.kind->fast(&l->m, scorer->is.workers, &l->fast, err);

@@ -15,7 +15,7 @@ static const npy_field fields[] = {{.name = "event", .kind = 'i', .size = 8},
                                    {.name = "time", .kind = 'f', .size = 8}};
 
 static fr_status put_events(npy_writer *to, const fr_window *w, int64_t *events, fr_error *err) {
-    for (int32_t i = w->train; i < w->events; i++) {
+    for (int32_t i = w->from; i < w->to; i++) {
         if (!window_covered(w, i)) continue;
         listed row = {w->first + i, w->source_id[w->source[i]], w->time[i]};
         TRY(npy_writer_put(to, &row, 1, err));

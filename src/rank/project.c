@@ -152,11 +152,11 @@ static fr_status fill_pairs(model_pairs *p, int64_t seed, int threads, fr_error 
     const fr_window *w = p->m->w;
     rng_key key = {.seed = (uint64_t)seed, .purpose = RNG_PROJECT};
     TRY(window_check_negatives(w, err));
-    TRY(ALLOCATE(p->negative, w->train, err));
-    TRY(ALLOCATE(p->label, 2 * (size_t)w->train, err));
+    TRY(ALLOCATE(p->negative, p->m->trained, err));
+    TRY(ALLOCATE(p->label, 2 * (size_t)p->m->trained, err));
     TRY(ALLOCATE(p->tapes, threads, err));
     for (int i = 0; i < threads; i++) p->tapes[i].params = &p->m->params;
-    for (int32_t e = 0; e < w->train; e++) {
+    for (int32_t e = 0; e < p->m->trained; e++) {
         int32_t u = w->source[e], cut = window_cut(w, e);
         p->negative[e] = window_draw_negative(w, key, e);
         p->label[2 * e] = window_pair_history(w, u, w->destination[e], cut).count > 0;
@@ -180,7 +180,7 @@ fr_status project_direction(const model *m, int what, int64_t seed, const fr_con
     if (!status) status = fill_pairs(&p, seed, team.threads, err);
     if (!status) {
         project_pairs pairs = {.name = "training pairs",
-                               .count = 2 * (int64_t)m->w->train,
+                               .count = 2 * (int64_t)m->trained,
                                .width = p.width,
                                .shard = 2 * SHARD,
                                .label = p.label,

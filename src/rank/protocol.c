@@ -11,39 +11,51 @@
 #define FIELD(name, type, values, low, high)                                                       \
     { #name, FR_OPTION_##type, "", values, low, high, offsetof(fr_protocol_facts, name), "" }
 
-const fr_option fr_protocol_fields[] = {FIELD(data_sha256, TEXT, "", 0, 0),
-                                        FIELD(window, INT, "N", 0, INT32_MAX),
-                                        FIELD(train, INT, "N", 0, INT32_MAX),
-                                        FIELD(test, INT, "N", 0, INT32_MAX),
-                                        FIELD(order, CHOICE, "stream|strict", 0, 0),
-                                        FIELD(catalog, CHOICE, "fixed|time|file", 0, 0),
-                                        FIELD(catalog_sha256, TEXT, "", 0, 0),
-                                        FIELD(catalog_size, INT, "N", 0, INT32_MAX),
-                                        FIELD(oov, CHOICE, "exclude|zero", 0, 0),
-                                        FIELD(ties, CHOICE, "average", 0, 0),
-                                        FIELD(popularity_power, REAL, "POWER", 0, 10),
-                                        FIELD(met, INT, "N", 0, INT32_MAX),
-                                        {0}};
+const fr_option fr_protocol_fields[] = {
+    FIELD(data_sha256, TEXT, "", 0, 0),
+    FIELD(window, INT, "N", 0, INT32_MAX),
+    FIELD(train, INT, "N", 0, INT32_MAX),
+    FIELD(test, INT, "N", 0, INT32_MAX),
+    FIELD(order, CHOICE, "stream|strict|batch", 0, 0),
+    FIELD(catalog, CHOICE, "fixed|time|file|train+val|all|range", 0, 0),
+    FIELD(catalog_sha256, TEXT, "", 0, 0),
+    FIELD(catalog_size, INT, "N", 0, INT32_MAX),
+    FIELD(oov, CHOICE, "exclude|zero", 0, 0),
+    FIELD(ties, CHOICE, "average", 0, 0),
+    FIELD(popularity_power, REAL, "POWER", 0, 10),
+    FIELD(met, INT, "N", 0, INT32_MAX),
+    FIELD(val, INT, "N", 0, INT32_MAX),
+    FIELD(part, CHOICE, "test|val", 0, 0),
+    FIELD(batch, INT, "N", 0, INT32_MAX),
+    FIELD(filter, CHOICE, "none|same-time", 0, 0),
+    {0}};
 enum { FIELDS = sizeof fr_protocol_fields / sizeof *fr_protocol_fields - 1, SHOWN = 16 };
 
 fr_protocol_facts protocol_of_window(const fr_window *w, double popularity_power, int64_t met) {
     return (fr_protocol_facts){.data_sha256 = (char *)(uintptr_t)w->stream->sha256,
                                .window = w->events,
                                .train = w->train,
-                               .test = w->events - w->train,
-                               .order = w->protocol.order,
+                               .test = w->events - w->train - w->val,
+                               .order = w->order,
                                .catalog = w->catalog_kind,
                                .catalog_sha256 = (char *)(uintptr_t)w->catalog_sha256,
                                .catalog_size = w->catalog_size,
                                .oov = w->protocol.oov,
                                .ties = FR_TIES_AVERAGE,
                                .popularity_power = popularity_power,
-                               .met = met};
+                               .met = met,
+                               .val = w->val,
+                               .part = w->protocol.part,
+                               .batch = w->order == FR_ORDER_BATCH ? w->batch : 0,
+                               .filter = w->protocol.filter};
 }
 
-/* Of most rankings there is no `met`: all events were ranked. */
+/* The fields from `met` on are 0 in most rankings, which say nothing of them then: so they compare
+ * with records of earlier releases. */
 static bool left_out(const fr_protocol_facts *protocol, const fr_option *field) {
-    return field->offset == offsetof(fr_protocol_facts, met) && !protocol->met;
+    if (field->offset < offsetof(fr_protocol_facts, met)) return false;
+    const char *at = (const char *)protocol + field->offset;
+    return field->type == FR_OPTION_INT ? !*(const int64_t *)at : !*(const int *)at;
 }
 
 json_t *protocol_json(const fr_protocol_facts *protocol) {
@@ -52,7 +64,8 @@ json_t *protocol_json(const fr_protocol_facts *protocol) {
         json_decref(out);
         return NULL;
     }
-    if (!protocol->met) (void)json_object_del(out, "met");
+    for (const fr_option *field = fr_protocol_fields; field->key; field++)
+        if (left_out(protocol, field)) (void)json_object_del(out, field->key);
     return out;
 }
 

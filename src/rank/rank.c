@@ -35,7 +35,8 @@ fr_status run_open(run *r, const fr_scorer *scorer, const fr_rank_settings *sett
     const fr_window *w = scorer->window;
     *r = (run){.scorer = scorer, .started = clock_now()};
     TRY(options_settle(fr_rank_options, settings, &r->settings, sizeof r->settings, err));
-    TRY(recorder_open(&r->records, w, scorer->is.catalog_only, r->settings.popularity_power, err));
+    TRY(recorder_open(&r->records, w, scorer->is.catalog_only, r->settings.popularity_power,
+                      threads, err));
     r->probe[r->probes++] = recorder_probe(&r->records);
     if (!r->settings.dump_scores) return FR_OK;
     r->probe[r->probes++] = dump_probe(&r->scores);
@@ -50,7 +51,7 @@ fr_status run_finish(run *r, ranking_notes notes, fr_ranking **out, fr_error *er
     const fr_window *w = r->scorer->window;
     notes.popularity_power = r->settings.popularity_power;
     notes.met = r->settings.met;
-    for (int32_t k = 0; k < w->events - w->train; k++)
+    for (int32_t k = 0; k < w->to - w->from; k++)
         if (r->records.records[k].covered || r->records.records[k].avail_n >= 0)
             notes.scores += w->destinations;
     fr_record *records = r->records.records;
@@ -90,13 +91,13 @@ static fr_status verify(const run *r, ranking_notes *notes, const fr_context *co
     fr_scorer_definition plain = {0};
     float *fast = NULL, *slow = NULL;
     int64_t wanted = r->settings.verify;
-    int32_t test = w->events - w->train, step = test > wanted ? (int32_t)(test / wanted) : 1;
+    int32_t test = w->to - w->from, step = test > wanted ? (int32_t)(test / wanted) : 1;
     fr_status status = learned_plain(r->scorer, 1, &plain, err);
     if (!status) status = ALLOCATE(fast, w->destinations, err);
     if (!status) status = ALLOCATE(slow, w->destinations, err);
     for (int32_t k = 0; !status && k < test && notes->verified < wanted; k += step) {
         const fr_record *record = &r->records.records[k];
-        int32_t event = w->train + k;
+        int32_t event = w->from + k;
         fr_query query = {event, w->source[event], window_time(w, event)};
         if (!record->covered) continue;
         context_progress(context, "verify", (uint64_t)k, (uint64_t)test, "events");
@@ -118,7 +119,7 @@ fr_status fr_rank_run(fr_scorer *scorer, const fr_rank_settings *settings,
     NEED(out, err);
     *out = NULL;
     NEED(scorer, err);
-    if (scorer->observed > scorer->window->train)
+    if (scorer->observed > scorer->window->from)
         return fail(err, FR_EUSAGE, "%s has observed test events already: open it again",
                     scorer->is.name);
     run r;

@@ -40,9 +40,15 @@ static const npy_field fields[] = {
     {.name = "source_degree", .kind = 'i', .size = 4},
     {.name = "destination_degree", .kind = 'i', .size = 4},
     {.name = "gap", .kind = 'f', .size = 8},
+    {.name = "filtered", .kind = 'i', .size = 4},
+    {.name = "train_n", .kind = 'i', .size = 4},
+    {.name = "train_above", .kind = 'i', .size = 4},
+    {.name = "train_tied", .kind = 'i', .size = 4},
 };
-enum { FIELDS = sizeof fields / sizeof *fields };
-_Static_assert(sizeof(fr_record) == 118, "the record is packed");
+/* New fields go to the end. Records of the first release have FIRST_FIELDS of them, and a file of
+ * any release has at least these. */
+enum { FIELDS = sizeof fields / sizeof *fields, FIRST_FIELDS = 23 };
+_Static_assert(sizeof(fr_record) == 134, "the record is packed");
 
 fr_status ranking_side_path(const char *path, const char *end, char **out, fr_error *err) {
     size_t n = strlen(path);
@@ -99,7 +105,7 @@ fr_status ranking_make(const fr_scorer *from, fr_record *records, ranking_notes 
     fr_version v = fr_version_get();
     fr_protocol_facts protocol = protocol_of_window(w, notes.popularity_power, notes.met);
     r->records = records;
-    r->count = w->events - w->train;
+    r->count = w->to - w->from;
     double rate = notes.seconds > 0 ? notes.scores / notes.seconds : 0;
     r->about = json_pack(
         "{s:s, s:i, s:o, s:o, s:I, s:o, s:{s:f, s:f}, s:{s:s, s:s}}", "format", "fullrank-ranks",
@@ -262,11 +268,20 @@ static fr_status check_pair(const fr_ranking *r, const mapping *file, const char
 }
 
 static bool is_record(const npy *file) {
-    bool same = file->fields == FIELDS && file->dims == 1;
-    for (int k = 0; same && k < FIELDS; k++)
+    bool same = file->fields >= FIRST_FIELDS && file->dims == 1;
+    for (int k = 0; same && k < FIELDS && k < file->fields; k++)
         same = !strcmp(file->field[k].name, fields[k].name) &&
                file->field[k].kind == fields[k].kind && file->field[k].size == fields[k].size;
     return same;
+}
+
+/* What an earlier release did not write is -1; what a later one wrote behind is left out. */
+static void copy_records(const npy *file, fr_record *out) {
+    size_t known = sizeof *out < file->item ? sizeof *out : file->item;
+    for (int64_t k = 0; k < file->shape[0]; k++) {
+        memset(&out[k], 0xff, sizeof out[k]);
+        memcpy(&out[k], (const char *)file->data + (size_t)k * file->item, known);
+    }
 }
 
 fr_status fr_ranking_load(const char *path, fr_ranking **out, fr_error *err) {
@@ -285,7 +300,7 @@ fr_status fr_ranking_load(const char *path, fr_ranking **out, fr_error *err) {
     if (!status) status = ALLOCATE(r->records, file.shape[0], err);
     if (!status) {
         r->count = file.shape[0];
-        if (r->count) memcpy(r->records, file.data, (size_t)r->count * sizeof *r->records);
+        copy_records(&file, r->records);
         status = json_read(side, &r->about, err);
     }
     if (!status) status = read_about(r, side, err);

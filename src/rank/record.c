@@ -10,14 +10,64 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What is known of a ranked event before any score is. */
+static fr_record describe_event(const fr_window *w, int32_t i) {
+    int32_t u = w->source[i], v = w->destination[i], cut = window_cut(w, i);
+    fr_history pair = window_pair_history(w, u, v, cut);
+    return (fr_record){.event = w->first + i,
+                       .source = w->source_id[u],
+                       .destination = w->destination_id[v],
+                       .time = w->time[i],
+                       .repeated = pair.count > 0,
+                       .n = -1,
+                       .above = -1,
+                       .tied = -1,
+                       .seen_n = -1,
+                       .seen_above = -1,
+                       .seen_tied = -1,
+                       .pop_above = NAN,
+                       .pop_tied = NAN,
+                       .pop_self = NAN,
+                       .avail_n = -1,
+                       .avail_above = -1,
+                       .avail_tied = -1,
+                       .score = NAN,
+                       .pair_count = pair.count,
+                       .source_degree = window_source_history(w, u, cut, INT32_MAX).count,
+                       .destination_degree = window_destination_history(w, v, cut, INT32_MAX).count,
+                       .gap = pair.count ? w->time[i] - w->time[pair.event[pair.count - 1]] : NAN,
+                       .filtered = -1,
+                       .train_n = -1,
+                       .train_above = -1,
+                       .train_tied = -1};
+}
+
+static fr_status open_scratch(recorder *r, int threads, fr_error *err) {
+    const fr_window *w = r->w;
+    if (w->protocol.filter == FR_FILTER_NONE) return FR_OK;
+    int32_t most = 0;
+    for (int32_t i = w->from; i < w->to; i++) {
+        int32_t rivals = window_rivals(w, i).count;
+        if (rivals > most) most = rivals;
+    }
+    TRY(TAKE(&r->memory, r->scratch, threads, err));
+    for (int k = 0; k < threads; k++) {
+        TRY(TAKE(&r->memory, r->scratch[k].out, most + 2, err));
+        TRY(TAKE(&r->memory, r->scratch[k].stamp, w->destinations, err));
+        for (int32_t v = 0; v < w->destinations; v++) r->scratch[k].stamp[v] = -1;
+    }
+    return FR_OK;
+}
+
 fr_status recorder_open(recorder *r, const fr_window *w, bool catalog_only, double popularity_power,
-                        fr_error *err) {
+                        int threads, fr_error *err) {
     *r = (recorder){.w = w, .catalog_only = catalog_only};
-    int32_t test = w->events - w->train;
+    int32_t ranked = w->to - w->from;
     TRY(TAKE(&r->memory, r->listed, w->destinations, err));
     TRY(TAKE(&r->memory, r->first, w->destinations, err));
     TRY(TAKE(&r->memory, r->popularity, w->destinations, err));
-    TRY(ALLOCATE(r->records, test, err));
+    TRY(open_scratch(r, threads, err));
+    TRY(ALLOCATE(r->records, ranked, err));
     for (int32_t i = 0; i < w->train; i++) r->popularity[w->destination[i]] += 1;
     for (int32_t v = 0; v < w->destinations; v++) {
         r->listed[v] = window_listed(w, v) ? 0 : INT32_MAX;
@@ -28,33 +78,7 @@ fr_status recorder_open(recorder *r, const fr_window *w, bool catalog_only, doub
         r->popularity[v] = count > 0 ? pow(count, popularity_power) : 0;
         r->popularity_total += r->popularity[v];
     }
-    for (int32_t k = 0; k < test; k++) {
-        int32_t i = w->train + k, u = w->source[i], v = w->destination[i], cut = window_cut(w, i);
-        fr_history pair = window_pair_history(w, u, v, cut);
-        r->records[k] = (fr_record){
-            .event = w->first + i,
-            .source = w->source_id[u],
-            .destination = w->destination_id[v],
-            .time = w->time[i],
-            .repeated = pair.count > 0,
-            .n = -1,
-            .above = -1,
-            .tied = -1,
-            .seen_n = -1,
-            .seen_above = -1,
-            .seen_tied = -1,
-            .pop_above = NAN,
-            .pop_tied = NAN,
-            .pop_self = NAN,
-            .avail_n = -1,
-            .avail_above = -1,
-            .avail_tied = -1,
-            .score = NAN,
-            .pair_count = pair.count,
-            .source_degree = window_source_history(w, u, cut, INT32_MAX).count,
-            .destination_degree = window_destination_history(w, v, cut, INT32_MAX).count,
-            .gap = pair.count ? w->time[i] - w->time[pair.event[pair.count - 1]] : NAN};
-    }
+    for (int32_t k = 0; k < ranked; k++) r->records[k] = describe_event(w, w->from + k);
     return FR_OK;
 }
 
@@ -64,15 +88,49 @@ void recorder_close(recorder *r) {
     *r = (recorder){0};
 }
 
+/* Candidates that are not counted: the positive, the source itself (PROTOCOL 3), and what the
+ * protocol's filter takes out (PROTOCOL 14); each once. */
+typedef struct excluded {
+    const int32_t *at;
+    int32_t count;
+} excluded;
+
+static excluded exclude(const recorder *r, const scored_event *e, int32_t two[2]) {
+    int32_t self = window_self(r->w, e->source), count = 0;
+    int32_t *out = r->scratch ? r->scratch[e->worker].out : two;
+    out[count++] = e->destination;
+    if (self >= 0 && self != e->destination) out[count++] = self;
+    if (!r->scratch) return (excluded){out, count};
+    fr_history rivals = window_rivals(r->w, e->event);
+    int32_t *stamp = r->scratch[e->worker].stamp;
+    for (int32_t k = 0; k < count; k++) stamp[out[k]] = e->event;
+    for (int32_t k = 0; k < rivals.count; k++) {
+        int32_t v = r->w->destination[rivals.event[k]];
+        if (stamp[v] != e->event) out[count++] = v;
+        stamp[v] = e->event;
+    }
+    return (excluded){out, count};
+}
+
+/* Is it in the catalog that the event is ranked over? */
+static bool in_catalog(const recorder *r, const scored_event *e, int32_t v) {
+    return r->w->catalog_kind == CATALOG_TIME ? r->first[v] < e->cut : !r->listed[v];
+}
+
 /* Candidates of one catalog against the positive. */
 typedef struct counts {
     int32_t n, above, tied; /* without the positive */
 } counts;
 
-/* Counts the candidates that `since` has from before `cut` on, without the positive and without
- * the source itself (PROTOCOL 3). */
+static void count_one(counts *c, const float *scores, int32_t v, float positive, int32_t step) {
+    c->n += step;
+    c->above += scores[v] > positive ? step : 0;
+    c->tied += scores[v] == positive ? step : 0;
+}
+
+/* Counts the candidates that `since` has from before `cut` on. */
 static counts count_candidates(const recorder *r, const int32_t *since, int32_t cut,
-                               const scored_event *e, const float *scores) {
+                               const scored_event *e, const excluded *x, const float *scores) {
     counts c = {0};
     float positive = scores[e->destination];
     for (int32_t v = 0; v < r->w->destinations; v++) {
@@ -81,62 +139,82 @@ static counts count_candidates(const recorder *r, const int32_t *since, int32_t 
         c.above += (scores[v] > positive) & in;
         c.tied += (scores[v] == positive) & in;
     }
-    const int32_t out[] = {window_self(r->w, e->source), e->destination};
-    for (int k = 0; k < 2; k++) { /* taken out afterwards, so that the loop has no branch */
-        int32_t v = out[k];
-        if (v < 0 || since[v] >= cut) continue;
-        c.n--;
-        c.above -= scores[v] > positive;
-        c.tied -= scores[v] == positive;
-    }
+    for (int32_t k = 0; k < x->count; k++) /* afterwards, so that the loop has no branch */
+        if (since[x->at[k]] < cut) count_one(&c, scores, x->at[k], positive, -1);
     return c;
 }
 
-static counts count_seen(const recorder *r, const scored_event *e, const float *scores,
-                         int32_t self) {
+/* Counts the destinations that the source has met, and those that it has met in training. */
+static void count_met(const recorder *r, const scored_event *e, const float *scores, counts *seen,
+                      counts *trained) {
     const fr_window *w = r->w;
-    counts c = {0};
-    fr_history met = window_met(w, e->source, e->cut);
+    float positive = scores[e->destination];
+    int32_t self = window_self(w, e->source);
+    const int32_t *stamp = r->scratch ? r->scratch[e->worker].stamp : NULL;
+    fr_history met = window_met(w, e->source, e->cut > w->train ? e->cut : w->train);
     for (int32_t k = 0; k < met.count; k++) {
-        int32_t v = w->destination[met.event[k]];
-        if (!window_listed_met(w, v) || v == e->destination || v == self) continue;
-        c.n++;
-        c.above += scores[v] > scores[e->destination];
-        c.tied += scores[v] == scores[e->destination];
+        int32_t first = met.event[k], v = w->destination[first];
+        if (v == e->destination || v == self || (stamp && stamp[v] == e->event)) continue;
+        if (!in_catalog(r, e, v)) continue;
+        if (first < e->cut) count_one(seen, scores, v, positive, 1);
+        if (first < w->train) count_one(trained, scores, v, positive, 1);
     }
-    return c;
 }
 
-/* Popularity of the whole catalog. In strict order the time-available one may lack destinations of
- * the training prefix: those that first occur at the event's own time. */
-static double total_mass(const recorder *r, int32_t cut) {
-    if (r->w->catalog_kind != CATALOG_TIME || cut >= r->w->train) return r->popularity_total;
-    double total = 0;
-    for (int32_t v = 0; v < r->w->destinations; v++)
-        total += r->first[v] < cut ? r->popularity[v] : 0;
+/* Popularity of all candidates, the positive included. It is summed anew where the catalog lacks
+ * some of its usual destinations: so nothing cancels. That is so with a filter, and in strict order
+ * for the time-available catalog, where those of the training part may first occur at the event's
+ * own time. */
+static double total_mass(const recorder *r, const scored_event *e, int32_t cut) {
+    const fr_window *w = r->w;
+    bool by_time = w->catalog_kind == CATALOG_TIME;
+    const int32_t *since = by_time ? r->first : r->listed;
+    const int32_t *stamp = r->scratch ? r->scratch[e->worker].stamp : NULL;
+    int32_t self = window_self(w, e->source);
+    double total = r->popularity_total;
+    if (stamp || (by_time && cut < w->train)) {
+        total = 0;
+        for (int32_t v = 0; v < w->destinations; v++) {
+            bool out = stamp && stamp[v] == e->event && v != e->destination && v != self;
+            total += since[v] < cut && !out ? r->popularity[v] : 0;
+        }
+    }
+    if (self >= 0 && since[self] < cut) total -= r->popularity[self];
     return total;
 }
 
-/* Popularity above and tied, without the positive and the source itself. */
-static void sum_masses(const recorder *r, const scored_event *e, const float *scores, int32_t self,
+/* Popularity above and tied. */
+static void sum_masses(const recorder *r, const scored_event *e, const float *scores,
                        fr_record *out) {
     enum { LANES = 4 };
     double above[LANES] = {0}, tied[LANES] = {0};
     int32_t n = r->w->destinations, destination = e->destination;
+    int32_t self = window_self(r->w, e->source);
     float positive = scores[destination];
     const int32_t *since = r->w->catalog_kind == CATALOG_TIME ? r->first : r->listed;
     int32_t cut = r->w->catalog_kind == CATALOG_TIME ? e->cut : 1;
+    const int32_t *stamp = r->scratch ? r->scratch[e->worker].stamp : NULL;
     for (int32_t v = 0; v < n; v++) {
         int32_t in = (v != destination) & (v != self) & (since[v] < cut);
+        if (stamp) in &= stamp[v] != e->event;
         double mass = in ? r->popularity[v] : 0;
         above[v % LANES] += scores[v] > positive ? mass : 0;
         tied[v % LANES] += scores[v] == positive ? mass : 0;
     }
-    double total = total_mass(r, cut);
-    if (self >= 0 && since[self] < cut) total -= r->popularity[self];
+    double total = total_mass(r, e, cut);
     out->pop_above = ((above[0] + above[1]) + (above[2] + above[3])) / total;
     out->pop_tied = ((tied[0] + tied[1]) + (tied[2] + tied[3])) / total;
     out->pop_self = r->popularity[destination] / total;
+}
+
+/* Candidates that only the filter excludes. */
+static int32_t count_filtered(const recorder *r, const scored_event *e, const excluded *x) {
+    int32_t count = 0, self = window_self(r->w, e->source);
+    for (int32_t k = 0; k < x->count; k++) {
+        int32_t v = x->at[k];
+        count += in_catalog(r, e, v) && v != e->destination && v != self;
+    }
+    return count;
 }
 
 static fr_status read_scores(void *state, const scored_event *e, const float *scores,
@@ -144,9 +222,11 @@ static fr_status read_scores(void *state, const scored_event *e, const float *sc
     (void)err;
     recorder *r = state;
     fr_record *out = &r->records[e->place];
-    counts available = {0};
+    counts available = {0}, seen = {0}, trained = {0};
+    int32_t two[2];
+    excluded x = exclude(r, e, two);
     out->score = scores[e->destination];
-    if (!r->catalog_only) available = count_candidates(r, r->first, e->cut, e, scores);
+    if (!r->catalog_only) available = count_candidates(r, r->first, e->cut, e, &x, scores);
     if (e->available && !r->catalog_only) {
         out->avail_n = available.n + 1;
         out->avail_above = available.above;
@@ -155,9 +235,9 @@ static fr_status read_scores(void *state, const scored_event *e, const float *sc
     if (!e->covered) return FR_OK;
 
     counts ranked = available;
-    if (r->w->catalog_kind != CATALOG_TIME) ranked = count_candidates(r, r->listed, 1, e, scores);
-    int32_t self = window_self(r->w, e->source);
-    counts seen = count_seen(r, e, scores, self);
+    if (r->w->catalog_kind != CATALOG_TIME)
+        ranked = count_candidates(r, r->listed, 1, e, &x, scores);
+    count_met(r, e, scores, &seen, &trained);
     out->covered = 1;
     out->n = ranked.n + 1;
     out->above = ranked.above;
@@ -165,7 +245,11 @@ static fr_status read_scores(void *state, const scored_event *e, const float *sc
     out->seen_n = seen.n;
     out->seen_above = seen.above;
     out->seen_tied = seen.tied;
-    sum_masses(r, e, scores, self, out);
+    out->filtered = count_filtered(r, e, &x);
+    out->train_n = trained.n;
+    out->train_above = trained.above;
+    out->train_tied = trained.tied;
+    sum_masses(r, e, scores, out);
     return FR_OK;
 }
 

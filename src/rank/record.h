@@ -12,13 +12,18 @@ typedef struct recorder {
     int32_t *listed, *first;
     double *popularity; /* [destinations] training count ^ power, 0 outside the catalog */
     double popularity_total;
+    /* Of one worker each, for a protocol with a filter; else NULL. */
+    struct {
+        int32_t *out;   /* [rivals + 2] candidates that are not counted */
+        int32_t *stamp; /* [destinations] the event for which it was listed last */
+    } * scratch;
     bool catalog_only;  /* no time-available ranks: the scorer does not score what they need */
-    fr_record *records; /* [test events] */
+    fr_record *records; /* [ranked part] */
 } recorder;
 
 /* All records start as not covered. `catalog_only` as in fr_scorer_definition. */
 fr_status recorder_open(recorder *r, const fr_window *w, bool catalog_only, double popularity_power,
-                        fr_error *err);
+                        int threads, fr_error *err);
 void recorder_close(recorder *r);
 probe recorder_probe(recorder *r);
 

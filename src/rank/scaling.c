@@ -151,13 +151,13 @@ static fr_status measure(scaling *s, fr_scorer *scorer, const model *forward, in
 static fr_status choose_events(scaling *s, fr_error *err) {
     const fr_window *w = s->w;
     int32_t covered = 0, next = 0, seen = 0;
-    for (int32_t i = w->train; i < w->events; i++) covered += window_covered(w, i);
+    for (int32_t i = w->from; i < w->to; i++) covered += window_covered(w, i);
     if (!covered)
         return fail(err, FR_EINPUT, "%s: no test event has its destination in the catalog",
                     w->stream->name);
     s->events = s->settings->events < covered ? (int32_t)s->settings->events : covered;
     TRY(ALLOCATE(s->event, s->events, err));
-    for (int32_t i = w->train; i < w->events && next < s->events; i++) {
+    for (int32_t i = w->from; i < w->to && next < s->events; i++) {
         if (!window_covered(w, i)) continue;
         if (seen++ == (int64_t)next * covered / s->events) s->event[next++] = i;
     }

@@ -46,9 +46,9 @@ static fr_status check_definition(const fr_window *w, const fr_scorer_definition
     if (d->observe && d->many > 1)
         return fail(err, FR_EUSAGE, "%s: %d events at once, but it observes events: expected 1",
                     d->name, d->many);
-    if (d->start < 0 || d->start > w->train)
-        return fail(err, FR_EUSAGE, "%s: start is %d, expected 0 to %d, the first test event",
-                    d->name, d->start, w->train);
+    if (d->start < 0 || d->start > w->from)
+        return fail(err, FR_EUSAGE, "%s: start is %d, expected 0 to %d, the first ranked event",
+                    d->name, d->start, w->from);
     if (d->catalog_only && w->catalog_kind == CATALOG_TIME)
         return fail(err, FR_EINPUT, "%s scores a fixed catalog only, not the time-available one",
                     d->name);

@@ -216,10 +216,10 @@ static const void *row_at(const score_file *s, int64_t row, const npy **file) {
 
 static fr_status match_rows(score_file *s, fr_error *err) {
     const fr_window *w = s->w;
-    int32_t test = w->events - w->train;
+    int32_t test = w->to - w->from;
     int64_t covered = 0;
     TRY(ALLOCATE(s->row, test, err));
-    for (int32_t k = 0; k < test; k++) s->row[k] = window_covered(w, w->train + k) ? covered++ : -1;
+    for (int32_t k = 0; k < test; k++) s->row[k] = window_covered(w, w->from + k) ? covered++ : -1;
     if (!s->events.count) {
         if (s->rows == covered) return FR_OK;
         return fail(
@@ -230,13 +230,13 @@ static fr_status match_rows(score_file *s, fr_error *err) {
     }
     for (int32_t k = 0; k < test; k++) s->row[k] = -1;
     for (int64_t row = 0; row < s->rows; row++) {
-        int64_t event = s->events.at[row], first = w->first + w->train;
+        int64_t event = s->events.at[row], first = w->first + w->from;
         if (event < first || event - first >= test)
             return fail(err, FR_EINPUT,
                         "%s: row %lld is of event %lld, which is not a test event (%lld to "
                         "%lld)",
                         s->path, (long long)row, (long long)s->events.at[row],
-                        (long long)(w->first + w->train), (long long)(w->first + w->events - 1));
+                        (long long)(w->first + w->from), (long long)(w->first + w->to - 1));
         int64_t place = event - first;
         if (s->row[place] >= 0)
             return fail(err, FR_EINPUT, "%s: rows %lld and %lld are both of event %lld", s->path,
@@ -244,9 +244,9 @@ static fr_status match_rows(score_file *s, fr_error *err) {
         s->row[place] = row;
     }
     for (int32_t k = 0; k < test; k++)
-        if (s->row[k] < 0 && window_covered(w, w->train + k))
+        if (s->row[k] < 0 && window_covered(w, w->from + k))
             return fail(err, FR_EINPUT, "%s: no row for event %lld, a covered test event", s->path,
-                        (long long)(w->first + w->train + k));
+                        (long long)(w->first + w->from + k));
     return FR_OK;
 }
 
@@ -362,7 +362,7 @@ static fr_status score(void *state, const fr_query *query, int count, int worker
     (void)count, (void)worker;
     const score_file *s = state;
     const npy *file;
-    int64_t row = s->row[query->event - s->w->train];
+    int64_t row = s->row[query->event - s->w->from];
     for (int32_t v = 0; !s->catalog_only && v < s->w->destinations; v++)
         if (!s->scored[v]) scores[v] = -FLT_MAX; /* never read as a candidate */
     if (row < 0)
@@ -373,13 +373,13 @@ static fr_status score(void *state, const fr_query *query, int count, int worker
 }
 
 bool scores_lack(const fr_window *w, const uint8_t *scored, const int64_t *row) {
-    int32_t last = window_cut(w, w->events - 1);
+    int32_t last = window_cut(w, w->to - 1);
     for (int32_t v = 0; v < w->destinations; v++) {
         bool has = scored ? scored[v] : w->catalog_place[v] >= 0;
         if (!has && window_available(w, v, last)) return true;
     }
-    for (int32_t i = w->train; i < w->events; i++) {
-        bool has = row ? row[i - w->train] >= 0 : window_covered(w, i);
+    for (int32_t i = w->from; i < w->to; i++) {
+        bool has = row ? row[i - w->from] >= 0 : window_covered(w, i);
         if (!has && window_candidate(w, i, w->destination[i])) return true;
     }
     return false;

@@ -98,8 +98,8 @@ static fr_status score(void *state, const fr_query *query, int count, int worker
 static fr_status observe(void *state, const fr_event *event, fr_error *err) {
     score_stream *s = state;
     bool ended;
-    if (event->event < s->w->events - 1) return FR_OK;
-    TRY(read_until(s, s->w->events, err));
+    if (event->event < s->w->to - 1) return FR_OK;
+    TRY(read_until(s, s->w->to, err));
     TRY(read_row(s, &ended, err));
     if (ended) return FR_OK;
     return fail(err, FR_EINPUT, "%s: more than %lld rows, one per covered test event", name,
@@ -119,12 +119,12 @@ fr_status scores_stream_open(const fr_window *w, const fr_context *context,
     bool all = w->catalog_kind == CATALOG_TIME, catalog_only = !all && scores_lack(w, NULL, NULL);
     score_stream *s;
     TRY(ALLOCATE(s, 1, err));
-    *s = (score_stream){
-        .w = w, .columns = all ? w->destinations : w->catalog_size, .next = w->train};
+    *s =
+        (score_stream){.w = w, .columns = all ? w->destinations : w->catalog_size, .next = w->from};
     *out = (fr_scorer_definition){.state = s,
                                   .score = score,
                                   .observe = observe,
-                                  .start = w->train,
+                                  .start = w->from,
                                   .catalog_only = catalog_only,
                                   .close = close_stream};
     TRY(ALLOCATE(s->place, s->columns, err));

@@ -148,7 +148,7 @@ static fr_status check_events(const fr_ranking *r, const fr_window *w, const cha
                               fr_error *err) {
     for (int64_t i = 0; i < r->count; i++) {
         const fr_record *x = &r->records[i];
-        int32_t event = w->train + (int32_t)i;
+        int32_t event = w->from + (int32_t)i;
         if (x->event == w->first + event && x->source == w->source_id[w->source[event]] &&
             x->destination == w->destination_id[w->destination[event]] &&
             x->covered == window_covered(w, event))

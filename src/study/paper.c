@@ -115,6 +115,15 @@ static bool same_word(const json_t *settings, const char *key, const char *found
     return false;
 }
 
+/* The paper has no validation part and no filter. */
+static bool plain_parts(const fr_protocol *p, char why[160]) {
+    if (p->val_share == 0 && !strcmp(p->split, "share") && p->part == FR_PART_TEST &&
+        p->filter == FR_FILTER_NONE)
+        return true;
+    (void)snprintf(why, 160, "parts or filter are not those of the paper");
+    return false;
+}
+
 static bool protocol_fits(const results *r, bool diagnostic, char why[160]) {
     const json_t *settings = json_object_get(r->published, "settings");
     const fr_protocol *p = &r->plan.protocol;
@@ -122,7 +131,7 @@ static bool protocol_fits(const results *r, bool diagnostic, char why[160]) {
                                            (double)r->plan.diagnostic_window, why)
                              : same_number(settings, "events", "window", (double)p->window, why);
     return window && same_number(settings, "train_share", "train-share", p->train_share, why) &&
-           same_word(settings, "order", p->order == FR_ORDER_STREAM ? "stream" : "strict", why) &&
+           plain_parts(p, why) && same_word(settings, "order", p->order, why) &&
            same_word(settings, "catalog", p->catalog, why) &&
            same_word(settings, "oov", p->oov == FR_OOV_EXCLUDE ? "exclude" : "zero", why);
 }

@@ -79,9 +79,9 @@ static fr_status save_json(const run *r, const char *path, fr_error *err) {
         "model", r->m.kind->facts.name, "config", config, "seed", (json_int_t)r->t.settings.seed,
         "data", w->stream->name, "data_sha256", w->stream->sha256, "data_checked", "full",
         "catalog_sha256", w->catalog_sha256, "window", (int)w->events, "train_events",
-        (int)w->train, "order", w->protocol.order == FR_ORDER_STRICT ? "strict" : "stream",
-        "parameters", (json_int_t)params_trained(&r->m.params), "epochs_done", (json_int_t)r->done,
-        "loss", json_incref(json_object_get(history, "loss")), "seconds",
+        (int)r->m.trained, "order", window_training_order(w), "parameters",
+        (json_int_t)params_trained(&r->m.params), "epochs_done", (json_int_t)r->done, "loss",
+        json_incref(json_object_get(history, "loss")), "seconds",
         json_incref(json_object_get(history, "seconds")), "tool", "version", v.version, "commit",
         v.commit);
     json_decref(history);
@@ -182,7 +182,7 @@ static fr_status take_state(run *r, const safetensors *file, fr_error *err) {
     memcpy(r->t.adam.square, square, (size_t)count * sizeof(real));
     r->t.adam.step = strtoll(step, NULL, 10);
     r->done = strtoll(done, NULL, 10);
-    int64_t size = r->t.settings.batch_size, steps = (r->m.w->train + size - 1) / size;
+    int64_t size = r->t.settings.batch_size, steps = (r->m.trained + size - 1) / size;
     if (r->done < 1 || r->done > UINT32_MAX || r->t.adam.step != r->done * steps)
         return fail(err, FR_EINPUT, "%s: %s steps do not make %s epochs", file->path, step, done);
     if (r->done > r->t.settings.epochs)

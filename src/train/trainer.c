@@ -16,7 +16,7 @@ enum { RANGE = 1 << 14 }; /* parameters one thread updates at a time */
 fr_status trainer_open(trainer *t, model *m, const fr_training *settings, const fr_context *context,
                        fr_error *err) {
     *t = (trainer){.m = m, .settings = *settings, .threads = context_threads(context)};
-    int32_t train = m->w->train;
+    int32_t train = m->trained;
     TRY(window_check_negatives(m->w, err));
     t->shard_events = m->shard_events ? m->shard_events : TRAINER_SHARD;
     int64_t batch = settings->batch_size < train ? settings->batch_size : train;
@@ -81,7 +81,7 @@ static void begin_tape(const trainer *t, tape *own, int64_t epoch) {
 }
 
 void trainer_begin(trainer *t, int64_t epoch) {
-    int32_t train = t->m->w->train;
+    int32_t train = t->m->trained;
     for (int32_t i = 0; i < train; i++) {
         t->order[i] = i;
         t->negative[i] = draw_negative(t, i, epoch);
@@ -302,7 +302,7 @@ fr_status trainer_step(trainer *t, const int32_t *events, int count, double *los
 fr_status trainer_epoch(trainer *t, int64_t epoch, const fr_context *context, double *loss,
                         fr_error *err) {
     trainer_begin(t, epoch);
-    TRY(run_steps(t, t->order, t->m->w->train, true, context, loss, err));
+    TRY(run_steps(t, t->order, t->m->trained, true, context, loss, err));
     if (t->m->kind->memory && t->m->kind->memory->settle)
         TRY(t->m->kind->memory->settle(t->m, &(fr_context){.threads = t->threads}, err));
     /* the last step is seen by no loss, and ReLU makes 0 of what is not a number */

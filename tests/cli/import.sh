@@ -180,7 +180,7 @@ rm -f whole.gz
 # ---- places to write to ----
 
 printf 'u,i,t\n1,2,3\n' >one.csv
-refused "a stream too short to split" "one.csv: a window of 1 events and train share 0.85 leave" \
+refused "a stream too short to split" "one.csv: split share with train share 0.85 and val share 0 leaves 0 of 1 events for training" \
     info one.csv
 refused "a directory that is no stream" ".: no manifest.json in it" info .
 refused "parent directory missing" "none/out: directory cannot be made: No such file" \
@@ -651,7 +651,7 @@ has "a window larger than the stream is all of it" "$stdout" '"events": 700,'
 runs "a window that fits" 0 info reference --window 90 --train-share 0.7 --json
 is "a window that fits is not commented" "$stderr" ""
 has "0.7 of 90 is 62.99... in double, so 62" "$stdout" '"train": 62,'
-refused "a train share of 0" "leave 0 for training" info reference --train-share 0
+refused "a train share of 0" "leaves 0 of 700 events for training" info reference --train-share 0
 refused "a train share of 1" "and 0 for test" info reference --train-share 1
 is "nothing is left in TMPDIR" "$(ls -A "$TMPDIR")" ""
 

@@ -478,7 +478,7 @@ static void test_craft(void **state) {
     fr_error err;
     fr_stream *stream = make_stream(*state, 10, 0);
     for (int order = 0; order < 2; order++) {
-        fr_protocol p = {.size = sizeof p, .train_share = 0.9, .order = order};
+        fr_protocol p = {.size = sizeof p, .train_share = 0.9, .order = order_text(order)};
         fr_window *w;
         OK(fr_window_open(stream, &p, NULL, &w, &err));
         fr_model_settings small = {.size = sizeof small,
@@ -512,7 +512,7 @@ static void test_graphmixer(void **state) {
         fr_stream *stream = make_stream(*state, 10, width);
         fr_protocol p = {.size = sizeof p,
                          .train_share = 0.9,
-                         .order = width ? FR_ORDER_STRICT : FR_ORDER_STREAM};
+                         .order = order_text(width ? FR_ORDER_STRICT : FR_ORDER_STREAM)};
         fr_window *w;
         OK(fr_window_open(stream, &p, NULL, &w, &err));
         fr_model_settings small = {.size = sizeof small,
@@ -610,7 +610,7 @@ static void test_dygformer(void **state) {
         fr_stream *stream = make_stream(*state, 0.1, width);
         fr_protocol p = {.size = sizeof p,
                          .train_share = 0.9,
-                         .order = width ? FR_ORDER_STRICT : FR_ORDER_STREAM};
+                         .order = order_text(width ? FR_ORDER_STRICT : FR_ORDER_STREAM)};
         fr_window *w;
         OK(fr_window_open(stream, &p, NULL, &w, &err));
         /* histories of 7 tokens in patches of 3 */

@@ -139,7 +139,7 @@ static void rank(const fr_window *w, const char *spec) {
 }
 
 static void use(const fr_stream *s, int flags) {
-    char path[FUZZ_PATH], catalog[] = "time";
+    char path[FUZZ_PATH], catalog[] = "time", strict[] = "strict";
     fr_error err = {0};
     fr_protocol protocol = {0};
     fr_window *window = NULL;
@@ -147,12 +147,13 @@ static void use(const fr_stream *s, int flags) {
     fuzz_reason(fr_stream_export(s, fuzz_path(path, "export.csv"), true, &fuzz_context, &err),
                 &err);
     fuzz_must(fr_options_defaults(fr_protocol_options, &protocol, &err), &err);
-    char *standard = protocol.catalog;
-    if (flags & 2) protocol.order = FR_ORDER_STRICT;
+    char *standard = protocol.catalog, *order = protocol.order;
+    if (flags & 2) protocol.order = strict;
     if (flags & 4) protocol.catalog = catalog;
     fr_status status = fr_window_open(s, &protocol, &fuzz_context, &window, &err);
     fuzz_reason(status, &err);
     protocol.catalog = standard;
+    protocol.order = order;
     if (!status) {
         fuzz_reason(fr_facts_compute(window, window, &fuzz_context, &facts, &err), &err);
         rank(window, "baseline:recency");
