@@ -147,7 +147,7 @@ def ranking_facts(window, kind, listed, shared):
     for t in times:
         occurrences[t] = occurrences.get(t, 0) + 1
     return {
-        "window.events": len(window.events), "window.train": window.train, "window.val": 0, "window.test": test,
+        "split": None, "window.events": len(window.events), "window.train": window.train, "window.val": 0, "window.test": test,
         "window.first_row": window.first, "window.sources": len(sources),
         "window.destinations": len(popularity),
         "catalog.size": len(catalog), "catalog.sha256": digest,
