@@ -1030,6 +1030,51 @@ FR_API FR_MUST_USE fr_status fr_compare(const fr_compare_run *runs, int count, c
 FR_API void fr_comparison_close(fr_comparison *comparison);
 FR_API fr_comparison_facts fr_comparison_get(const fr_comparison *comparison);
 
+/* Why two protocols give one scorer two numbers: one setting at a time is switched from the first
+ * protocol's to the second's. */
+typedef struct fr_explain_settings {
+    size_t size;  /* sizeof(fr_explain_settings) */
+    char *from;   /* a name of fr_explain_presets and changes: "tgb,order=stream" */
+    char *to;     /* the same */
+    char *metric; /* "mrr", "hits@k"; any registered one if no negatives are drawn */
+    bool average; /* effects are means over all orders of switching; else of the order below */
+} fr_explain_settings;
+extern FR_API const fr_option fr_explain_options[FR_OPTIONS_MAX];
+
+/* Protocols with a name. Settings are those of fr_protocol_options, `ties` (average, optimistic,
+ * pessimistic, random) and `negatives` (all, or a sampler with its K). */
+typedef struct fr_explain_preset {
+    const char *name, *settings, *help;
+} fr_explain_preset;
+enum { FR_EXPLAIN_PRESETS = 3 };
+extern FR_API const fr_explain_preset fr_explain_presets[FR_EXPLAIN_PRESETS + 1]; /* NULL behind */
+
+enum { FR_EXPLAIN_MAX = 9 };
+typedef struct fr_explain_step {
+    const char *setting;     /* "order" */
+    char from[256], to[256]; /* its values */
+    double effect;           /* what the switch adds to the metric */
+    double value;            /* of the metric with this and all earlier steps added */
+    int64_t events;          /* behind it, with this and all earlier settings switched */
+} fr_explain_step;
+
+typedef struct fr_explanation {
+    double from, to; /* the metric under either protocol: from + all effects = to */
+    int64_t from_events, to_events;
+    int count;
+    fr_explain_step step[FR_EXPLAIN_MAX]; /* [count] settings in which the two differ, in order:
+                                             window, split, part, order, catalog, filter, oov, ties,
+                                             negatives */
+} fr_explanation;
+
+/* Ranks the scorer of `spec` (fr_scorer_open) under every protocol on the way. A scorer that cannot
+ * be opened under one of them, such as a checkpoint of another split, is an error that names the
+ * settings. */
+FR_API FR_MUST_USE fr_status fr_explain_run(const fr_stream *stream, const char *spec,
+                                            const fr_explain_settings *settings, int64_t seed,
+                                            const fr_context *context, fr_explanation *out,
+                                            fr_error *err);
+
 /* ---- 14. Diagnostics: pair membership, interventions, cost (PROTOCOL 8-10, 12) ---- */
 
 typedef struct fr_minimal_settings {

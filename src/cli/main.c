@@ -28,6 +28,7 @@
     X(diagnose_project) \
     X(bench_scaling) \
     X(compare) \
+    X(explain) \
     X(study_run) \
     X(study_status) \
     X(study_report) \

@@ -137,4 +137,16 @@ END
 else
     skip "NumPy finds the same" "NumPy is not installed"
 fi
+
+explain() { "$fullrank" explain --data tiny "$@"; }
+runs "why two protocols differ" 0 explain --scorer baseline:edgebank
+has "begins with the first protocol" "$stdout" "tgb  "
+has "names each setting" "$stdout" "order      batch:200                stream  "
+runs "the same as JSON, of a trained model" 0 explain --scorer run-craft-7/model.safetensors --from fullrank,order=batch:20 --json
+has "with one step" "$stdout" '"setting": "order"'
+runs "a model that was trained on another split" 1 explain --scorer run-craft-7/model.safetensors --from tgb
+has "names the settings" "$stderr" "with window 0, split quantile 0.7 0.15, order batch:200"
+runs "a protocol that is not known" 2 explain --scorer baseline:edgebank --from tbg
+has "is told of the nearest" "$stderr" "did you mean tgb?"
+
 finish

@@ -84,6 +84,9 @@ COMMANDS = [
     Command("rank-again", "rank --data data --scorer baseline:edgebank -o one.npy --force --catalog time",
             "data one.npy one.json"),
     Command("rank-refused", "rank --data data --scorer baseline:recency -o one.npy", "data one.npy one.json"),
+    Command("rank-parts", "rank --data data --scorer baseline:recency -o out.npy --val-share 0.1 --part val --order batch:3 "
+            "--filter same-time --catalog range", "data"),
+    Command("explain", "explain --data data --scorer baseline:edgebank --from tgb --json", "data"),
     Command("rank-scores", "rank --data data --scorer scores:scores.npy -o out.npy", "data scores.npy scores.json"),
     Command("rank-oracle", "rank --data drawn --scorer oracle -o out.npy", "drawn"),
     Command("rank-dump", "rank --data data --scorer baseline:popularity -o out.npy --dump-scores s.npy --events every:3",
