@@ -172,9 +172,11 @@ static fr_status rank_way(explain *x, const way *w, fr_error *err) {
     fr_scorer *scorer = NULL;
     fr_ranking_close(x->ranking);
     x->ranking = NULL;
-    fr_status status = fr_window_open(x->stream, &w->protocol, x->context, &window, err);
-    if (!status) status = fr_scorer_open(x->spec, window, x->seed, x->context, &scorer, err);
-    if (!status) status = fr_rank_run(scorer, NULL, x->context, &x->ranking, err);
+    fr_context quiet = x->context ? *x->context : (fr_context){0};
+    if (x->done > 1) quiet.log = NULL; /* it would say the same again */
+    fr_status status = fr_window_open(x->stream, &w->protocol, &quiet, &window, err);
+    if (!status) status = fr_scorer_open(x->spec, window, x->seed, &quiet, &scorer, err);
+    if (!status) status = fr_rank_run(scorer, NULL, &quiet, &x->ranking, err);
     fr_scorer_close(scorer);
     fr_window_close(window);
     return status;

@@ -144,9 +144,9 @@ has "begins with the first protocol" "$stdout" "tgb  "
 has "names each setting" "$stdout" "order      batch:200                stream  "
 runs "the same as JSON, of a trained model" 0 explain --scorer run-craft-7/model.safetensors --from fullrank,order=batch:20 --json
 has "with one step" "$stdout" '"setting": "order"'
-runs "a model that was trained on another split" 1 explain --scorer run-craft-7/model.safetensors --from tgb
-has "names the settings" "$stderr" "with window 0, split quantile 0.7 0.15, order batch:200"
-runs "a protocol that is not known" 2 explain --scorer baseline:edgebank --from tbg
+runs "a model that was trained on another split" 1 explain --scorer run-craft-7/model.safetensors --from fullrank,train-share=0.5
+has "names the settings" "$stderr" "with split share 0.5 0: run-craft-7/model.safetensors: trained with ntrain 5100"
+runs "a protocol that is not known" 2 explain --scorer baseline:edgebank --from tgbb
 has "is told of the nearest" "$stderr" "did you mean tgb?"
 
 finish
