@@ -201,16 +201,20 @@ typedef struct fr_import {
     int ids;         /* FR_IDS_*: whole numbers, or any words (numbered in sorted order) */
     bool shared_ids; /* sources and destinations are the same things: one id space */
     bool force;      /* replace an output that exists, if this tool made it */
+    int time_unit;   /* FR_TIME_*: what times count, if they are numbers; kept as seconds */
 } fr_import;
-enum { FR_IDS_NUMBERS, FR_IDS_WORDS };
+enum { FR_IDS_AUTO, FR_IDS_NUMBERS, FR_IDS_WORDS }; /* auto: words if any id of the file is one */
+enum { FR_TIME_S, FR_TIME_MS, FR_TIME_US, FR_TIME_NS };
 extern FR_API const fr_option
     fr_import_options[FR_OPTIONS_MAX]; /* how to read; `force` is the caller's */
 
 /* Reads `input` (CSV, TSV, space separated; plain or .gz; docs/formats.md) and writes the directory
  * `output`: source.npy destination.npy time.npy [features.npy] source_ids.npy destination_ids.npy
  * manifest.json. The directory appears complete or not at all. Events out of order are sorted
- * stably by time and counted in one notice. A column `split` must give the parts train, val, test
- * one after the other in order of time. Memory stays bounded: it grows with the number of
+ * stably by time and counted in one notice. Times are numbers or ISO dates, kept as seconds since
+ * 1970 UTC. With FR_IDS_AUTO a file whose first word stands behind numbers is read again from the
+ * beginning; a pipe, which cannot be, is refused there. A column `split` must give the parts train,
+ * val, test one after the other in order of time. Memory stays bounded: it grows with the number of
  * distinct ids only. O(rows), O(rows log rows) if out of order. */
 FR_API FR_MUST_USE fr_status fr_import_file(const char *input, const char *output,
                                             const fr_import *settings, const fr_context *context,
@@ -228,7 +232,7 @@ typedef struct fr_stream_facts {
     int64_t feature_width;         /* float32 features per event, 0 = none */
     double first_time, last_time;
     bool shared_ids;    /* sources and destinations are the same things (one id space) */
-    bool words;         /* ids stand for words (--ids words) */
+    bool words;         /* ids stand for words */
     const char *sha256; /* over all columns and words, whatever file they came from */
     /* How the columns were compared with it: "full", all bytes were hashed; "size-and-time", sizes
      * and times of writing are those of the import. */
@@ -268,6 +272,17 @@ FR_API FR_MUST_USE fr_status fr_data_verify(const char *path, const fr_context *
                                             fr_data_file out[FR_DATA_FILES], int *count,
                                             fr_error *err);
 FR_API fr_stream_facts fr_stream_get(const fr_stream *stream);
+
+/* Ids that are both a source and a destination. */
+typedef struct fr_overlap {
+    int64_t ids;        /* so many */
+    int64_t self_loops; /* events from an id to itself */
+    bool per_role;      /* ids of both roles are whole numbers without a gap from 0 or 1: most
+                         * likely each role was numbered on its own, and the overlap says nothing */
+} fr_overlap;
+/* O(ids + events). */
+FR_API FR_MUST_USE fr_status fr_stream_overlap(const fr_stream *stream, const fr_context *context,
+                                               fr_overlap *out, fr_error *err);
 /* Writes the stream as CSV (.gz by name) that imports to the same columns; words as words. */
 FR_API FR_MUST_USE fr_status fr_stream_export(const fr_stream *stream, const char *output,
                                               bool force, const fr_context *context, fr_error *err);
@@ -896,6 +911,10 @@ typedef struct fr_model {
 } fr_model;
 /* The models by number from 0; NULL behind the last one. */
 FR_API const fr_model *fr_model_at(int index);
+/* The model with this name or label, in capitals or not: "craft-r", "CRAFT-R"; NULL if there is
+ * none.
+ */
+FR_API const fr_model *fr_model_find(const char *text);
 
 enum { FR_EMBEDDING_ATTENTION, FR_EMBEDDING_IDENTITY };
 enum { FR_POOL_SLOTS, FR_POOL_REAL };

@@ -133,6 +133,8 @@ int cli_terminal_width(FILE *stream);
 /* vsnprintf, but of what is too long the middle is left out: the reason stands at the end. */
 void cli_format(char *out, size_t size, const char *format, va_list args)
     __attribute__((format(printf, 3, 0)));
+/* A note on stderr, as the library's; none with --quiet. */
+void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Prints "fullrank: message" to stderr, as one line whatever is in it. */
 void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same; returns CLI_USAGE. */

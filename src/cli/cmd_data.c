@@ -2,6 +2,7 @@
 #include "cli.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- Options ---- */
@@ -30,6 +31,8 @@ static const fr_option file_options[] =
 
 /* ---- data import, data get ---- */
 
+static const char *ids_word(const fr_stream_facts *f) { return f->words ? "words" : "numbers"; }
+
 int cli_report_stream(cli_call *call, const char *path) {
     fr_error err = {0};
     fr_stream *stream = NULL;
@@ -40,11 +43,11 @@ int cli_report_stream(cli_call *call, const char *path) {
     fr_stream_facts f = fr_stream_get(stream);
     int code = CLI_OK;
     if (call->common.json)
-        code = cli_print_json(
-            json_pack("{s:o, s:I, s:I, s:I, s:I, s:s, s:s}", "output", cli_json_text(path),
-                      "events", (json_int_t)f.events, "sources", (json_int_t)f.sources,
-                      "destinations", (json_int_t)f.destinations, "feature_width",
-                      (json_int_t)f.feature_width, "sha256", f.sha256, "data_checked", f.checked));
+        code = cli_print_json(json_pack(
+            "{s:o, s:I, s:I, s:I, s:I, s:s, s:s, s:s}", "output", cli_json_text(path), "events",
+            (json_int_t)f.events, "sources", (json_int_t)f.sources, "destinations",
+            (json_int_t)f.destinations, "feature_width", (json_int_t)f.feature_width, "ids",
+            ids_word(&f), "sha256", f.sha256, "data_checked", f.checked));
     else
         (void)printf("%s: %s events of %s sources and %s destinations, %s features each\n",
                      cli_visible(path), cli_count(f.events).s, cli_count(f.sources).s,
@@ -53,13 +56,47 @@ int cli_report_stream(cli_call *call, const char *path) {
     return code;
 }
 
+/* What a new set should make its owner think of. */
+static fr_status note_set(const cli_call *call, const char *path, fr_error *err) {
+    fr_stream *stream = NULL;
+    fr_overlap o;
+    fr_context whole = call->context;
+    whole.cancel = NULL; /* as above */
+    const fr_option *window = fr_options_find(fr_protocol_options, "window");
+    fr_status status = fr_stream_open(path, NULL, &whole, &stream, err);
+    if (!status) status = fr_stream_overlap(stream, &whole, &o, err);
+    if (!status) {
+        fr_stream_facts f = fr_stream_get(stream);
+        int64_t last = strtoll(window->standard, NULL, 10);
+        if (f.events > 2 * last)
+            cli_note("%s: %s events; `rank` and `train` use the last %s unless --window tells "
+                     "another number",
+                     path, cli_count(f.events).s, cli_count(last).s);
+        if (!f.shared_ids && o.ids && !o.per_role)
+            cli_note("%s: %s of %s sources and %s destinations have ids that are both; they are "
+                     "taken as different things, which --shared-ids changes",
+                     path, cli_count(o.ids).s, cli_count(f.sources).s, cli_count(f.destinations).s);
+        if (o.self_loops && (f.shared_ids || !o.per_role))
+            cli_note("%s: %s events go from an id to itself", path, cli_count(o.self_loops).s);
+    }
+    fr_stream_close(stream);
+    return status;
+}
+
+/* The set is complete: tells what it is. */
+static int report_new(cli_call *call, const char *path) {
+    fr_error err = {0};
+    fr_status status = note_set(call, path, &err);
+    return status ? cli_report(status, &err) : cli_report_stream(call, path);
+}
+
 static int run_import(cli_call *call) {
     fr_import *import = call->settings[0];
     const output_settings *out = call->settings[1];
     fr_error err = {0};
     import->force = out->force;
     fr_status status = fr_import_file(call->argument[0], out->output, import, &call->context, &err);
-    return status ? cli_report(status, &err) : cli_report_stream(call, out->output);
+    return status ? cli_report(status, &err) : report_new(call, out->output);
 }
 
 const cli_command cli_data_import_command = {
@@ -70,7 +107,8 @@ const cli_command cli_data_import_command = {
         "have them, and writes source.npy, destination.npy, time.npy, features.npy (if any), "
         "source_ids.npy, destination_ids.npy and manifest.json. Columns are recognised by their "
         "names "
-        "in the header. Events out of order are sorted by time, equal times as they came.\n"
+        "in the header. Ids are whole numbers or words, times numbers or ISO dates. Events out of "
+        "order are sorted by time, equal times as they came.\n"
         "The directory appears complete or not at all, and memory does not grow with the file.",
     .arguments = "IN",
     .required = "output",
@@ -96,7 +134,7 @@ static int run_get(cli_call *call) {
     import->force = out->force;
     fr_status status =
         fr_stream_download(call->argument[0], get->url, out->output, import, &call->context, &err);
-    return status ? cli_report(status, &err) : cli_report_stream(call, out->output);
+    return status ? cli_report(status, &err) : report_new(call, out->output);
 }
 
 const cli_command cli_data_get_command = {
@@ -210,6 +248,7 @@ typedef struct info {
     fr_stream_facts stream;
     fr_window_facts window;
     fr_facts facts;
+    fr_overlap overlap;
     const fr_protocol *protocol;
 } info;
 
@@ -241,11 +280,13 @@ static int print_json(const info *i) {
     const fr_facts *f = &i->facts;
     const char *file, *kind = catalog_kind(i, &file);
     json_t *root = json_pack(
-        "{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:b, s:s}", "name", s->name, "sha256",
-        s->sha256, "data_checked", s->checked, "events", (json_int_t)s->events, "sources",
+        "{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:b, s:I, s:I, s:s}", "name", s->name,
+        "sha256", s->sha256, "data_checked", s->checked, "events", (json_int_t)s->events, "sources",
         (json_int_t)s->sources, "destinations", (json_int_t)s->destinations, "feature_width",
-        (json_int_t)s->feature_width, "first_time", cli_json_real(s->first_time), "last_time",
-        cli_json_real(s->last_time), "shared_ids", s->shared_ids, "order", order_word(i));
+        (json_int_t)s->feature_width, "ids", ids_word(s), "first_time",
+        cli_json_real(s->first_time), "last_time", cli_json_real(s->last_time), "shared_ids",
+        s->shared_ids, "overlapping_ids", (json_int_t)i->overlap.ids, "self_loops",
+        (json_int_t)i->overlap.self_loops, "order", order_word(i));
     if (root)
         cli_json_put(root, "split",
                      s->split_train < 0
@@ -293,22 +334,33 @@ static void heading(const char *text) {
     (void)printf("\n%s%s%s\n", cli_style(stdout, CLI_BOLD), text, cli_style(stdout, CLI_PLAIN));
 }
 
-static void print_text(const info *i) {
+static void print_stream(const info *i) {
     const fr_stream_facts *s = &i->stream;
-    const fr_window_facts *w = &i->window;
-    const fr_facts *f = &i->facts;
     (void)printf("%s%s%s\n", cli_style(stdout, CLI_BOLD), cli_visible(s->name),
                  cli_style(stdout, CLI_PLAIN));
     cli_pair("events", "%s", cli_count(s->events).s);
     cli_pair("sources", "%s", cli_count(s->sources).s);
     cli_pair("destinations", "%s", cli_count(s->destinations).s);
     cli_pair("features", "%s", cli_count(s->feature_width).s);
+    cli_pair("ids", "%s%s", s->words ? "words" : "whole numbers",
+             s->shared_ids ? ", of one space for both roles" : ", of a space for each role");
+    if (i->overlap.ids)
+        cli_pair("both roles", "%s ids (%s of the destinations), %s self loops%s",
+                 cli_count(i->overlap.ids).s,
+                 cli_share((double)i->overlap.ids, (double)s->destinations).s,
+                 cli_count(i->overlap.self_loops).s,
+                 s->shared_ids ? "" : ", if the ids mean the same things");
     cli_pair("time", "%.15g to %.15g (%.1f days of 86,400)", s->first_time, s->last_time,
              (s->last_time - s->first_time) / 86400);
     if (s->split_train >= 0)
         cli_pair("split column", "%s train, %s val, %s test", cli_count(s->split_train).s,
                  cli_count(s->split_val).s, cli_count(s->events - s->split_train - s->split_val).s);
+}
 
+static void print_text(const info *i) {
+    const fr_window_facts *w = &i->window;
+    const fr_facts *f = &i->facts;
+    print_stream(i);
     heading("Ranking window");
     if (w->val)
         cli_pair("events", "%s = %s train + %s validation + %s test", cli_count(w->events).s,
@@ -371,6 +423,7 @@ static int run_info(cli_call *call) {
         status = fr_window_open(stream, &wide, &silent, &diagnostic, &err);
     }
     if (!status) status = fr_facts_compute(window, diagnostic, &call->context, &i.facts, &err);
+    if (!status) status = fr_stream_overlap(stream, &call->context, &i.overlap, &err);
     int code = cli_report(status, &err);
     if (!status) {
         i.stream = fr_stream_get(stream);

@@ -268,6 +268,15 @@ static void print_error(const char *format, va_list args) {
     print_line(CLI_PLAIN, "", text);
 }
 
+void cli_note(const char *format, ...) {
+    char text[LINE_SIZE];
+    va_list args;
+    va_start(args, format);
+    cli_format(text, sizeof text, format, args);
+    va_end(args);
+    if (!terminal.quiet) print_line(CLI_BOLD, "note: ", text);
+}
+
 void cli_error(const char *format, ...) {
     va_list args;
     va_start(args, format);

@@ -2,6 +2,7 @@
 #include "data/csv.h"
 
 #include "base/number.h"
+#include "data/date.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -102,6 +103,18 @@ static const char *parse_word(csv *c, const char *p, word_table *table, int64_t 
     return p;
 }
 
+/* A number, or a date; all times of a file are of one kind. */
+static inline const char *parse_time(csv *c, const char *p, double *out) {
+    if (c->times == TIMES_UNKNOWN) {
+        const char *text = p;
+        while (blank(*text) || *text == '"') text++;
+        c->times = date_begins(text) ? TIMES_DATES : TIMES_NUMBERS;
+    }
+    if (c->times == TIMES_DATES) return date_read(p, c->layout.separator != ' ', out);
+    p = number_real(p, out);
+    return p && isfinite(*out) ? p : NULL;
+}
+
 /* The part of a split: 0, 1, 2 as TGB-Seq has it, or its name. */
 static const char *parse_part(const csv *c, const char *p, uint8_t *out) {
     static const struct {
@@ -139,9 +152,7 @@ static inline const char *parse_field(csv *c, role r, const char *p, int64_t row
         if (c->destination_words)
             return parse_word(c, p, c->destination_words, &c->block.destination[row], err, status);
         return number_id(p, &c->block.destination[row]);
-    case ROLE_TIME:
-        p = number_real(p, &c->block.time[row]);
-        return p && isfinite(c->block.time[row]) ? p : NULL;
+    case ROLE_TIME: return parse_time(c, p, &c->block.time[row]);
     case ROLE_SPLIT: return parse_part(c, p, &c->block.part[row]);
     case ROLE_INDEX: return number_id(p, &c->block.index[row]);
     case ROLE_FEATURE:
@@ -225,8 +236,20 @@ static const char *parse_row(csv *c, const char *p, int64_t row, fr_error *err, 
     return NULL; /* not reached: a layout has at least three fields */
 }
 
+/* What a field of the given role should have been. */
+static const char *expected(const csv *c, role r, bool words) {
+    if (words || r == ROLE_SKIP) return "a word";
+    if (r == ROLE_SPLIT) return "0, 1, 2 or train, val, test (--columns split=none leaves it out)";
+    if (r == ROLE_TIME && c->times == TIMES_DATES)
+        return "a date: 2024-01-31 or 2024-01-31T12:00:00, with fractions, Z "
+               "or "
+               "+01:00 if need be";
+    return r == ROLE_TIME || r == ROLE_FEATURE ? "a finite number"
+                                               : "a whole number from 0 to 9223372036854775807";
+}
+
 /* Says what is wrong with the row at c->at. */
-static fr_status row_error(const csv *c, fr_error *err) {
+static fr_status row_error(csv *c, fr_error *err) {
     const layout *l = &c->layout;
     int f = c->bad_field;
     char where[512];
@@ -251,20 +274,15 @@ static fr_status row_error(const csv *c, fr_error *err) {
     }
     found[n] = 0;
     role r = l->roles[f];
-    bool id = r == ROLE_SOURCE || r == ROLE_DESTINATION || r == ROLE_INDEX;
     bool words =
         (r == ROLE_SOURCE && c->source_words) || (r == ROLE_DESTINATION && c->destination_words);
-    bool letters = id && strspn(found, "+-.0123456789eE") < n;
-    bool date = r == ROLE_TIME && n > 4 && (found[4] == '-' || found[4] == '/');
+    c->bad_number = (r == ROLE_SOURCE || r == ROLE_DESTINATION) && !words && n;
+    bool date = r == ROLE_TIME && c->times == TIMES_NUMBERS && date_begins(text);
     return fail(err, FR_EINPUT, "%s: %s \"%s\", expected %s%s", where, role_name(r), found,
-                words || r == ROLE_SKIP ? "a word"
-                : id                    ? "a whole number from 0 to 9223372036854775807"
-                : r == ROLE_SPLIT
-                    ? "0, 1, 2 or train, val, test (--columns split=none leaves it out)"
-                    : "a finite number",
-                letters && !words && r != ROLE_INDEX ? " (--ids words reads ids that are words)"
-                : date ? ", such as seconds since 1970 (dates must be made numbers before)"
-                       : "");
+                expected(c, r, words),
+                c->bad_number ? " (--ids words reads ids that are words)"
+                : date        ? " as in the first row, not a date"
+                              : "");
 }
 
 /* ---- the file ---- */

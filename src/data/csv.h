@@ -33,9 +33,11 @@ typedef struct csv {
     int64_t line;                   /* number of the line at `at`, from 1 */
     bool ended;
     word_table *source_words, *destination_words; /* NULL: ids are numbers; may be the same table */
+    enum { TIMES_UNKNOWN, TIMES_NUMBERS, TIMES_DATES } times; /* the first row decides */
     /* what the row parser found wrong */
     int bad_field;
     const char *bad_text;
+    bool bad_number; /* an id that is no number, but may be a word */
 } csv;
 
 /* Opens the file behind `in`, which the reader takes over (closes it even on failure). The word

@@ -20,8 +20,11 @@ const fr_option fr_import_options[FR_OPTIONS_MAX] = {
     {"columns", FR_OPTION_TEXT, "", "SPEC", 0, 0, offsetof(fr_import, columns),
      "which column is what, if the header does not tell: source=user,destination=3,time=ts,"
      "features=5-176 (names or numbers from 1; features=none), also split=4 or split=none"},
-    {"ids", FR_OPTION_CHOICE, "numbers", "numbers|words", 0, 0, offsetof(fr_import, ids),
-     "ids are whole numbers, or any words (numbered in sorted order, words kept beside)"},
+    {"ids", FR_OPTION_CHOICE, "auto", "auto|numbers|words", 0, 0, offsetof(fr_import, ids),
+     "ids are whole numbers, or any words (numbered in sorted order, words kept beside); auto: "
+     "numbers if all ids of the file are"},
+    {"time-unit", FR_OPTION_CHOICE, "s", "s|ms|us|ns", 0, 0, offsetof(fr_import, time_unit),
+     "what times count, if they are numbers; they are kept as seconds"},
     {"shared-ids", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(fr_import, shared_ids),
      "sources and destinations are the same things: one id space, and no source is its own "
      "candidate"},
@@ -83,81 +86,159 @@ static fr_status gather_side(side_features *s, const csv *c, fr_error *err) {
     return FR_OK;
 }
 
-static fr_status copy_rows(csv *c, columns *out, side_features *side, const fr_context *context,
-                           fr_error *err) {
+/* One reading of the file from its beginning. */
+typedef struct reading {
+    const char *input;
+    const import_origin *origin;
+    const char *output;
+    const fr_import *settings;
+    bool by_word;
+    bool again; /* the second reading */
+    const fr_context *context;
+    csv c;
+    columns out;
+    side_features side;
+    word_table words[2];
+} reading;
+
+static const double units[] = {1, 1e3, 1e6, 1e9};
+static const char *const unit_names[] = {"s", "ms", "us", "ns"};
+
+static fr_status copy_rows(reading *r, fr_error *err) {
+    csv *c = &r->c;
+    const double unit = units[r->settings->time_unit];
     for (;;) {
-        TRY(context_check(context, err));
+        TRY(context_check(r->context, err));
         TRY(csv_next(c, err));
         if (!c->block.count) return FR_OK;
-        if (side->width) TRY(gather_side(side, c, err));
-        TRY(columns_put(out, c->block.count, c->block.source, c->block.destination, c->block.time,
-                        side->width ? side->block : c->block.feature, c->block.part, err));
-        context_progress(context, "import", (uint64_t)c->in.taken, (uint64_t)c->in.size, "bytes");
+        if (c->times == TIMES_DATES && r->settings->time_unit)
+            return fail(err, FR_EUSAGE, "%s: times are dates, expected numbers with --time-unit %s",
+                        r->input, unit_names[r->settings->time_unit]);
+        for (int64_t row = 0; unit > 1 && row < c->block.count; row++) c->block.time[row] /= unit;
+        if (r->side.width) TRY(gather_side(&r->side, c, err));
+        TRY(columns_put(&r->out, c->block.count, c->block.source, c->block.destination,
+                        c->block.time, r->side.width ? r->side.block : c->block.feature,
+                        c->block.part, err));
+        context_progress(r->context, "import", (uint64_t)c->in.taken, (uint64_t)c->in.size,
+                         "bytes");
     }
 }
 
 /* What the manifest says of where the events came from. */
-static json_t *origin_json(const import_origin *origin, csv *c, int64_t late) {
+static json_t *origin_json(reading *r) {
     char sha[65];
+    csv *c = &r->c;
     input_sha256(&c->in, sha);
-    json_t *json =
-        json_pack("{s:o, s:I, s:s, s:I}", "name", json_text(origin->name), "bytes",
-                  (json_int_t)c->in.taken, "sha256", sha, "out_of_order", (json_int_t)late);
-    if (!json || !origin->url || !json_object_set_new(json, "url", json_text(origin->url)))
+    json_t *json = json_pack("{s:o, s:I, s:s, s:I, s:s}", "name", json_text(r->origin->name),
+                             "bytes", (json_int_t)c->in.taken, "sha256", sha, "out_of_order",
+                             (json_int_t)r->out.late, "time_unit",
+                             c->times == TIMES_DATES ? "date" : unit_names[r->settings->time_unit]);
+    if (!json || !r->origin->url || !json_object_set_new(json, "url", json_text(r->origin->url)))
         return json;
     json_decref(json);
     return NULL;
 }
 
+/* Times of today count 1.7e9 seconds. A file whose times are all a thousand times beyond any date
+ * within reach counts something smaller: seconds from 1e11 on lie behind the year 5138, while
+ * milliseconds from there on begin in 1973. */
+static void warn_unit(const reading *r) {
+    static const char *const words[] = {"", "milliseconds", "microseconds", "nanoseconds"};
+    const columns *out = &r->out;
+    if (r->c.times == TIMES_DATES || r->settings->time_unit) return;
+    for (int unit = FR_TIME_MS; unit <= FR_TIME_NS; unit++)
+        if (out->first_time >= 1e8 * units[unit] && out->last_time < 1e11 * units[unit])
+            context_log(
+                r->context, FR_WARNING,
+                "%s: times from %.0f to %.0f look like Unix %s (all from %.0e to %.0e), but "
+                "are taken as seconds; --time-unit %s converts them",
+                r->input, out->first_time, out->last_time, words[unit], 1e8 * units[unit],
+                1e11 * units[unit], unit_names[unit]);
+}
+
+static void tell(const reading *r) {
+    const columns *out = &r->out;
+    const int64_t *parts = out->parts.rows;
+    if (out->late)
+        context_log(r->context, FR_NOTICE,
+                    "%s: %lld of %lld events are earlier than an event before them; sorted by "
+                    "time, equal times as they came",
+                    r->input, (long long)out->late, (long long)out->rows);
+    if (out->split)
+        context_log(r->context, FR_NOTICE,
+                    "%s: column split: %lld train, %lld val, %lld test events", r->input,
+                    (long long)parts[PART_TRAIN], (long long)parts[PART_VAL],
+                    (long long)parts[PART_TEST]);
+    warn_unit(r);
+}
+
+static fr_status read_once(reading *r, fr_error *err) {
+    word_table *source_words = r->by_word ? &r->words[0] : NULL;
+    word_table *destination_words = r->by_word ? &r->words[!r->settings->shared_ids] : NULL;
+    input in;
+    fr_status status = input_open(&in, r->input, r->context, err);
+    if (status) return input_close(&in), status;
+    TRY(csv_open(&r->c, in, r->settings->columns, source_words, destination_words,
+                 r->again ? NULL : r->context, err)); /* what columns there are was told */
+    if (r->c.layout.dyglib) TRY(open_side(&r->side, r->input, r->c.rows_per_block, err));
+    TRY(columns_open(&r->out, r->output, r->settings->force,
+                     r->side.width ? r->side.width : r->c.layout.width, r->c.layout.split, err));
+    TRY(copy_rows(r, err));
+    columns_finish finish = {.source_words = source_words,
+                             .destination_words = destination_words,
+                             .input = r->input,
+                             .one_based = r->c.layout.dyglib && !r->by_word,
+                             .shared_ids = r->settings->shared_ids,
+                             .origin = origin_json(r)};
+    TRY(columns_close(&r->out, finish, r->context, err));
+    tell(r);
+    return FR_OK;
+}
+
+static void reading_close(reading *r) {
+    columns_discard(&r->out);
+    csv_close(&r->c);
+    npy_close(&r->side.file);
+    free(r->side.block);
+    free(r->side.path);
+    word_table_free(&r->words[0]);
+    word_table_free(&r->words[1]);
+}
+
 fr_status import_file(const char *input_path, const import_origin *origin, const char *output,
                       const fr_import *settings, const fr_context *context, fr_error *err) {
-    word_table words[2] = {0};
-    bool by_word = settings->ids == FR_IDS_WORDS;
-    word_table *source_words = by_word ? &words[0] : NULL;
-    word_table *destination_words = by_word ? &words[!settings->shared_ids] : NULL;
-    input in;
-    csv c = {.in.fd = -1};
-    columns out = {0};
-    side_features side = {0};
-
-    fr_status status = input_open(&in, input_path, context, err);
-    if (status)
-        input_close(&in);
-    else
-        status = csv_open(&c, in, settings->columns, source_words, destination_words, context, err);
-    if (!status && c.layout.dyglib) status = open_side(&side, input_path, c.rows_per_block, err);
-    if (!status)
-        status = columns_open(&out, output, settings->force,
-                              side.width ? side.width : c.layout.width, c.layout.split, err);
-    if (!status) status = copy_rows(&c, &out, &side, context, err);
-    if (!status) {
-        if (out.late)
-            context_log(
-                context, FR_NOTICE,
-                "%s: %lld of %lld events are earlier than an event before them; sorted by time, "
-                "equal times as they came",
-                input_path, (long long)out.late, (long long)out.rows);
-        columns_finish finish = {.source_words = source_words,
-                                 .destination_words = destination_words,
-                                 .input = input_path,
-                                 .one_based = c.layout.dyglib && !by_word,
-                                 .shared_ids = settings->shared_ids,
-                                 .origin = origin_json(origin, &c, out.late)};
-        status = columns_close(&out, finish, context, err);
-        const int64_t *parts = out.parts.rows;
-        if (!status && out.split)
-            context_log(context, FR_NOTICE,
-                        "%s: column split: %lld train, %lld val, %lld test events", input_path,
-                        (long long)parts[PART_TRAIN], (long long)parts[PART_VAL],
-                        (long long)parts[PART_TEST]);
+    reading r = {.input = input_path,
+                 .origin = origin,
+                 .output = output,
+                 .settings = settings,
+                 .by_word = settings->ids == FR_IDS_WORDS,
+                 .context = context,
+                 .c.in.fd = -1};
+    fr_error first = {0};
+    fr_status status = read_once(&r, &first);
+    /* An id that is no number: the file is read again, with ids as words from its first row on, so
+     * that what ids are does not depend on where the first word stands. */
+    bool again =
+        status == FR_EINPUT && settings->ids == FR_IDS_AUTO && r.c.bad_number && !r.c.in.waits;
+    int64_t line = r.c.line;
+    reading_close(&r);
+    if (again) {
+        context_log(context, FR_NOTICE,
+                    "%s:%lld: not all ids are whole numbers; taking ids as words (--ids numbers "
+                    "refuses them)",
+                    input_path, (long long)line);
+        r = (reading){.input = input_path,
+                      .origin = origin,
+                      .output = output,
+                      .settings = settings,
+                      .by_word = true,
+                      .again = true,
+                      .context = context,
+                      .c.in.fd = -1};
+        status = read_once(&r, &first);
+        reading_close(&r);
     }
-    columns_discard(&out);
-    csv_close(&c);
-    npy_close(&side.file);
-    free(side.block);
-    free(side.path);
-    word_table_free(&words[0]);
-    word_table_free(&words[1]);
+    if (status && err) *err = first;
     return status;
 }
 

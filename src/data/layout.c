@@ -3,6 +3,7 @@
 #include "data/layout.h"
 
 #include "base/number.h"
+#include "data/date.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,17 +17,21 @@ typedef struct column_name {
 
 typedef ARRAY(column_name) name_list;
 
-/* Spellings seen in JODIE, DyGLib, TGB, TGB-Seq, SNAP and in people's own files. */
+/* Spellings seen in JODIE, DyGLib, TGB, TGB-Seq, SNAP, MovieLens, Amazon reviews, Yelp, Twitch and
+ * in people's own files. */
 static const struct {
     role role;
     const char *words;
 } spellings[] = {
     {ROLE_SOURCE,
-     " user_id user userid u src source src_id source_id source_node from sender head "},
+     " user_id user userid uid u src source src_id source_id source_node from from_id sender head "
+     "reviewerid reviewer_id customerid customer_id "},
     {ROLE_DESTINATION, " item_id item itemid i v dst destination dst_id dest destination_id "
-                       "destination_node to target "
-                       "receiver tail "},
-    {ROLE_TIME, " timestamp time ts t unixts unix_timestamp day date "},
+                       "destination_node to to_id target "
+                       "target_id receiver tail iid movieid movie_id asin parent_asin productid "
+                       "product_id businessid business_id stream streamer "},
+    {ROLE_TIME, " timestamp time ts t unixts unix_timestamp day date datetime unixtime "
+                "unix_time unixreviewtime start "},
     {ROLE_SPLIT, " split "},
     {ROLE_INDEX, " idx "},
 };
@@ -78,11 +83,13 @@ static fr_status split(const char *line, char separator, name_list *out, fr_erro
     }
 }
 
-static bool is_number(const char *text) {
+/* A number or a date: a value, not a name. */
+static bool is_value(const char *text) {
     double value;
     char padded[NAME_ROOM + 8] = {0}; /* number_real looks 8 bytes ahead */
     (void)snprintf(padded, NAME_ROOM, "%s", text);
-    const char *end = number_real(padded, &value);
+    const char *end = date_begins(padded) ? date_read(padded, true, &value) : NULL;
+    if (!end) end = number_real(padded, &value);
     return end && !*end;
 }
 
@@ -107,8 +114,8 @@ static bool is_feature_name(const char *text) {
     return false;
 }
 
+/* Several columns may get the same role: check_roles refuses what is still so after --columns. */
 static void guess_roles(layout *l, const name_list *names) {
-    bool taken[ROLE_FEATURE + 1] = {false};
     bool list = !strcmp(names->at[names->count - 1].text, feature_list);
     for (int f = 0; f < l->fields; f++) {
         if ((size_t)f >= names->count - list) {
@@ -118,9 +125,8 @@ static void guess_roles(layout *l, const name_list *names) {
         const char *text = names->at[f].text;
         for (size_t s = 0; s < sizeof spellings / sizeof *spellings; s++) {
             role r = spellings[s].role;
-            if (taken[r] || !in_list(spellings[s].words, text)) continue;
+            if (!in_list(spellings[s].words, text)) continue;
             l->roles[f] = r;
-            taken[r] = true;
             break;
         }
         if (!l->roles[f] && is_feature_name(text)) l->roles[f] = ROLE_FEATURE;
@@ -208,11 +214,18 @@ static void list_add(char *list, size_t size, const char *word) {
 
 static fr_status check_roles(layout *l, const name_list *names, int64_t line, const char *name,
                              fr_error *err) {
-    bool found[ROLE_FEATURE + 1] = {false};
+    int found[ROLE_FEATURE + 1] = {0}; /* 1 + the first column of each role */
     char all[256] = "";
     for (int f = 0; f < l->fields; f++) {
         const char *text = l->named && (size_t)f < names->count ? names->at[f].text : "";
-        found[l->roles[f]] = true;
+        role r = l->roles[f];
+        if (r >= ROLE_SOURCE && r <= ROLE_SPLIT && found[r])
+            return fail(err, FR_EINPUT,
+                        "%s:%lld: columns \"%s\" and \"%s\" could both be the %s; say which with "
+                        "--columns %s=%d or --columns %s=%d",
+                        name, (long long)line, names->at[found[r] - 1].text, text, role_name(r),
+                        role_name(r), found[r], role_name(r), f + 1);
+        if (!found[r]) found[r] = f + 1;
         l->width += l->roles[f] == ROLE_FEATURE;
         if (*text) list_add(all, sizeof all, text);
         if (!l->roles[f] && l->named && *text && !in_list(unused, text))
@@ -227,11 +240,11 @@ static fr_status check_roles(layout *l, const name_list *names, int64_t line, co
     return FR_OK;
 }
 
-/* Names stand above numbers. A first line with words above words (ids, labels) is a row. */
+/* Names stand above numbers and dates. A first line with words above words (ids, labels) is a row.
+ */
 static bool has_names(const name_list *first, const name_list *row, bool alone) {
     for (size_t f = 0; f < first->count; f++)
-        if (!is_number(first->at[f].text) &&
-            (alone || f >= row->count || is_number(row->at[f].text)))
+        if (!is_value(first->at[f].text) && (alone || f >= row->count || is_value(row->at[f].text)))
             return true;
     return false;
 }

@@ -230,11 +230,12 @@ fr_status fr_stream_open(const char *path, const fr_import *settings, const fr_c
     *out = NULL;
     NEED(path, err);
     TRY(options_settle(fr_import_options, settings, &own, sizeof own, err));
-    if (directory_is(path) && (own.columns || own.ids != FR_IDS_NUMBERS || own.shared_ids))
-        return fail(err, FR_EUSAGE,
-                    "%s: is a directory, imported already; columns, ids and shared-ids say how to "
-                    "read a table: give them to `fullrank data import`",
-                    path);
+    if (directory_is(path) && (own.columns || own.ids || own.time_unit || own.shared_ids))
+        return fail(
+            err, FR_EUSAGE,
+            "%s: is a directory, imported already; columns, ids, time-unit and shared-ids say "
+            "how to read a table: give them to `fullrank data import`",
+            path);
     fr_stream *s;
     TRY(ALLOCATE(s, 1, err));
     staging place = {0};

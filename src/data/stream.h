@@ -6,7 +6,7 @@
 #include "base/npy.h"
 #include "data/verify.h"
 
-/* The words behind the ids of a role, for sets imported with --ids words. */
+/* The words behind the ids of a role, for sets whose ids are words. */
 typedef struct word_list {
     mapping file;
     ARRAY(const char *) start; /* [words + 1]; word k ends one byte before start k + 1 */

@@ -69,6 +69,14 @@ static void say_events(const data_numbers *d, text_buffer *out) {
         covered += f.records[i].covered;
         if (f.records[i].covered && f.records[i].n > most) most = f.records[i].n;
     }
+    double all = d->facts ? results_metric(d->facts, "events") : NAN;
+    if (2 * (double)f.protocol.window < all) {
+        text_put(out, "<li>Of the ");
+        page_count(out, (int64_t)all);
+        text_put(out, " events of the file the last ");
+        page_count(out, f.protocol.window);
+        text_put(out, " are used, the window of the protocol.</li>\n");
+    }
     text_put(out, "<li>");
     page_count(out, covered);
     text_put(out, " of ");

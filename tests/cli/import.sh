@@ -84,7 +84,8 @@ bad "two columns behind a comment" "bad.csv:3: 2 columns, expected"
 printf 'a,b,c\n1,2,3\n' >bad.csv
 bad "unknown names" "bad.csv:1: no column for the source among: a, b, c"
 printf 'u,u,t\n1,2,3\n' >bad.csv
-bad "a name twice" "bad.csv:1: no column for the destination among"
+bad "a name twice" "bad.csv:1: columns \"u\" and \"u\" could both be the source; say which with \
+--columns source=1 or --columns source=2"
 awk 'BEGIN { while (n++ < 70000) printf "%d,", n; print "1" }' >bad.csv
 bad "70,001 columns" "bad.csv:1: 70001 columns, expected at most 65536"
 head -c 40000000 /dev/zero | tr '\0' 7 >bad.csv
@@ -104,10 +105,11 @@ row "one column" "2: the row ends after 1 column, expected 4" '1'
 row "too many columns" "5: the row goes on, expected 4 columns" '1,2,3,4,5'
 row "a comma too many" "5: the row goes on, expected 4 columns" '1,2,3,4,'
 row "text as source" \
-    '1: source "ann", expected a whole number from 0 to 9223372036854775807 (--ids' 'ann,2,3,4'
-row "text as destination" '2: destination "bob", expected a whole number' '1,bob,3,4'
+    '1: source "ann", expected a whole number from 0 to 9223372036854775807 (--ids' 'ann,2,3,4' --ids numbers
+row "text as destination" '2: destination "bob", expected a whole number' '1,bob,3,4' --ids numbers
 row "text as time" '3: time "noon", expected a finite number' '1,2,noon,4'
-row "a date as time" '3: time "2020-01-01", expected a finite number, such as seconds' '1,2,2020-01-01,4'
+row "a date among numbers" \
+    '3: time "2020-01-01", expected a finite number as in the first row, not a date' '1,2,2020-01-01,4'
 row "text as feature" '4: feature "red", expected a finite number' '1,2,3,red'
 row "NaN as time" '3: time "nan", expected a finite number' '1,2,nan,4'
 row "NaN in capitals" '3: time "NaN", expected a finite number' '1,2,NaN,4'
@@ -116,25 +118,25 @@ row "time that overflows" '3: time "1e309", expected a finite number' '1,2,1e309
 row "NaN as feature" '4: feature "nan", expected a finite number' '1,2,3,nan'
 row "feature beyond float32" '4: feature "1e39", expected a finite number' '1,2,3,1e39'
 row "hexadecimal time" '3: time "0x10", expected a finite number' '1,2,0x10,4'
-row "negative id" '1: source "-1", expected a whole number from 0' '-1,2,3,4'
+row "negative id" '1: source "-1", expected a whole number from 0' '-1,2,3,4' --ids numbers
 row "id of 2^63" '2: destination "9223372036854775808", expected a whole number' \
-    '1,9223372036854775808,3,4'
+    '1,9223372036854775808,3,4' --ids numbers
 row "id of 30 digits" '1: source "111111111111111111111111111111", expected' \
-    '111111111111111111111111111111,2,3,4'
-row "fraction as id" '1: source "1.5", expected a whole number' '1.5,2,3,4'
-row "exponent as id" '1: source "1e3", expected a whole number' '1e3,2,3,4'
-row "empty source" '1: source "", expected a whole number' ',2,3,4'
-row "empty destination" '2: destination "", expected a whole number' '1,,3,4'
+    '111111111111111111111111111111,2,3,4' --ids numbers
+row "fraction as id" '1: source "1.5", expected a whole number' '1.5,2,3,4' --ids numbers
+row "exponent as id" '1: source "1e3", expected a whole number' '1e3,2,3,4' --ids numbers
+row "empty source" '1: source "", expected a whole number' ',2,3,4' --ids numbers
+row "empty destination" '2: destination "", expected a whole number' '1,,3,4' --ids numbers
 row "empty time" '3: time "", expected a finite number' '1,2,,4'
 row "empty last field" '4: feature "", expected a finite number' '1,2,3,'
-row "unterminated quote" '1: source ""1", expected a whole number' '"1,2,3,4'
+row "unterminated quote" '1: source ""1", expected a whole number' '"1,2,3,4' --ids numbers
 row "unterminated quote, last" '4: feature ""4", expected a finite number' '1,2,3,"4'
 row "unterminated quote around a word" '1: source ""ann' '"ann,2,3,4' --ids words
 row "empty word" '1: source "", expected a word' ',2,3,4' --ids words
-row "NUL byte in a row" '2: destination "\x00' '1,\0000,3,4'
-row "NUL byte behind a number" '2: destination "2\x00' '1,2\0000,3,4'
+row "NUL byte in a row" '2: destination "\x00' '1,\0000,3,4' --ids numbers
+row "NUL byte behind a number" '2: destination "2\x00' '1,2\0000,3,4' --ids numbers
 row "NUL byte in a word" '2: destination "b\x00' '1,b\0000b,3,4' --ids words
-row "control bytes are made visible" '1: source "\x1b[2Jx"' '\0033[2Jx,2,3,4'
+row "control bytes are made visible" '1: source "\x1b[2Jx"' '\0033[2Jx,2,3,4' --ids numbers
 printf '\357\273\277# c\r\n\r\nu,i,t\r\n\r\n1,2,3\r\n\r\n\r\n1,2,x\r\n' >bad.csv
 bad "line numbers count comments, empty lines and CRLF" 'bad.csv:8:3: time "x"'
 awk 'BEGIN { print "u,i,t"; while (n++ < 1000000) print ""; print "1,2,x" }' >bad.csv
@@ -195,7 +197,7 @@ has "an output that exists is left alone" "$(cat empty/manifest.json)" '"events"
 runs "--force replaces a stream" 0 import good.csv -o empty --force
 has "--force has replaced it" "$(cat empty/manifest.json)" '"events": 3,'
 printf 'u,i,t\nx,2,3\n' >wrong.csv
-refused "--force with bad input" "wrong.csv:2:1" import wrong.csv -o empty --force
+refused "--force with bad input" "wrong.csv:2:1" import wrong.csv -o empty --force --ids numbers
 has "--force with bad input keeps the old stream" "$(cat empty/manifest.json)" '"events": 3,'
 mkdir theirs && echo thesis >theirs/thesis.txt
 refused "--force keeps a directory of others" "theirs: holds no imported stream" \
@@ -505,6 +507,142 @@ form "equal times stay as they came" reference_stable shuffled.csv
 { head -n 1 unique.csv && tail -n +2 unique.csv | sort -t, -k3,3nr; } >reverse.csv
 form "reversed rows are sorted" reference_unique reverse.csv
 
+# ---- ids: numbers or words ----
+
+awk 'BEGIN { print "u,i,t"; for (n = 0; n < 200000; n++) print n % 97 "," n % 89 "," n; print "7,x1,200000" }' \
+    >late.csv
+runs "a word far behind numbers" 0 import late.csv -o late
+has "is told with its line" "$stderr" \
+    "late.csv:200002: not all ids are whole numbers; taking ids as words (--ids numbers refuses them)"
+has "makes all ids words" "$(cat late/manifest.json)" '"words": true'
+form "as --ids words does" late late.csv --ids words
+refused "a word far behind numbers in a pipe" '"x1", expected a whole number' \
+    sh -c "cat late.csv | '$fullrank' data import /dev/stdin -o out"
+refused "a word far behind numbers, numbers asked for" 'late.csv:200002:2: destination "x1", expected' \
+    import late.csv -o out --ids numbers
+runs "info of words" 0 info late --json
+has "info says that ids are words" "$stdout" '"ids": "words"'
+runs "info of numbers" 0 info reference --json
+has "info says that ids are numbers" "$stdout" '"ids": "numbers"'
+printf 'u,i,t\n-1,2,1\n1.5,1e3,2\n' >odd.csv
+runs "ids that are no whole numbers are words" 0 import odd.csv -o odd
+is "as they were written" "$(cat odd/source_words.txt odd/destination_words.txt | tr '\n' ' ')" \
+    "-1 1.5 1e3 2 "
+printf 'u,i,t\nann,2,1\n,3,2\n' >bad.csv
+bad "an empty id is no word" 'bad.csv:3:1: source "", expected a word'
+is "numbers have the hash they had" "$(sed -n 's/^  "sha256": "\(.*\)".*/\1/p' reference/manifest.json)" \
+    "$(import jodie.csv -o forced --ids numbers >/dev/null 2>&1
+        sed -n 's/^  "sha256": "\(.*\)".*/\1/p' forced/manifest.json)"
+rm -rf late late.csv odd odd.csv forced
+
+# ---- times: dates and units ----
+
+# moments NAME EXPECTED TIME... : what becomes of times.
+moments() {
+    name=$1 expected=$2
+    shift 2
+    { echo u,i,t && for time; do echo "1,2,$time"; done; } >dates.csv
+    import dates.csv -o dates >/dev/null 2>.err || cat .err
+    export_to dates -o dates2.csv >/dev/null 2>&1
+    is "$name" "$(tail -n +2 dates2.csv | cut -d, -f3 | tr '\n' ' ')" "$expected "
+    rm -rf dates dates.csv dates2.csv
+}
+moments "dates" "-86400 0 951782400 1706659200" 1969-12-31 1970-01-01 2000-02-29 2024-01-31
+moments "dates and times" "1706702400 1706702400.5 1706702401 1706702402.25" \
+    2024-01-31T12:00:00 '"2024-01-31 12:00:00.5"' 2024-01-31t12:00:01z ' 2024-01-31 12:00:02.250 '
+moments "time zones" "1706684400 1706698800 1706722200" \
+    2024-01-31T12:00:00+05:00 '2024-01-31 12:00:00+01:00' 2024-01-31T12:00:00-05:30
+moments "fractions before 1970" "-0.75 -0.25" 1969-12-31T23:59:59.25 1969-12-31T23:59:59.75
+printf '1 2 2024-01-31 0\n1 3 2024-02-01 0\n' >spaces.csv
+runs "dates in columns separated by spaces, without header" 0 import spaces.csv -o spaces
+has "first event" "$(cat spaces/manifest.json)" '"first": 1706659200.0'
+printf 'user,item,when\nann,x,2024-01-31\n' >named.csv
+runs "names above words and a date" 0 import named.csv -o named --columns time=when
+has "are names" "$(cat named/manifest.json)" '"events": 1,'
+has "the manifest says that times were dates" "$(cat named/manifest.json)" '"time_unit": "date"'
+rm -rf spaces spaces.csv named named.csv
+for wrong in 2023-02-29 2024-13-01 2024-00-01 2024-01-32 2024-1-1 2024-01-31T24:00:00 \
+    2024-01-31T12:60:00 2024-01-31T12:00:60 2024-01-31T12:00 2024-01-31T12:00:00. 0000-01-01 \
+    2024-01-31T12:00:00+1:00 2024-01-31T12:00:00+24:00 2024-01-31X 2024-01-311 1900-02-29 \
+    2024-01-31T12:00:00.1234567891 1706659200 2024; do
+    printf 'u,i,t\n1,2,2024-01-31\n1,2,%s\n' "$wrong" >bad.csv
+    bad "no date: $wrong" "bad.csv:3:3: time \"$wrong\", expected a date: 2024-01-31 or"
+done
+printf 'u,i,t\n1,2,2024-02-30\n' >bad.csv
+bad "a first date that does not exist" 'bad.csv:2:3: time "2024-02-30", expected a date'
+
+for unit in ms:1000 us:1000000 ns:1000000000; do
+    awk -v factor=${unit#*:} 'BEGIN { print "u,i,t"; for (n = 0; n < 20; n++)
+        printf "1,%d,%.0f\n", n % 3, (1700000000 + n / 4) * factor }' >unit.csv
+    runs "times in ${unit%:*}" 0 import unit.csv -o unit --force
+    has "look like it" "$stderr" "but are taken as seconds; --time-unit ${unit%:*} converts them"
+    runs "are converted" 0 import unit.csv -o unit --force --time-unit "${unit%:*}"
+    lacks "then without a warning" "$stderr" "look like"
+    has "${unit%:*} become seconds" "$(cat unit/manifest.json)" '"last": 1700000004.75'
+    has "the manifest says ${unit%:*}" "$(cat unit/manifest.json)" "\"time_unit\": \"${unit%:*}\""
+done
+runs "seconds" 0 import plain.csv -o unit --force
+lacks "seconds do not look like anything else" "$stderr" "look like"
+has "the manifest says s" "$(cat unit/manifest.json)" '"time_unit": "s"'
+printf 'u,i,t\n1,2,2024-01-31\n' >dates.csv
+runs "dates with a unit" 2 import dates.csv -o out --time-unit ms
+has "are refused" "$stderr" "dates.csv: times are dates, expected numbers with --time-unit ms"
+rm -rf unit unit.csv dates.csv
+
+# ---- header names of public sets ----
+
+# header NAMES ROW SOURCE,DESTINATION,TIME: what is taken from one row.
+header() {
+    printf '%s\n%s\n' "$1" "$2" >header.csv
+    import header.csv -o header >/dev/null 2>.err || cat .err
+    export_to header -o header2.csv >/dev/null 2>&1
+    is "header $1" "$(sed -n 2p header2.csv 2>/dev/null)" "$3"
+    rm -rf header header.csv header2.csv
+}
+header userId,movieId,rating,timestamp 1,296,5.0,1147880044 1,296,1147880044
+header user_id,parent_asin,rating,timestamp AE22,B00Y,5.0,1588687728 AE22,B00Y,1588687728
+header rating,title,asin,user_id,timestamp '5.0,"good, cheap",B00Y,AE22,1588687728' AE22,B00Y,1588687728
+header reviewerID,asin,unixReviewTime A2S,00B,1252800000 A2S,00B,1252800000
+header user,streamer,start,stop 1,mithrain,154,156 1,mithrain,154
+header src,dst,time,split 3,4,5,2 3,4,5,2
+header ts,src,dst,w 5,3,4,0.5 3,4,5
+header timestamp,src,dst,callsign 2019-01-01,KJFK,EGLL,BAW1 KJFK,EGLL,1546300800
+header user_id,business_id,date Q1,B1,2018-07-07\ 22:09:11 Q1,B1,1531001351
+printf 'user,stream,streamer,start,stop\n1,33842865744,mithrain,154,156\n' >bad.csv
+bad "Twitch: stream or streamer" 'bad.csv:1: columns "stream" and "streamer" could both be the destination'
+printf 'user,stream,streamer,start\n1,2,3,4\n' >bad.csv
+bad "and how to say it" 'say which with --columns destination=2 or --columns destination=3'
+printf 'user_id,asin,parent_asin,timestamp\nA,B,C,1\n' >both.csv
+refused "Amazon: asin or parent_asin" 'columns "asin" and "parent_asin" could both be the destination' \
+    import both.csv -o out
+runs "and --columns says which" 0 import both.csv -o both --columns destination=asin
+rm -rf both both.csv
+
+# ---- ids of both roles ----
+
+printf 'src,dst,time\n1,2,1\n2,5,2\n5,5,3\n7,1,4\n' >graph.csv
+runs "ids of both roles" 0 import graph.csv -o graph
+has "are told" "$stderr" "graph: 3 of 4 sources and 3 destinations have ids that are both; they are \
+taken as different things, which --shared-ids changes"
+has "and so are self loops" "$stderr" "graph: 1 events go from an id to itself"
+runs "ids of both roles, shared" 0 import graph.csv -o graph --force --shared-ids
+lacks "are not told" "$stderr" "have ids that are both"
+has "but self loops are" "$stderr" "graph: 1 events go from an id to itself"
+printf 'src,dst,time\nann,bob,1\nbo,ann,2\nbob,bob,3\neve,ann,4\nann,bob,5\nbob,ann,6\nbob,ann,7\n' >graph.csv
+runs "words of both roles" 0 info graph.csv --train-share 0.5 --json
+has "overlap" "$stdout" '"overlapping_ids": 2'
+has "self loops of words" "$stdout" '"self_loops": 1'
+runs "words of both roles, in text" 0 info graph.csv --train-share 0.5
+has "are told in text" "$stdout" "2 ids (100.00% of the destinations), 1 self loops"
+printf 'src,dst,time\n0,0,1\n1,1,2\n' >graph.csv
+runs "each role numbered from 0" 0 import graph.csv -o graph --force
+lacks "says nothing" "$stderr" "note"
+awk 'BEGIN { print "u,i,t"; while (n++ < 70000) print n % 7 "," n % 11 "," n }' >long.csv
+runs "a long file" 0 import long.csv -o graph --force
+has "what of it will be used" "$stderr" \
+    "graph: 70,000 events; \`rank\` and \`train\` use the last 32,768 unless --window tells another number"
+rm -rf graph graph.csv long.csv
+
 # ---- a split column ----
 
 split() { sed -n '/^  "split": {$/,/^  }/p' "$1/manifest.json" | tr -d ' \n'; }
@@ -649,8 +787,11 @@ has "a window larger than the stream is said" "$stderr" \
     "window 32768 is larger than the stream: using all 700 events"
 has "a window larger than the stream is all of it" "$stdout" '"events": 700,'
 runs "a window that fits" 0 info reference --window 90 --train-share 0.7 --json
-is "a window that fits is not commented" "$stderr" ""
+has "a window of less than half is told" "$stderr" \
+    "jodie.csv: using the last 90 of 700 events; --window 0 uses all"
 has "0.7 of 90 is 62.99... in double, so 62" "$stdout" '"train": 62,'
+runs "a window of half" 0 info reference --window 350 --json
+is "a window of half is not commented" "$stderr" ""
 refused "a train share of 0" "leaves 0 of 700 events for training" info reference --train-share 0
 refused "a train share of 1" "and 0 for test" info reference --train-share 1
 is "nothing is left in TMPDIR" "$(ls -A "$TMPDIR")" ""
