@@ -203,7 +203,9 @@ def all_facts(path, options):
     facts = {
         "events": len(events), "sources": len({e[0] for e in events}),
         "destinations": len({e[1] for e in events}), "feature_width": width,
-        "first_time": events[0][2], "last_time": events[-1][2], "shared_ids": shared,
+        "first_time": events[0][2], "last_time": events[-1][2], "shared_ids": shared, "ids": "numbers",
+        "overlapping_ids": len({e[0] for e in events} & {e[1] for e in events}),
+        "self_loops": sum(e[0] == e[1] for e in events),
         "order": "strict" if strict else "stream", "catalog.kind": kind}
     if listed is not None:
         facts.update({"catalog.kind": "file", "catalog.file": kind})

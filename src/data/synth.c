@@ -114,6 +114,11 @@ const synth_preset synth_presets[] = {
 };
 /* clang-format on */
 
+static const char *preset_at(const void *list, int index) {
+    (void)list;
+    return synth_presets[index].name;
+}
+
 fr_status synth_preset_find(const char *name, synth_parameters *out, fr_error *err) {
     char known[256] = "";
     for (const synth_preset *preset = synth_presets; preset->name; preset++) {
@@ -124,7 +129,9 @@ fr_status synth_preset_find(const char *name, synth_parameters *out, fr_error *e
         (void)strncat(known, " ", sizeof known - strlen(known) - 1);
         (void)strncat(known, preset->name, sizeof known - strlen(known) - 1);
     }
-    return fail(err, FR_EUSAGE, "unknown preset \"%s\", expected one of%s", name, known);
+    const char *near = fr_text_nearest(name, preset_at, NULL);
+    return near ? fail(err, FR_EUSAGE, "unknown preset \"%s\", did you mean %s?", name, near)
+                : fail(err, FR_EUSAGE, "unknown preset \"%s\", expected one of%s", name, known);
 }
 
 static fr_status check(const synth_parameters *parameters, fr_error *err) {

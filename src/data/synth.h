@@ -54,6 +54,9 @@ fr_status synth_preset_find(const char *name, synth_parameters *out, fr_error *e
 fr_status synth_to_json(const synth_parameters *parameters, json_t *object, fr_error *err);
 fr_status synth_from_json(const json_t *object, synth_parameters *out, fr_error *err);
 
+/* The parameters that settings ask for: those of the preset, changed. */
+fr_status synth_find_parameters(const fr_synth *settings, synth_parameters *out, fr_error *err);
+
 typedef struct synth_event {
     int32_t source, destination;
     double time; /* whole seconds, never smaller than the one before */

@@ -30,7 +30,7 @@ const char *fr_synth_preset_at(int index, const char **help) {
 
 const fr_option *fr_synth_parameters(void) { return synth_options; }
 
-static fr_status find_parameters(const fr_synth *settings, synth_parameters *out, fr_error *err) {
+fr_status synth_find_parameters(const fr_synth *settings, synth_parameters *out, fr_error *err) {
     TRY(synth_preset_find(settings->preset ? settings->preset : "tiny", out, err));
     out->seed = settings->seed;
     if (settings->events) out->events = settings->events;
@@ -81,7 +81,7 @@ fr_status fr_synth_make(const fr_synth *settings, const char *output, const fr_c
     TRY(options_settle(fr_synth_options, settings, &own, sizeof own, err));
     settings = &own;
     json_t *parameters = json_object();
-    fr_status status = parameters ? find_parameters(settings, &p, err) : fail_memory(err, 0);
+    fr_status status = parameters ? synth_find_parameters(settings, &p, err) : fail_memory(err, 0);
     if (!status) status = synth_to_json(&p, parameters, err);
     if (!status) status = synth_open(&p, &s, err);
     if (!status) status = columns_open(&out, output, settings->force, 0, false, err);

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define LISTED(name) &model_##name,
 const model_kind *const model_kinds[] = {MODELS(LISTED) NULL};
@@ -70,6 +71,13 @@ static fr_status settle_edges(model *m, fr_error *err) {
     return FR_OK;
 }
 
+const fr_model *fr_model_find(const char *text) {
+    const fr_model *m = NULL;
+    for (int i = 0; text && (m = fr_model_at(i)); i++)
+        if (!strcasecmp(m->name, text) || !strcasecmp(m->label, text)) return m;
+    return NULL;
+}
+
 static const char *name_at(const void *list, int index) {
     const fr_model *m = fr_model_at(index);
     (void)list;
@@ -83,8 +91,9 @@ fr_status model_unknown(const char *name, fr_error *err) {
 fr_status model_open(model *m, const char *name, const fr_model_settings *settings,
                      const fr_window *w, int64_t seed, fr_error *err) {
     *m = (model){.w = w, .trained = w->train, .settings = *settings};
-    for (int i = 0; model_kinds[i]; i++)
-        if (!strcmp(model_kinds[i]->facts.name, name)) m->kind = model_kinds[i];
+    const fr_model *facts = fr_model_find(name);
+    for (int i = 0; facts && model_kinds[i]; i++)
+        if (&model_kinds[i]->facts == facts) m->kind = model_kinds[i];
     if (!m->kind) return model_unknown(name, err);
     if (model_uses(&m->kind->facts, "layers") && settings->layers > MODEL_MOST_LAYERS)
         return fail(err, FR_EUSAGE, "layers %lld, expected at most %d", (long long)settings->layers,

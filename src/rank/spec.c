@@ -1,5 +1,6 @@
 /* spec.c - opening a scorer by what a user types (fullrank.h, chapter 9). */
 #define _GNU_SOURCE
+#include "rank/spec.h"
 #include "base/context.h"
 #include "base/text.h"
 #include "rank/learned.h"
@@ -30,7 +31,8 @@ static fr_status set_options(const fr_option *table, char *list, void *settings,
     return FR_OK;
 }
 
-/* Opens one of its kind. `options` may be NULL; `what` is for messages, such as "baseline". */
+/* Opens one of its kind; without a window only looks at the options. `options` may be NULL; `what`
+ * is for messages, such as "baseline". */
 static fr_status open_kind(const fr_scorer_kind *kind, const char *what, char *options,
                            const fr_window *w, int64_t seed, fr_scorer_definition *out,
                            fr_error *err) {
@@ -43,7 +45,7 @@ static fr_status open_kind(const fr_scorer_kind *kind, const char *what, char *o
     if (!status) status = set_options(table, options, settings, &inner);
     if (status)
         (void)fail(err, status, "%s %s: %s", what, kind->name, inner.message);
-    else
+    else if (w)
         status = kind->open(w, settings, seed, out, err);
     fr_options_free(table, settings);
     free(settings);
@@ -90,6 +92,32 @@ static fr_status open_plugin(const char *spec, const fr_window *w, int64_t seed,
 
 /* ---- any ---- */
 
+static fr_status unknown(const char *spec, fr_error *err) {
+    return fail(err, FR_EUSAGE,
+                "unknown scorer %s, expected FILE.safetensors, baseline:NAME, plugin:FILE.so, "
+                "scores:FILE.npy or oracle (counts:FILE.npy is for `rank` alone)",
+                spec);
+}
+
+static bool is_checkpoint(const char *spec) {
+    return strlen(spec) > 12 && !strcmp(spec + strlen(spec) - 12, ".safetensors");
+}
+
+fr_status spec_check(const char *spec, fr_error *err) {
+    const char *rest;
+    TRY(scorer_check_name(spec, err));
+    if ((rest = after(spec, "baseline:"))) return open_baseline(rest, NULL, 0, NULL, err);
+    bool known = after(spec, "plugin:") || after(spec, "scores:") || !strcmp(spec, "oracle") ||
+                 is_checkpoint(spec);
+    return known ? FR_OK : unknown(spec, err);
+}
+
+fr_status spec_check_plugin(const char *spec, fr_error *err) {
+    const char *rest = after(spec, "plugin:");
+    char sha256[65];
+    return rest ? open_plugin(rest, NULL, 0, sha256, NULL, err) : FR_OK;
+}
+
 /* `sha256` may get the hash of what was read. */
 static fr_status open_spec(const char *spec, const fr_window *w, int64_t seed,
                            const fr_context *context, char sha256[65], fr_scorer_definition *out,
@@ -100,14 +128,11 @@ static fr_status open_spec(const char *spec, const fr_window *w, int64_t seed,
     if (!strcmp(spec, "oracle")) return oracle_open(w, context, out, err);
     if (!strcmp(spec, "scores:-")) return scores_stream_open(w, context, out, err);
     if ((rest = after(spec, "scores:"))) return scores_open(rest, w, out, err);
-    if (strlen(spec) > 12 && !strcmp(spec + strlen(spec) - 12, ".safetensors")) {
+    if (is_checkpoint(spec)) {
         TRY(learned_open(spec, w, context, out, err));
         return file_sha256(spec, sha256, err);
     }
-    return fail(err, FR_EUSAGE,
-                "unknown scorer %s, expected FILE.safetensors, baseline:NAME, plugin:FILE.so, "
-                "scores:FILE.npy or oracle (counts:FILE.npy is for `rank` alone)",
-                spec);
+    return unknown(spec, err);
 }
 
 fr_status fr_scorer_open(const char *spec, const fr_window *window, int64_t seed,

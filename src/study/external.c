@@ -117,6 +117,19 @@ fr_status external_missing(const plan_unit *u, fr_error *err) {
     return status;
 }
 
+fr_status external_there(const plan_unit *u, fr_error *err) {
+    char *path;
+    glob_t found = {0};
+    TRY(path_of(u, &path, err));
+    bool there = !path || !access(path, F_OK);
+    if (!there && !u->ranks && !glob(path, 0, NULL, &found)) {
+        there = true;
+        globfree(&found);
+    }
+    free(path);
+    return there ? FR_OK : external_missing(u, err);
+}
+
 /* ---- rank records ---- */
 
 /* The protocol of the study on this data set, or of the first records of one without a stream, and

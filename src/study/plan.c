@@ -4,7 +4,9 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "data/synth.h"
 #include "models/model.h"
+#include "rank/spec.h"
 #include "study/embedded.h"
 
 #include <stdint.h>
@@ -58,12 +60,20 @@ static const char *copy(plan *p, const char *text, fr_error *err) {
     return strcpy(out, text);
 }
 
-static fr_status known_model(const parser *r, const char *name, fr_error *err) {
-    const fr_model *m;
+/* Writes ", did you mean X?", or nothing if no name is near. */
+static const char *meant(const char *text, fr_name_at *names, const void *list, char out[128]) {
+    const char *near = fr_text_nearest(text, names, list);
+    out[0] = 0;
+    if (near) (void)snprintf(out, 128, ", did you mean %s?", near);
+    return out;
+}
+
+/* A model as it is typed or as tables show it becomes its name, in the document itself. */
+static fr_status settle_model(const parser *r, json_t *name, fr_error *err) {
     fr_error inner = {0};
-    for (int i = 0; (m = fr_model_at(i)); i++)
-        if (!strcmp(m->name, name)) return FR_OK;
-    (void)model_unknown(name, &inner);
+    const fr_model *m = fr_model_find(json_string_value(name));
+    if (m) return json_string_set(name, m->name) ? fail_memory(err, 0) : FR_OK;
+    (void)model_unknown(json_string_value(name), &inner);
     return fail(err, FR_EINPUT, "%s: %s", r->where, inner.message);
 }
 
@@ -110,7 +120,7 @@ static fr_status check_models(const parser *r, const char *key, const json_t *li
     json_array_foreach((json_t *)(uintptr_t)list, i, item) {
         if (!json_is_string(item)) return wrong(r, key, "a list of models", err);
         if (!strcmp(key, "gain") && is_external(r->p, json_string_value(item))) continue;
-        TRY(known_model(r, json_string_value(item), err));
+        TRY(settle_model(r, item, err));
         if (strcmp(key, "models") != 0 &&
             !in_list(json_object_get(r->p->source, "models"), json_string_value(item)))
             return fail(err, FR_EINPUT, "%s: \"%s\" names %s, which is not among \"models\"",
@@ -128,7 +138,8 @@ static fr_status check_objectives(const parser *r, const char *key, fr_error *er
         return wrong(r, key, "{\"bce\": [models], \"bpr\": [models]}", err);
     json_object_foreach((json_t *)(uintptr_t)map, name, list) {
         if (strcmp(name, "bce") && strcmp(name, "bpr"))
-            return wrong(r, key, "\"bce\" or \"bpr\" in it", err);
+            return fail(err, FR_EINPUT, "%s: \"%s\" has \"%s\", expected \"bce\" or \"bpr\"",
+                        r->where, key, name);
         TRY(check_models(r, key, list, err));
     }
     return FR_OK;
@@ -181,6 +192,36 @@ static fr_status find_data(parser *r, const char *path, const char **out, fr_err
     return FR_OK;
 }
 
+fr_status plan_synth(const json_t *wanted, fr_synth *settings, fr_error *err) {
+    const char *key;
+    json_t *value;
+    TRY(fr_options_defaults(fr_synth_options, settings, err));
+    json_object_foreach((json_t *)(uintptr_t)wanted, key, value) {
+        char *text = json_is_string(value) ? strdup(json_string_value(value))
+                                           : json_print(value, JSON_ENCODE_ANY);
+        const char *name = strcmp(key, "synth") ? key : "preset";
+        fr_status status = text ? fr_options_set(fr_synth_options, settings, name, text, err)
+                                : fail_memory(err, 0);
+        free(text);
+        TRY(status);
+    }
+    return FR_OK;
+}
+
+/* Keys, values, the preset and its parameters. */
+static fr_status check_synth(const parser *r, const char *name, const json_t *wanted,
+                             fr_error *err) {
+    fr_synth settings = {.size = sizeof settings};
+    synth_parameters parameters;
+    fr_error inner = {0};
+    fr_status status = plan_synth(wanted, &settings, &inner);
+    if (!status) status = synth_find_parameters(&settings, &parameters, &inner);
+    fr_options_free(fr_synth_options, &settings);
+    if (status == FR_EUSAGE) status = FR_EINPUT;
+    return status ? fail(err, status, "%s: \"data\": %s: %s", r->where, name, inner.message)
+                  : FR_OK;
+}
+
 static fr_status read_data(parser *r, fr_error *err) {
     plan *p = r->p;
     const json_t *list = json_object_get(p->source, "data");
@@ -206,8 +247,10 @@ static fr_status read_data(parser *r, fr_error *err) {
             p->data[i].name = name;
             if (json_is_string(value))
                 TRY(find_data(r, json_string_value(value), &p->data[i].path, err));
-            else if (json_is_object(value))
+            else if (json_is_object(value)) {
                 p->data[i].synth = value;
+                TRY(check_synth(r, name, value, err));
+            }
             i++;
         }
     }
@@ -330,6 +373,14 @@ static char *resolve_scorer(const parser *r, const char *text) {
     return out;
 }
 
+/* The text of a scorer, as far as it can be told without files and events. */
+static fr_status check_spec(const parser *r, const char *key, const char *spec, fr_error *err) {
+    fr_error inner = {0};
+    fr_status status = spec_check(spec, &inner);
+    if (status == FR_EUSAGE) status = FR_EINPUT; /* who is asked is the document */
+    return status ? fail(err, status, "%s: \"%s\": %s", r->where, key, inner.message) : FR_OK;
+}
+
 /* One run of an external model: u.seeded and u.seed say which. */
 static fr_status add_run(const parser *r, plan_unit u, const json_t *text, fr_error *err) {
     plan *p = r->p;
@@ -341,6 +392,7 @@ static fr_status add_run(const parser *r, plan_unit u, const json_t *text, fr_er
         return fail(err, FR_EINPUT,
                     "%s: \"%s\": %s: a stream of scores can be read once only, expected a file",
                     r->where, key, u.model);
+    if (!u.ranks) TRY(check_spec(r, key, given, err));
     char *full = u.ranks ? resolve(r, given) : resolve_scorer(r, given);
     u.external = full ? copy(p, full, err) : NULL;
     free(full);
@@ -394,6 +446,11 @@ static int find_name(const plan *p, const char *name) {
     return -1;
 }
 
+static const char *data_at(const void *list, int index) {
+    const plan *p = list;
+    return index < p->datas ? p->data[index].name : NULL;
+}
+
 /* What an external model has for a data set; NULL = nothing. With more than one data set it says
  * for which: {"wikipedia": runs}. */
 static fr_status runs_of(const parser *r, const char *key, const char *who, json_t *value, int data,
@@ -401,6 +458,7 @@ static fr_status runs_of(const parser *r, const char *key, const char *who, json
     const plan *p = r->p;
     const char *name;
     json_t *runs;
+    char near[128];
     bool by_data = false;
     if (json_is_object(value))
         json_object_foreach(value, name, runs) by_data |= find_name(p, name) >= 0;
@@ -412,8 +470,8 @@ static fr_status runs_of(const parser *r, const char *key, const char *who, json
     if (!by_data) return FR_OK;
     json_object_foreach(value, name, runs) {
         if (find_name(p, name) < 0)
-            return fail(err, FR_EINPUT, "%s: \"%s\": %s: there is no data set %s", r->where, key,
-                        who, name);
+            return fail(err, FR_EINPUT, "%s: \"%s\": %s: there is no data set %s%s", r->where, key,
+                        who, name, meant(name, data_at, p, near));
     }
     *out = json_object_get(value, p->data[data].name);
     return FR_OK;
@@ -518,7 +576,8 @@ static fr_status make_units(parser *r, fr_error *err) {
             if (!json_is_string(baseline)) return wrong(r, "baselines", "a list of names", err);
             if (asprintf(&spec, "baseline:%s", json_string_value(baseline)) < 0)
                 return fail_memory(err, 0);
-            fr_status status = add_scorer(p, d, spec, err);
+            fr_status status = check_spec(r, "baselines", spec, err);
+            if (!status) status = add_scorer(p, d, spec, err);
             free(spec);
             TRY(status);
         }
@@ -546,6 +605,9 @@ static fr_status set_both(void *user, const char *key, const char *value, fr_err
         strcmp(key, "objective") && strcmp(key, "resume"))
         return fr_options_set(fr_training_options, &b->training, key, value, err);
     const fr_option *of_model = fr_options_find(fr_model_options, key);
+    const char *near = of_model ? NULL : fr_options_nearest(fr_training_options, key);
+    if (near && !fr_options_nearest(fr_model_options, key))
+        return fail(err, FR_EUSAGE, "unknown option %s, did you mean %s?", key, near);
     if (b->facts && of_model && !model_uses(b->facts, of_model->key)) return FR_OK;
     return fr_options_set(fr_model_options, &b->model, key, value, err);
 }
@@ -592,6 +654,18 @@ static fr_status read_k(parser *r, fr_error *err) {
     return FR_OK;
 }
 
+/* Entries that nothing else looks at closely. */
+static fr_status check_types(const parser *r, fr_error *err) {
+    static const char *const flags[] = {"oracle", "minimal"};
+    const json_t *name = json_object_get(r->p->source, "name");
+    if (name && !json_is_string(name)) return wrong(r, "name", "a text", err);
+    for (int i = 0; i < 2; i++) {
+        const json_t *flag = json_object_get(r->p->source, flags[i]);
+        if (flag && !json_is_boolean(flag)) return wrong(r, flags[i], "true or false", err);
+    }
+    return FR_OK;
+}
+
 static fr_status read_document(parser *r, fr_error *err) {
     plan *p = r->p;
     const char *key;
@@ -604,6 +678,7 @@ static fr_status read_document(parser *r, fr_error *err) {
         return fail(err, FR_EINPUT, "%s: unknown entry \"%s\"%s%s%s", r->where, key,
                     near ? ", did you mean " : "", near ? near : "", near ? "?" : "");
     }
+    TRY(check_types(r, err));
     const char *name = json_string_value(json_object_get(p->source, "name"));
     p->name = name ? name : "study";
     TRY(fr_options_defaults(fr_protocol_options, &p->protocol, err));

@@ -63,6 +63,10 @@ typedef struct plan {
     const char *gain[2]; /* models whose difference is the module gain; NULL = none */
 } plan;
 
+/* The settings of a synthetic data set, from {"synth": "preset", ...}; the caller frees them, also
+ * after a failure. */
+fr_status plan_synth(const json_t *wanted, fr_synth *settings, fr_error *err);
+
 /* As the ledger has it: "bce" or "bpr", NULL = not trained; "ranking" or "diagnostic". */
 const char *plan_objective(const plan_unit *unit);
 const char *plan_window(const plan_unit *unit);

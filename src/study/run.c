@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "rank/ranking.h"
+#include "rank/spec.h"
 #include "study/study.h"
 
 #include <errno.h>
@@ -451,6 +452,34 @@ static fr_status visit(fr_study *s, plan_unit *u, pass *p, fr_error *err) {
     return status;
 }
 
+/* What can be told of a unit that is still to be done before any is: data and catalog are there,
+ * plug-ins load and know their options. Missing data are skipped, as they are told here. */
+static fr_status check_beforehand(fr_study *s, pass *p, fr_error *err) {
+    const char *catalog = s->plan.protocol.catalog;
+    if (catalog && strpbrk(catalog, "./") && access(catalog, R_OK)) /* else it is a word */
+        return fail_errno(err, "%s: the catalog of the protocol cannot be read", catalog);
+    for (size_t i = 0; i < s->plan.units.count; i++) {
+        plan_unit *u = &s->plan.units.at[i];
+        standing where;
+        char inputs[65];
+        bool again;
+        fr_error inner = {0};
+        s->unit = u;
+        if (u->kind == UNIT_DATA && !consider(s, u, &where, inputs, &again, &inner) &&
+            where == MISSING)
+            TRY(skip(s, u, p, err));
+        int data = s->plan.data[u->data].unit;
+        if (!u->external || (data >= 0 && p->tried[data])) continue;
+        TRY(consider(s, u, &where, inputs, &again, err));
+        if (where == DONE) continue;
+        TRY(external_there(u, err));
+        fr_status status = u->ranks ? FR_OK : spec_check_plugin(u->external, &inner);
+        if (status == FR_EUSAGE) status = FR_EINPUT; /* who is asked is the document */
+        if (status) return fail(err, status, "%s: %s", u->key, inner.message);
+    }
+    return FR_OK;
+}
+
 /* What others made is looked at before work begins that would be for nothing if it is not of this
  * study. That needs the data set, so this comes first. What is done has been looked at. */
 static fr_status check_externals(fr_study *s, pass *p, fr_error *err) {
@@ -590,6 +619,7 @@ fr_status fr_study_run(fr_study *study, const fr_context *context, fr_error *err
     s->caller = context;
     s->context = &hearing;
     fr_status status = look_back(s, err);
+    if (!status) status = check_beforehand(s, &p, err);
     if (!status) status = check_externals(s, &p, err);
     do {
         p.progress = p.waiting = false;

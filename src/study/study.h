@@ -57,6 +57,8 @@ fr_status external_inputs(fr_study *s, const plan_unit *unit, json_t *all, bool 
                           fr_error *err);
 /* Says which file of an external unit is not there: FR_EFILE. */
 fr_status external_missing(const plan_unit *unit, fr_error *err);
+/* The same if no file is there, whatever the ledger has of it. */
+fr_status external_there(const plan_unit *u, fr_error *err);
 /* Could an external unit be done? Loads its rank records or opens its scorer, and lets go. */
 fr_status external_check(fr_study *s, const plan_unit *unit, fr_error *err);
 /* The rank records of an external unit, the caller's. Other events or another protocol than the

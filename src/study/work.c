@@ -309,21 +309,6 @@ fr_status work_inputs(fr_study *s, const plan_unit *unit, char out[65], bool *mi
 
 /* ---- units ---- */
 
-static fr_status set_synth(fr_synth *settings, const json_t *wanted, fr_error *err) {
-    const char *key;
-    json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)wanted, key, value) {
-        char *text = json_is_string(value) ? strdup(json_string_value(value))
-                                           : json_print(value, JSON_ENCODE_ANY);
-        const char *name = strcmp(key, "synth") ? key : "preset";
-        fr_status status = text ? fr_options_set(fr_synth_options, settings, name, text, err)
-                                : fail_memory(err, 0);
-        free(text);
-        TRY(status);
-    }
-    return FR_OK;
-}
-
 static fr_status do_data(fr_study *s, const plan_unit *unit, unit_record *result, fr_error *err) {
     const plan_data *d = &s->plan.data[unit->data];
     char *path = NULL;
@@ -334,9 +319,8 @@ static fr_status do_data(fr_study *s, const plan_unit *unit, unit_record *result
     } else
         status = place(s, "data", d->name, "", &path, err);
     if (!status && d->synth) {
-        fr_synth settings;
-        status = fr_options_defaults(fr_synth_options, &settings, err);
-        if (!status) status = set_synth(&settings, d->synth, err);
+        fr_synth settings = {.size = sizeof settings};
+        status = plan_synth(d->synth, &settings, err);
         settings.force = true;
         if (!status) status = fr_synth_make(&settings, path, s->context, err);
         fr_options_free(fr_synth_options, &settings);
