@@ -174,6 +174,52 @@ bad "a baseline twice" '{"data": ["x"], "baselines": ["recency", "recency"]}' '"
 bad "a set twice" '{"data": ["x", "x"]}' '"data" names "x" twice'
 bad "membership of a stranger" '{"data": ["x"], "models": ["craft"], "seeds": [1], "membership": {"bce": ["tgn"]}}' 'which is not among "models"'
 bad "a set with a path for a name" '{"data": {"../x": "y"}}' 'a data set called "../x"'
+bad "unknown baseline" '{"data": ["x"], "baselines": ["recencyy"]}' '"baselines": unknown baseline recencyy, did you mean recency?'
+bad "unknown option of a baseline" '{"data": ["x"], "baselines": ["edgebank,memry=all"]}' 'baseline edgebank: unknown option memry, did you mean memory?'
+bad "unknown scorer" '{"data": ["x"], "scorers": {"mine": "basline:recency"}}' '"scorers": unknown scorer basline:recency, expected'
+bad "unknown baseline as a scorer" '{"data": ["x"], "scorers": {"mine": "baseline:recencyy"}}' 'did you mean recency?'
+bad "unknown preset of synthetic data" '{"data": {"d": {"synth": "tinny"}}}' '"data": d: unknown preset "tinny", did you mean tiny?'
+bad "unknown setting of synthetic data" '{"data": {"d": {"synth": "tiny", "event": 30}}}' '"data": d: unknown option event, did you mean events?'
+bad "unknown parameter of synthetic data" '{"data": {"d": {"synth": "tiny", "parameters": "sorces=30"}}}' 'did you mean sources?'
+bad "a flag that is none" '{"data": ["x"], "oracle": "yes"}' '"oracle" is not as it should be, expected true or false'
+bad "another flag that is none" '{"data": ["x"], "minimal": 1}' '"minimal" is not as it should be, expected true or false'
+bad "a name that is none" '{"data": ["x"], "name": 3}' '"name" is not as it should be, expected a text'
+bad "unknown objective" '{"data": ["x"], "models": ["craft"], "seeds": [1], "objectives": {"bcee": ["craft"]}}' '"objectives" has "bcee", expected "bce" or "bpr"'
+bad "unknown training setting" '{"data": ["x"], "settings": {"epochz": 3}}' 'settings: unknown option epochz, did you mean epochs?'
+bad "a model twice, as it is printed" '{"data": ["x"], "models": ["craft-r", "CRAFT-R"], "seeds": [7]}' '"models" names "craft-r" twice'
+bad "unknown data set" '{"data": ["wiki", "mooc"], "scorers": {"mine": {"wiki": "oracle", "moc": "oracle"}}}' 'there is no data set moc, did you mean mooc?'
+
+# What only running can find out is found before the first unit.
+early() { # NAME REST MESSAGE
+    printf '{"data": {"d": {"synth": "tiny", "events": 300}}, "baselines": ["recency"], %s}\n' "$2" >bad.json
+    runs "$1" 1 study run bad.json -o early -q
+    has "$1: the reason" "$stderr" "$3"
+    is "$1: no unit was done" "$(find early -name '*.npy')" ""
+    rm -rf early
+}
+early "a catalog that is not there" '"protocol": {"window": 0, "catalog": "./none.txt"}' \
+    "./none.txt: the catalog of the protocol cannot be read"
+early "a plug-in that is not there" '"protocol": {"window": 0}, "scorers": {"mine": "plugin:none.so"}' "none.so: is not there"
+echo "no plug-in" >odd.so
+early "a plug-in that is none" '"protocol": {"window": 0}, "scorers": {"mine": "plugin:odd.so"}' "odd.so"
+early "scores that are not there" '"protocol": {"window": 0}, "scorers": {"mine": "scores:none.npy"}' "none.npy: is not there"
+early "records that are not there" '"protocol": {"window": 0}, "ranks": {"mine": "none.npy"}' "none.npy: is not there"
+
+# Models may be called as tables call them.
+printf '{"data": {"d": {"synth": "tiny", "events": 300}}, "protocol": {"window": 0}, "models": ["CRAFT", "GraphMixer"], "seeds": [1],
+ "objectives": {"bce": ["Craft", "graphmixer"]}, "gain": ["CRAFT", "GraphMixer"], "settings": {"epochs": 1, "dim": 8, "history": 4}}\n' >labels.json
+runs "models as they are printed" 0 study run labels.json -o labels -q
+sed 's/"CRAFT"/"craft"/g; s/"Craft"/"craft"/; s/GraphMixer/graphmixer/g' labels.json >names.json
+runs "models as they are typed" 0 study run names.json -o names -q
+is "give the same tables" "$(diff -r labels/tables names/tables)" ""
+"$fullrank" data synth --preset tiny --events 300 -o drawn -q >/dev/null
+for model in craft-r CRAFT-R; do
+    runs "train --model $model" 0 "$fullrank" train --data drawn --window 0 --model $model --epochs 1 --dim 8 --history 4 -o "run-$model" -q
+done
+is "gives the same model" "$(cmp run-craft-r/model.safetensors run-CRAFT-R/model.safetensors 2>&1)" ""
+runs "train --model carft" 2 "$fullrank" train --data drawn --window 0 --model carft -o none -q
+has "says what was meant" "$stderr" "unknown model carft, did you mean craft?"
+
 runs "no document" 2 study run -o none
 runs "two documents" 2 study run plain.json --preset demo -o none
 runs "unknown preset" 2 study run --preset papre -o none
