@@ -128,7 +128,7 @@ runs "without a file that is in the ledger" 0 study run study.json -o study
 has "says so" "$stderr" "theirs/ranks-27.npy: is not there any more; what the ledger has of mine/my-tgn/27/rank stays"
 runs "without a file that is not" 1 study run study.json -o fresh
 has "is refused" "$stderr" "theirs/ranks-27.npy: is not there; the study names it as my-tgn"
-is "before anything but the data is looked at" "$(printf '%s\n' "$stderr" | grep -c 'note:')" 1
+is "before anything is done" "$(printf '%s\n' "$stderr" | grep -c 'note:')" 0
 mv ranks-27.npy ranks-27.json theirs
 
 # A study that was begun without them takes them in.
@@ -162,7 +162,7 @@ refused "another catalog" "they differ in catalog (time against fixed)" '{"a": "
 refused "other data" "they differ in data_sha256 (" '{"a": "others.npy"}' '{}'
 refused "scores that are not there" "theirs/none.npy: is not there" '{}' '{"a": "scores:theirs/none.npy"}'
 refused "scores of other events" "mine/a/rank: short-scores.npy: " '{}' '{"a": "scores:short-scores.npy"}'
-refused "a scorer that is none" "mine/a/rank: unknown baseline" '{}' '{"a": "baseline:nothing"}'
+refused "a scorer that is none" "\"scorers\": unknown baseline nothing" '{}' '{"a": "baseline:nothing"}'
 refused "a stream of scores" "can be read once only" '{}' '{"a": "scores:-"}'
 refused "a name of ours" '"ranks" calls a model craft, which is one of this study' '{"craft": "short.npy"}' '{}'
 refused "a baseline's name" '"scorers" calls a model recency' '{}' '{"recency": "oracle"}'
