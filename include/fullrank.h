@@ -498,6 +498,7 @@ typedef struct fr_scorer_definition {
     const char *sha256;    /* of the file it was read from */
     int64_t seed;
     int64_t epochs_done, epochs_asked;
+    int64_t selected; /* the epoch that was selected on the validation part; 0 = none was */
 
     void *state; /* of the scorer, for the functions below; from fr_scorer_make on it belongs to the
                     fr_scorer, unless making fails */
@@ -548,7 +549,7 @@ typedef struct fr_scorer_facts {
     const char *name;
     const char *model, *objective, *sha256; /* "" = nothing to say */
     int64_t seed; /* it was opened with; of a checkpoint, the one of its training */
-    int64_t epochs_done, epochs_asked;
+    int64_t epochs_done, epochs_asked, selected;
     int64_t row;       /* scores it gives per event */
     int workers, many; /* as defined, at least 1 */
     bool remembers;    /* it observes events */
@@ -764,6 +765,7 @@ typedef struct fr_ranking_facts {
     const char *objective; /* of training: "bce", "bpr"; "" = not trained */
     int64_t seed;          /* of training, or what the scorer was opened with */
     int64_t epochs_done, epochs_asked; /* of training; 0 = not trained, or not known */
+    int64_t selected;                  /* epoch selected on the validation part; 0 = none was */
     const char *data;                  /* name of the stream's file */
     fr_protocol_facts protocol;        /* its texts belong to the ranking */
     const char *protocol_text;         /* the same for people: "window=32768 train=27852 ..." */
@@ -933,6 +935,7 @@ typedef struct fr_model_settings {
 extern FR_API const fr_option fr_model_options[FR_OPTIONS_MAX];
 
 enum { FR_OBJECTIVE_BCE, FR_OBJECTIVE_BPR };
+enum { FR_FINAL_TRAIN, FR_FINAL_TRAIN_VAL };
 
 typedef struct fr_training {
     size_t size;   /* as every settings struct */
@@ -943,6 +946,11 @@ typedef struct fr_training {
                            implementations */
     bool resume;        /* go on from the last complete epoch in the output */
     bool force;         /* replace an output that exists; the caller's */
+    /* Every epoch is ranked on the window's validation part, and the best by this metric is kept:
+     * "mrr", "hits@10", "expected-20" (uniform negatives), ... NULL = the last epoch is kept. */
+    char *select;
+    int64_t patience; /* stop after so many epochs in a row that were not better; 0 = never */
+    int final;        /* FR_FINAL_*: trained again on both parts for the selected epochs */
 } fr_training;
 extern FR_API const fr_option fr_training_options[FR_OPTIONS_MAX];
 
@@ -950,7 +958,10 @@ extern FR_API const fr_option fr_training_options[FR_OPTIONS_MAX];
  *
  * Trains `name` on the window's training prefix and writes RUN/model.safetensors, RUN/train.json
  * and RUN/state.safetensors (what --resume needs) after every epoch. The same bits with any number
- * of threads, and whether interrupted and resumed or not. */
+ * of threads, and whether interrupted and resumed or not.
+ *
+ * With `select`, model.safetensors is the best epoch so far, and train.json has the curve. Patience
+ * alone selects by mrr. Without a validation part both are FR_EUSAGE. */
 FR_API FR_MUST_USE fr_status fr_train_run(const fr_window *window, const char *name,
                                           const fr_model_settings *model,
                                           const fr_training *training, const char *output,
@@ -1201,11 +1212,11 @@ FR_API FR_MUST_USE fr_status fr_project_files(const char *representations, const
 typedef struct fr_study fr_study;
 
 /* Opens the study that `document` describes, a JSON file, its text (which begins with '{') or the
- * name of one that comes with the tool ("paper", "quick", "demo"), in `directory`, which is made if
- * it is not there; one that exists must be a study's or empty. While another process works there
- * with another document, and if the ledger is damaged, it is refused. Relative paths of data are
- * looked for in `data`; NULL = where the document lies, here if it is no file. The caller closes
- * the study. */
+ * name of one that comes with the tool ("paper", "quick", "selected", "demo"), in `directory`,
+ * which is made if it is not there; one that exists must be a study's or empty. While another
+ * process works there with another document, and if the ledger is damaged, it is refused. Relative
+ * paths of data are looked for in `data`; NULL = where the document lies, here if it is no file.
+ * The caller closes the study. */
 FR_API FR_MUST_USE fr_status fr_study_open(const char *document, const char *data,
                                            const char *directory, fr_study **out, fr_error *err);
 FR_API void fr_study_close(fr_study *study);

@@ -67,11 +67,14 @@ static int report(cli_call *call, const char *path, const fr_ranking *ranking) {
         if (f.epochs_asked) {
             cli_json_put(out, "epochs_done", json_integer((json_int_t)f.epochs_done));
             cli_json_put(out, "epochs_asked", json_integer((json_int_t)f.epochs_asked));
+            if (f.selected) cli_json_put(out, "selected", json_integer((json_int_t)f.selected));
         }
         return cli_print_json(out);
     }
     board_print(&row, 1, board_standard);
-    if (f.epochs_done < f.epochs_asked)
+    if (f.selected)
+        (void)printf("\nEpoch %s, selected on the validation part\n", cli_count(f.selected).s);
+    else if (f.epochs_done < f.epochs_asked)
         (void)printf("\nTrained for %s of %s epochs\n", cli_count(f.epochs_done).s,
                      cli_count(f.epochs_asked).s);
     if (f.verified)

@@ -60,7 +60,8 @@ const cli_command cli_train_command = {
             "on from the "
             "last complete epoch and ends with the same bits as an uninterrupted one, with any "
             "number of "
-            "threads.",
+            "threads. With --select each epoch is also ranked on the validation part, against the "
+            "whole catalog, and the best one is the model; train.json has the curve.",
     .required = "data model output",
     .forced = "--resume goes on with it, --force trains anew",
     .example = "fullrank train --data wikipedia --model craft-r -o run",

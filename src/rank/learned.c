@@ -57,10 +57,34 @@ static fr_status read_text(const safetensors *file, const char *key, char *out, 
                 strlen(text), size - 1);
 }
 
+/* A model that is not the one its training was to end with is used, but not silently. */
+static fr_status warn(const safetensors *file, const fr_scorer_definition *is,
+                      const fr_context *context, fr_error *err) {
+    const char *select = safetensors_metadata(file, "select");
+    int64_t tried, finished;
+    TRY(read_number(file, "epochs_tried", &tried, err));
+    TRY(read_number(file, "finished", &finished, err));
+    if (select && !is->selected)
+        context_log(context, FR_WARNING,
+                    "%s: the last epoch of a training that selects by %s; the selected one is in "
+                    "model.safetensors",
+                    file->path, select);
+    else if (is->selected && !finished)
+        context_log(context, FR_WARNING,
+                    "%s: its training stopped after %lld of %lld epochs; epoch %lld was the best "
+                    "until then",
+                    file->path, (long long)tried, (long long)is->epochs_asked,
+                    (long long)is->selected);
+    else if (!is->selected && is->epochs_done < is->epochs_asked)
+        context_log(context, FR_WARNING, "%s: its training stopped after %lld of %lld epochs",
+                    file->path, (long long)is->epochs_done, (long long)is->epochs_asked);
+    return FR_OK;
+}
+
 /* Which model, objective and seed: what comparisons group runs by (PROTOCOL 11); and how far the
  * training went. */
-static fr_status read_training(const char *path, learned *l, fr_scorer_definition *out,
-                               fr_error *err) {
+static fr_status read_training(const char *path, learned *l, const fr_context *context,
+                               fr_scorer_definition *out, fr_error *err) {
     safetensors file = {0};
     TRY(safetensors_open(path, &file, err));
     fr_status status = read_text(&file, "model", l->model, sizeof l->model, err);
@@ -68,6 +92,8 @@ static fr_status read_training(const char *path, learned *l, fr_scorer_definitio
     if (!status) status = read_number(&file, "seed", &out->seed, err);
     if (!status) status = read_number(&file, "epochs_done", &out->epochs_done, err);
     if (!status) status = read_number(&file, "epochs_asked", &out->epochs_asked, err);
+    if (!status) status = read_number(&file, "selected", &out->selected, err);
+    if (!status) status = warn(&file, out, context, err);
     out->model = l->model;
     out->objective = l->objective;
     safetensors_close(&file);
@@ -84,10 +110,7 @@ fr_status learned_open(const char *path, const fr_window *w, const fr_context *c
                                   .fingerprint = fingerprint,
                                   .close = close_learned};
     TRY(checkpoint_load(&l->m, path, w, err));
-    TRY(read_training(path, l, out, err));
-    if (out->epochs_done < out->epochs_asked)
-        context_log(context, FR_WARNING, "%s: its training stopped after %lld of %lld epochs", path,
-                    (long long)out->epochs_done, (long long)out->epochs_asked);
+    TRY(read_training(path, l, context, out, err));
     if (l->m.kind->memory) TRY(l->m.kind->memory->replay(&l->m, l->m.trained, context, err));
     TRY(l->m.kind->fast(&l->m, out->workers, &l->fast, err));
     out->many = l->fast.many;

@@ -83,6 +83,7 @@ static fr_status read_about(fr_ranking *r, const char *path, fr_error *err) {
     const json_t *training = json_object_get(r->about, "training");
     r->epochs_done = json_integer_value(json_object_get(training, "epochs_done"));
     r->epochs_asked = json_integer_value(json_object_get(training, "epochs_asked"));
+    r->selected = json_integer_value(json_object_get(training, "selected"));
     r->protocol_text = protocol_text(&r->protocol);
     r->scorer = strdup(scorer);
     r->model = strdup(model ? model : scorer);
@@ -117,8 +118,9 @@ fr_status ranking_make(const fr_scorer *from, fr_record *records, ranking_notes 
     if (scorer->objective[0]) json_put(&r->about, "objective", json_text(scorer->objective));
     if (scorer->epochs_asked)
         json_put(&r->about, "training",
-                 json_pack("{s:I, s:I}", "epochs_done", (json_int_t)scorer->epochs_done,
-                           "epochs_asked", (json_int_t)scorer->epochs_asked));
+                 json_pack("{s:I, s:I, s:o*}", "epochs_done", (json_int_t)scorer->epochs_done,
+                           "epochs_asked", (json_int_t)scorer->epochs_asked, "selected",
+                           scorer->selected ? json_integer((json_int_t)scorer->selected) : NULL));
     if (scorer->sha256[0]) json_put(&r->about, "scorer_sha256", json_string(scorer->sha256));
     if (notes.largest_batch)
         json_put(&r->about, "feed",
@@ -178,6 +180,7 @@ fr_ranking_facts fr_ranking_get(const fr_ranking *r) {
                               .seed = r->seed,
                               .epochs_done = r->epochs_done,
                               .epochs_asked = r->epochs_asked,
+                              .selected = r->selected,
                               .data = r->data,
                               .protocol = r->protocol,
                               .protocol_text = r->protocol_text,

@@ -13,7 +13,7 @@ struct fr_ranking {
     int64_t count;
     fr_protocol_facts protocol;
     char *protocol_text, *scorer, *model, *objective, *data;
-    int64_t seed, epochs_done, epochs_asked;
+    int64_t seed, epochs_done, epochs_asked, selected;
     double seconds, scores_per_second;
     int64_t verified, verified_ranks;
     double verified_error;

@@ -133,6 +133,7 @@ fr_scorer_facts fr_scorer_get(const fr_scorer *scorer) {
                              .seed = is->seed,
                              .epochs_done = is->epochs_done,
                              .epochs_asked = is->epochs_asked,
+                             .selected = is->selected,
                              .row = scorer->row,
                              .workers = is->workers,
                              .many = is->many,

@@ -142,6 +142,52 @@ lacks "nothing is left of the lock" "$(ls -a shared)" lock
 runs "a whole training" 0 rank --scorer shared/model.safetensors -o cut.npy --force
 lacks "is ranked without a warning" "$stderr" stopped
 
+# The best epoch on the validation part is kept.
+parts="--train-share 0.7 --val-share 0.15"
+# shellcheck disable=SC2086 # options are words
+chosen() { "$fullrank" train --data tiny --model craft --dim 16 --history 20 --lr 0.03 --epochs 5 $parts "$@"; }
+runs "train with --select" 0 chosen --select mrr -o chosen
+has "tells the value of every epoch" "$stderr" "epoch 5: loss 0."
+has "and which one is kept" "$stderr" "of 5 is kept: validation mrr 0."
+epoch=$(sed -n 's/.*"selected": \([0-9]*\).*/\1/p' chosen/train.json)
+value=$(sed -n '/"selection"/,/}/s/.*"value": \([0-9.]*\).*/\1/p' chosen/train.json)
+is "train.json has the curve" "$(grep -c '"validation": 0' chosen/train.json)" 5
+# shellcheck disable=SC2086 # options are words
+runs "rank the validation part" 0 rank $parts --part val --scorer chosen/model.safetensors -o val.npy --json
+has "gives the value it was selected by" "$stdout" "\"mrr\": $(printf '%.6s' "$value")"
+has "and says which epoch it is" "$stdout" "\"selected\": $epoch"
+lacks "without a warning" "$stderr" warning
+has "RANKS.json has it, too" "$(cat val.json)" "\"selected\": $epoch"
+# shellcheck disable=SC2086 # options are words
+runs "rank the state" 0 rank $parts --scorer chosen/state.safetensors -o last.npy
+has "warns" "$stderr" "the last epoch of a training that selects by mrr"
+runs "patience alone selects by mrr" 0 chosen --patience 1 --epochs 100 -o patient
+has "and stops" "$(cat patient/train.json)" '"metric": "mrr"'
+runs "by sampled negatives, and on both parts in the end" 0 chosen --select expected-20 --final train+val -o final --json
+has "says so" "$stdout" '"part": "train+val"'
+# shellcheck disable=SC2086 # options are words
+runs "the validation part is no longer for ranking" 1 rank $parts --part val --scorer final/model.safetensors -o x.npy
+has "says why" "$stderr" "ntrain"
+refused "no validation part" 2 "--val-share makes one" train --model craft --select mrr -o x
+refused "patience without one" 2 "--val-share makes one" train --model craft --patience 2 -o x
+refused "a metric of which less is better" 2 "expected a metric of which more is better" chosen --select mean-rank -o x
+refused "no such metric" 2 "did you mean" chosen --select mmr -o x
+refused "both parts, without a number of epochs" 2 "expected --select" chosen --final train+val -o x
+# Killed at any moment and gone on with: the same bytes. Not through a function: its shell would be killed.
+tries=0 code=1
+while [ $code -ne 0 ] && [ $((tries += 1)) -le 40 ]; do
+    again="" && [ -e killed/state.safetensors ] && again=--resume
+    [ -d killed ] && [ -z "$again" ] && again=--force
+    # shellcheck disable=SC2086 # options are words
+    timeout -s KILL "0.$((tries + 1))" "$fullrank" train --data tiny --model craft --dim 16 --history 20 --lr 0.03 \
+        --epochs 5 $parts --select expected-20 --final train+val -o killed -q $again >/dev/null 2>&1
+    code=$?
+    [ $tries -lt 30 ] || { chosen --select expected-20 --final train+val -o killed -q ${again:-} >/dev/null 2>&1; code=$?; }
+done
+is "killed and gone on with" "$code" 0
+is "gives the same bytes" "$(cmp killed/model.safetensors final/model.safetensors 2>&1)" ""
+is "and leaves the same files" "$(ls -A killed)" "$(ls -A final)"
+
 torch=""
 for python in "${FULLRANK_TORCH:-}" python3 /usr/bin/python3; do
     [ -n "$python" ] && "$python" -c 'import torch, safetensors, numpy' 2>/dev/null && torch=$python && break
