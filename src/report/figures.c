@@ -2,6 +2,7 @@
 #include "report/figures.h"
 
 #include "report/chart.h"
+#include "report/selection.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -427,6 +428,9 @@ const study_figure study_figures[] = {
      "Full MRR after one direction is removed from the vector that enters the scoring head; bars "
      "are means over seeds, lines one deviation to both sides.",
      projection_figure, false},
+    {"selection",
+     "Value on the validation part after every epoch, first seed; the best epoch is the model.",
+     selection_figure, false},
     {"scaling",
      "Time per event and largest memory against the number of candidates, plain forward of one "
      "thread.",

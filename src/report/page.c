@@ -302,6 +302,7 @@ static const section sections[] = {
      "Events on which two models disagree",
      "<p>The largest differences of 1/rank between two models, first seed of each.</p>\n",
      {P(put_drilldown)}},
+    {"selection", "How were models selected?", "", {F("selection"), T("selection")}},
     {"checks", "Coverage, ties, catalogs", "", {T("settings"), T("ties"), T("time-available")}},
     {"cost",
      "Cost",

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "base/number.h"
+#include "report/selection.h"
 #include "study/paper.h"
 
 #include <math.h>
@@ -156,6 +157,7 @@ static void main_table(const summary *s, table *t) {
     }
     table_note(t, "all-seen: repeated positives among the destinations the source has met; "
                   "all-unseen: new positives among the others.");
+    selection_note(s, t);
     early_note(s, t);
 }
 
@@ -836,6 +838,7 @@ const study_table study_tables[] = {{"main", main_table, false},
                                     {"projection-cells", projection_cells_table, false},
                                     {"minimal", minimal_table, false},
                                     {"time-available", available_table, false},
+                                    {"selection", selection_table, false},
                                     {"settings", settings_table, false},
                                     {"ties", ties_table, false},
                                     {"scaling", scaling_table, true},

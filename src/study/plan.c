@@ -8,6 +8,7 @@
 #include "models/model.h"
 #include "rank/spec.h"
 #include "study/embedded.h"
+#include "study/grid.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -16,8 +17,8 @@
 #include <strings.h>
 #include <unistd.h>
 
-const char *const unit_kind_name[UNIT_KINDS] = {"data", "facts",      "minimal", "train",
-                                                "rank", "membership", "project", "scaling"};
+const char *const unit_kind_name[UNIT_KINDS] = {"data",       "facts",   "minimal", "train", "rank",
+                                                "membership", "project", "scaling", "select"};
 const char *const plan_objective_name[] = {"bce", "bpr"};
 
 /* What a document may contain, for messages about what it may not. */
@@ -33,6 +34,8 @@ static const fr_option keys[] = {{.key = "name"},
                                  {.key = "objectives"},
                                  {.key = "seeds"},
                                  {.key = "settings"},
+                                 {.key = "model-settings"},
+                                 {.key = "select"},
                                  {.key = "k"},
                                  {.key = "gain"},
                                  {.key = "minimal"},
@@ -271,8 +274,12 @@ static fr_status add(plan *p, plan_unit u, int *number, fr_error *err) {
                *window = u.diagnostic ? "diagnostic-" : "";
     char *key = NULL;
     int size =
-        u.trained ? asprintf(&key, "%s/%s/%s/%lld/%s%s", name, u.model,
-                             plan_objective_name[u.objective], (long long)u.seed, window, kind)
+        u.kind == UNIT_SELECT
+            ? asprintf(&key, "%s/%s/%s/%s", name, u.model, plan_objective_name[u.objective], kind)
+        : u.label   ? asprintf(&key, "%s/%s/%s/%lld/%s/%s", name, u.model,
+                               plan_objective_name[u.objective], (long long)u.seed, u.label, kind)
+        : u.trained ? asprintf(&key, "%s/%s/%s/%lld/%s%s", name, u.model,
+                               plan_objective_name[u.objective], (long long)u.seed, window, kind)
         : u.seeded
             ? asprintf(&key, "%s/%s/%lld/%s%s", name, u.model, (long long)u.seed, window, kind)
         : u.model ? asprintf(&key, "%s/%s/%s%s", name, u.model, window, kind)
@@ -286,13 +293,47 @@ static fr_status add(plan *p, plan_unit u, int *number, fr_error *err) {
     return FR_OK;
 }
 
-/* Training on one window, and what is done with the model. */
-static fr_status add_model(plan *p, int data, const char *name, int objective, int64_t seed,
-                           fr_error *err) {
+static bool is_ranked(const plan *p, const char *name, int objective) {
     const json_t *map = json_object_get(p->source, "objectives");
     const json_t *ranked = map ? json_object_get(map, plan_objective_name[objective])
                            : objective == FR_OBJECTIVE_BCE ? json_object_get(p->source, "models")
                                                            : NULL;
+    return in_list(ranked, name);
+}
+
+/* Training of every configuration of a model that has several; add_choice does the rest. */
+static fr_status add_configs(plan *p, plan_unit u, fr_error *err) {
+    u.kind = UNIT_TRAIN;
+    for (u.config = 0; u.config < grid_count(p, u.model); u.config++) {
+        u.label = grid_label(p, u.model, u.config);
+        TRY(add(p, u, NULL, err));
+    }
+    return FR_OK;
+}
+
+/* When all seeds of all configurations are trained: the choice, and what is ranked. */
+static fr_status add_choice(plan *p, int data, const char *name, int objective, fr_error *err) {
+    const json_t *seeds = json_object_get(p->source, "seeds");
+    if (grid_count(p, name) == 1 || !is_ranked(p, name, objective)) return FR_OK;
+    plan_unit u = {.kind = UNIT_SELECT,
+                   .data = data,
+                   .model = name,
+                   .objective = objective,
+                   .trained = true,
+                   .train = -1};
+    TRY(add(p, u, &u.choice, err));
+    u.kind = UNIT_RANK;
+    u.seeded = u.chosen = true;
+    for (size_t i = 0; i < json_array_size(seeds); i++) {
+        u.seed = json_integer_value(json_array_get(seeds, i));
+        TRY(add(p, u, NULL, err));
+    }
+    return FR_OK;
+}
+
+/* Training on one window, and what is done with the model. */
+static fr_status add_model(plan *p, int data, const char *name, int objective, int64_t seed,
+                           fr_error *err) {
     const json_t *membership =
         json_object_get(json_object_get(p->source, "membership"), plan_objective_name[objective]);
     bool projected =
@@ -304,7 +345,9 @@ static fr_status add_model(plan *p, int data, const char *name, int objective, i
                    .trained = true,
                    .seeded = true,
                    .train = -1};
-    if (in_list(ranked, name) || projected) {
+    if (grid_count(p, name) > 1)
+        return is_ranked(p, name, objective) ? add_configs(p, u, err) : FR_OK;
+    if (is_ranked(p, name, objective) || projected) {
         u.kind = UNIT_TRAIN;
         TRY(add(p, u, &u.train, err));
         u.kind = UNIT_RANK;
@@ -586,6 +629,9 @@ static fr_status make_units(parser *r, fr_error *err) {
                                                                      objective < 2; objective++)
             json_array_foreach((json_t *)(uintptr_t)models, m, item) TRY(
                 add_model(p, d, json_string_value(item), objective, json_integer_value(seed), err));
+        for (int objective = 0; objective < 2; objective++)
+            json_array_foreach((json_t *)(uintptr_t)models, m, item)
+                TRY(add_choice(p, d, json_string_value(item), objective, err));
         TRY(add_externals(r, d, err));
     }
     return FR_OK;
@@ -601,6 +647,8 @@ typedef struct both {
 
 static fr_status set_both(void *user, const char *key, const char *value, fr_error *err) {
     both *b = user;
+    if (!strcmp(key, "select"))
+        return fail(err, FR_EUSAGE, "select is an entry of the document itself, not a setting");
     if (fr_options_find(fr_training_options, key) && strcmp(key, "seed") &&
         strcmp(key, "objective") && strcmp(key, "resume"))
         return fr_options_set(fr_training_options, &b->training, key, value, err);
@@ -620,10 +668,38 @@ fr_status plan_settings(const plan *p, const plan_unit *unit, fr_model_settings 
     TRY(fr_options_defaults(fr_model_options, &b.model, err));
     TRY(fr_options_defaults(fr_training_options, &b.training, err));
     TRY(each_setting(&r, "settings", json_object_get(p->source, "settings"), set_both, &b, err));
+    TRY(each_setting(&r, "model-settings", grid_options(p, unit->model, unit->config), set_both, &b,
+                     err));
+    b.training.select = (char *)(uintptr_t)p->select;
     b.training.objective = unit->objective;
     b.training.seed = unit->seed;
     *shape = b.model;
     *training = b.training;
+    return FR_OK;
+}
+
+/* Keys and values of "model-settings"; an option that the model does not have is a mistake here. */
+static fr_status check_configs(const parser *r, fr_error *err) {
+    const char *name, *key;
+    json_t *options, *value;
+    fr_model_settings shape;
+    fr_training training;
+    json_object_foreach(json_object_get(r->p->source, "model-settings"), name, options) {
+        const fr_model *facts = fr_model_find(name);
+        json_object_foreach(options, key, value) {
+            const fr_option *of_model = fr_options_find(fr_model_options, key);
+            if (facts && of_model && !model_uses(facts, of_model->key))
+                return fail(err, FR_EINPUT, "%s: \"model-settings\": %s has no option %s", r->where,
+                            name, key);
+        }
+        plan_unit u = {.model = facts ? facts->name : name};
+        for (u.config = 0; u.config < grid_count(r->p, u.model); u.config++) {
+            fr_error inner = {0};
+            fr_status status = plan_settings(r->p, &u, &shape, &training, &inner);
+            if (status == FR_ENOMEM) return fail_memory(err, 0);
+            if (status) return fail(err, FR_EINPUT, "%s: %s: %s", r->where, name, inner.message);
+        }
+    }
     return FR_OK;
 }
 
@@ -707,6 +783,8 @@ static fr_status read_document(parser *r, fr_error *err) {
     TRY(check_models(r, "gain", gain, err));
     if (gain && json_array_size(gain) != 2) return wrong(r, "gain", "two models", err);
     for (size_t i = 0; i < 2; i++) p->gain[i] = json_string_value(json_array_get(gain, i));
+    TRY(grid_read(p, r->where, err));
+    TRY(check_configs(r, err));
     TRY(read_k(r, err));
     TRY(read_data(r, err));
     return make_units(r, err);
@@ -747,6 +825,7 @@ fr_status plan_parse(plan *p, const char *text, const char *where, const char *f
 void plan_free(plan *p) {
     arena_free(&p->memory);
     json_decref(p->source);
+    json_decref(p->grids);
     free(p->units.at);
     fr_options_free(fr_protocol_options, &p->protocol);
     *p = (plan){0};
@@ -764,5 +843,6 @@ const char *plan_preset(const char *name) {
     if (!strcmp(name, "paper")) return embedded_paper;
     if (!strcmp(name, "quick")) return embedded_quick;
     if (!strcmp(name, "demo")) return embedded_demo;
+    if (!strcmp(name, "selected")) return embedded_selected;
     return NULL;
 }

@@ -19,6 +19,7 @@ typedef enum unit_kind {
     UNIT_MEMBERSHIP, /* PROTOCOL 8, on the diagnostic window */
     UNIT_PROJECT,    /* PROTOCOL 10, on one of the windows */
     UNIT_SCALING,    /* PROTOCOL 12 */
+    UNIT_SELECT,     /* which of a model's configurations is ranked, by the validation part */
     UNIT_KINDS
 } unit_kind;
 extern const char *const unit_kind_name[UNIT_KINDS];
@@ -42,11 +43,15 @@ typedef struct plan_unit {
     bool ranks;    /* it is rank records */
     int objective; /* FR_OBJECTIVE_*, of trained models */
     int64_t seed;
-    bool trained;    /* `model` is one that is trained */
-    bool seeded;     /* it has a seed, which stands in the key */
-    bool diagnostic; /* on the diagnostic window, else on the ranking window */
-    int train;       /* number of the unit that trains its model, -1 = none */
-    int64_t id;      /* in the ledger */
+    bool trained;      /* `model` is one that is trained */
+    bool seeded;       /* it has a seed, which stands in the key */
+    bool diagnostic;   /* on the diagnostic window, else on the ranking window */
+    int train;         /* number of the unit that trains its model, -1 = none */
+    int config;        /* number of its model's configuration (grid.h) */
+    const char *label; /* of the configuration, which stands in the key; NULL = the only one */
+    bool chosen;       /* it is of the configuration that unit number `choice` selects */
+    int choice;
+    int64_t id; /* in the ledger */
 } plan_unit;
 
 typedef struct plan {
@@ -60,6 +65,8 @@ typedef struct plan {
     ARRAY(plan_unit) units;
     const int64_t *k; /* [ks] */
     int ks;
+    json_t *grids;       /* by model (grid.h) */
+    const char *select;  /* the metric of the validation part; NULL = the last epoch is kept */
     const char *gain[2]; /* models whose difference is the module gain; NULL = none */
 } plan;
 
@@ -82,10 +89,12 @@ void plan_free(plan *p);
 /* Where in a scorer's text the name of a file begins, and its size; NULL if there is none. */
 const char *plan_scorer_file(const char *text, size_t *size);
 
-/* A document that comes with the tool ("paper", "quick", "demo"); NULL if there is none. */
+/* A document that comes with the tool ("paper", "quick", "demo", "selected"); NULL = there is none.
+ */
 const char *plan_preset(const char *name);
 
-/* Options of a model under this plan: its defaults and the document's "settings". */
+/* Options of a model under this plan: its defaults, the document's "settings", and those of its
+ * configuration. Its texts belong to the plan. */
 fr_status plan_settings(const plan *p, const plan_unit *unit, fr_model_settings *shape,
                         fr_training *training, fr_error *err);
 

@@ -163,6 +163,7 @@ static fr_status load_ranking(const results *r, result *unit, fr_error *err) {
 static void result_free(result *one) {
     fr_ranking_close(one->ranking);
     json_decref(one->training);
+    json_decref(one->choice);
     record_free(&one->record);
 }
 
@@ -197,6 +198,8 @@ static fr_status take_unit(void *user, const unit_row *row, fr_error *err) {
                   .objective = plan_objective(u),
                   .external = u->external != NULL,
                   .seed = u->seed,
+                  .config = u->config,
+                  .configured = u->label != NULL,
                   .diagnostic = u->diagnostic};
     fr_status status = keep_text(&r->memory, row->tool, &one.tool, err);
     if (!status && !row->contents)
@@ -207,6 +210,8 @@ static fr_status take_unit(void *user, const unit_row *row, fr_error *err) {
     if (!status && one.kind == UNIT_RANK) status = load_ranking(r, &one, err);
     if (!status && one.kind == UNIT_TRAIN)
         status = json_of(r, &one, "train.json", &one.training, err);
+    if (!status && one.kind == UNIT_SELECT)
+        status = json_of(r, &one, "selection", &one.choice, err);
     if (!status) status = count_version(r, one.tool, err);
     if (!status) status = ARRAY_RESERVE(&r->list, 1, err);
     if (status)
@@ -214,6 +219,25 @@ static fr_status take_unit(void *user, const unit_row *row, fr_error *err) {
     else
         r->list.at[r->list.count++] = one;
     return status;
+}
+
+/* A configuration that is not chosen, or not yet, is no run of its model. */
+static void leave_out(results *r) {
+    size_t kept = 0;
+    for (size_t i = 0; i < r->list.count; i++) {
+        result *u = &r->list.at[i];
+        int j = u->configured
+                    ? results_next(r, (int)i, UNIT_SELECT, u->data, u->model, u->objective)
+                    : -1;
+        bool out = u->configured &&
+                   (j < 0 || json_integer_value(json_object_get(r->list.at[j].choice, "chosen")) !=
+                                 u->config);
+        if (out)
+            result_free(u);
+        else
+            r->list.at[kept++] = *u;
+    }
+    r->list.count = kept;
 }
 
 fr_status results_open(results *r, const char *directory, fr_error *err) {
@@ -224,6 +248,7 @@ fr_status results_open(results *r, const char *directory, fr_error *err) {
     if (!status) status = results_plan(&r->book, &r->plan, err);
     if (!status) status = results_units(&r->book, &r->plan, take_unit, r, err);
     ledger_rollback(&r->book);
+    if (!status) leave_out(r);
     if (!status &&
         !(r->published = json_parse(embedded_published, strlen(embedded_published), 0, NULL)))
         status = fail_memory(err, strlen(embedded_published));
@@ -321,6 +346,7 @@ bool results_stopped_early(const result *unit, int64_t *done, int64_t *asked) {
     const json_t *about = unit->training  ? unit->training
                           : unit->ranking ? unit->ranking->about
                                           : NULL;
+    if (json_object_get(about, "selection")) return false; /* patience is no accident */
     const json_t *did = json_object_get(about, "epochs_done"),
                  *wish = json_object_get(about, "epochs_asked");
     if (!wish) wish = json_object_get(json_object_get(about, "config"), "epochs");

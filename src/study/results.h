@@ -24,6 +24,9 @@ typedef struct result {
     unit_record record;
     fr_ranking *ranking; /* of rank units */
     json_t *training;    /* train.json, of train units */
+    json_t *choice;      /* of select units: metric, chosen, configurations */
+    int config;          /* of its model, in train units; others than the chosen one are left out */
+    bool configured;     /* it is one of several */
 } result;
 
 /* How many units a version of the tool did. */

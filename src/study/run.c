@@ -319,8 +319,10 @@ static fr_status check_needs(fr_study *s, const plan_unit *u, bool *there, fr_er
     *there = true;
     if (s->plan.data[u->data].unit < 0 || u->kind == UNIT_DATA) return FR_OK;
     TRY(check_artefact(s, s->plan.units.at[s->plan.data[u->data].unit].id, "stream", there, err));
-    if (!*there || u->train < 0) return FR_OK;
-    return check_artefact(s, s->plan.units.at[u->train].id, "model", there, err);
+    int train;
+    if (*there) TRY(work_trainer(s, u, &train, err));
+    if (!*there || train < 0) return FR_OK;
+    return check_artefact(s, s->plan.units.at[train].id, "model", there, err);
 }
 
 static fr_status store_failure(fr_study *s, const plan_unit *u, const char *message,

@@ -4,7 +4,7 @@
  *   ledger.c   what has been done           run.c      which unit comes next
  *   record.c   what one unit left behind    results.c  reading it all back
  *   state.c    how far the study is         paper.c    the paper's numbers, where they fit
- *   external.c runs that others made
+ *   external.c runs that others made     choice.c   which configuration is ranked
  */
 #ifndef FR_STUDY_STUDY_H
 #define FR_STUDY_STUDY_H
@@ -49,6 +49,16 @@ fr_status work_do(fr_study *s, const plan_unit *unit, bool again, unit_record *r
 void work_leave(fr_study *s);
 /* The unit's window on its data set, which becomes the one at hand. The study's. */
 fr_status work_window(fr_study *s, const plan_unit *unit, fr_window **out, fr_error *err);
+
+/* The number of the unit that trains the model of a unit, -1 = none; of one that is ranked by
+ * choice, FR_EINPUT as long as nothing is chosen. */
+fr_status work_trainer(fr_study *s, const plan_unit *unit, int *number, fr_error *err);
+/* Adds what a choice depends on: the hashes of all models that were trained for it. */
+fr_status choice_inputs(fr_study *s, const plan_unit *unit, json_t *all, fr_error *err);
+/* Compares a model's configurations by the mean over seeds of their values on the validation part;
+ * the first of the best is chosen. *about has them all, the caller's. */
+fr_status choice_make(fr_study *s, const plan_unit *unit, int *chosen, json_t **about,
+                      fr_error *err);
 
 /* SHA-256 of a whole file; remembered while the file is the same. */
 fr_status study_hash_file(fr_study *s, const char *path, char out[65], fr_error *err);

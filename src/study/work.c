@@ -260,9 +260,12 @@ static fr_status model_inputs(fr_study *s, const plan_unit *unit, json_t *all, f
     if (!status) status = plan_settings(&s->plan, unit, &model, &training, err);
     if (!status) status = options_to_json(fr_model_options, &model, options, err);
     if (!status) status = options_to_json(fr_training_options, &training, options, err);
-    if (!status && unit->train >= 0) {
+    int train = -1;
+    if (!status && unit->kind == UNIT_SELECT) status = choice_inputs(s, unit, all, err);
+    if (!status) status = work_trainer(s, unit, &train, err);
+    if (!status && train >= 0) {
         char *path, hash[65];
-        status = study_artefact(s, s->plan.units.at[unit->train].id, "model", &path, hash, err);
+        status = study_artefact(s, s->plan.units.at[train].id, "model", &path, hash, err);
         if (!status) {
             free(path);
             status = add_text(all, "model_sha256", hash, err);
@@ -378,6 +381,17 @@ static fr_status do_facts(fr_study *s, const plan_unit *unit, unit_record *resul
                 err);
 }
 
+/* The epoch that was selected, and its value. */
+static fr_status note_selection(unit_record *result, const json_t *about, fr_error *err) {
+    const json_t *selection = json_object_get(about, "selection");
+    int64_t events = json_integer_value(json_object_get(selection, "events"));
+    if (!selection) return FR_OK;
+    TRY(note(result, json_number_value(json_object_get(selection, "value")), events, err,
+             "validation"));
+    return note(result, json_number_value(json_object_get(selection, "selected")), events, err,
+                "selected");
+}
+
 static fr_status do_train(fr_study *s, const plan_unit *unit, bool again, unit_record *result,
                           fr_error *err) {
     fr_window *w;
@@ -418,6 +432,7 @@ static fr_status do_train(fr_study *s, const plan_unit *unit, bool again, unit_r
                           "loss-%zu", e + 1);
         }
         if (!status) status = note_time(result, "epochs", total, err);
+        if (!status) status = note_selection(result, about, err);
     }
     if (!status) status = keep_json(result, "train.json", about, err);
     if (!status) {
@@ -432,12 +447,33 @@ static fr_status do_train(fr_study *s, const plan_unit *unit, bool again, unit_r
     return status;
 }
 
+/* Which of a model's configurations will be ranked. */
+static fr_status do_select(fr_study *s, const plan_unit *unit, unit_record *result, fr_error *err) {
+    int chosen;
+    json_t *about;
+    TRY(choice_make(s, unit, &chosen, &about, err));
+    const json_t *list = json_object_get(about, "configurations");
+    int64_t count = (int64_t)json_array_size(list);
+    fr_status status = note(result, chosen, count, err, "chosen");
+    if (!status) status = note(result, (double)count, count, err, "configurations");
+    if (!status)
+        status =
+            note(result,
+                 json_number_value(json_object_get(json_array_get(list, (size_t)chosen), "mean")),
+                 count, err, "validation");
+    if (!status) status = keep_json(result, "selection", about, err);
+    json_decref(about);
+    return status;
+}
+
 /* "baseline:NAME", "oracle", the text of an external scorer, or the checkpoint of the training
  * unit. The caller's. */
 static fr_status scorer_spec(fr_study *s, const plan_unit *unit, char **out, fr_error *err) {
-    if (unit->train >= 0) {
+    int train;
+    TRY(work_trainer(s, unit, &train, err));
+    if (train >= 0) {
         char hash[65];
-        return study_artefact(s, s->plan.units.at[unit->train].id, "model", out, hash, err);
+        return study_artefact(s, s->plan.units.at[train].id, "model", out, hash, err);
     }
     *out = strdup(unit->external ? unit->external : unit->model);
     return *out ? FR_OK : fail_memory(err, 0);
@@ -636,6 +672,7 @@ fr_status work_do(fr_study *s, const plan_unit *unit, bool again, unit_record *r
     case UNIT_TRAIN: status = do_train(s, unit, again, result, err); break;
     case UNIT_RANK: status = do_rank(s, unit, result, err); break;
     case UNIT_MEMBERSHIP: status = do_membership(s, unit, result, err); break;
+    case UNIT_SELECT: status = do_select(s, unit, result, err); break;
     case UNIT_PROJECT: status = do_project(s, unit, result, err); break;
     default: status = do_scaling(s, unit, result, err); break;
     }
