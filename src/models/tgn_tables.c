@@ -113,7 +113,7 @@ static fr_status compose_head(tgn_tables *t, fr_error *err) {
 
 static fr_status by_destination(tgn_tables *t, arena *step, fr_error *err) {
     const tgn *c = t->c;
-    int states = t->m->w->destinations + t->m->w->events - c->from;
+    int states = t->m->w->destinations + t->m->w->to - c->from;
     int d = c->dim, wide = c->identity ? d : c->wide;
     real *q0; /* [states, wide] [ s ; phi(0) ], identity: s */
     TRY(TAKE(step, q0, (size_t)states * (size_t)wide, err));
@@ -159,7 +159,7 @@ static fr_status mix_all(const tgn_tables *t, int rows, int width, const real *x
 
 static fr_status by_source(tgn_tables *t, arena *step, fr_error *err) {
     const tgn *c = t->c;
-    int states = c->sources + t->m->w->events - c->from;
+    int states = c->sources + t->m->w->to - c->from;
     size_t d = (size_t)c->dim;
     real *s; /* [states, dim] */
     TRY(TAKE(step, s, (size_t)states * d, err));

@@ -93,13 +93,16 @@ rm straight/runs/mine+craft+bce+7+train/model.safetensors
 runs "a model that is gone is trained again when it is needed" 0 study run small.json -o straight
 is "and gives the same tables" "$(diff -r straight/tables killed/tables 2>&1)" ""
 
-# A unit that fails is recorded and stops nothing else.
-sed 's/"popularity"/"popularitee"/' plain.json >wrong.json
-runs "a study with a unit that fails" 1 study run wrong.json -o wrong
-has "says so" "$stderr" "units failed; \`fullrank study status wrong\` says why"
+# A unit that fails is recorded and stops nothing but what needs it.
+cat >wrong.json <<'END'
+{"data": {"drawn": {"synth": "tiny", "events": 1500}}, "protocol": {"window": 0}, "baselines": ["recency"],
+ "models": ["craft", "graphmixer"], "seeds": [7, 17], "settings": {"epochs": 1, "dim": 9}}
+END
+runs "a study with units that fail" 1 study run wrong.json -o wrong
+has "says so" "$stderr" "2 units failed; \`fullrank study status wrong\` says why"
 runs "its status" 0 study status wrong
-has "gives the reason" "$stdout" "failed   drawn/baseline:popularitee/rank: unknown baseline popularitee"
-has "the rest was done" "$stdout" "0 left"
+has "gives the reason" "$stdout" "failed   drawn/craft/bce/17/train: dim 9 is not a multiple of heads 2"
+has "the rest was done, but what needs them" "$stdout" "7 of 11 units done, 0 running, 2 failed, 2 left"
 
 # A study works in a directory of its own.
 runs "a folder with data" 1 study run plain.json -o mine
