@@ -85,7 +85,7 @@ FR_API fr_status fr_fail(fr_error *err, fr_status code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* The name closest in spelling to `text`, NULL if none is close. `names` gives them by number from
- * 0, NULL behind the last. A number at the end of the text, as in "tgb-mix-100" and "hits@7", is
+ * 0, NULL behind the last. A number at the end of the text, as in "tgb-hist-100" and "hits@7", is
  * left out if nothing is close with it. */
 typedef const char *fr_name_at(const void *list, int index);
 FR_API const char *fr_text_nearest(const char *text, fr_name_at *names, const void *list);
@@ -637,6 +637,7 @@ typedef struct fr_protocol_facts {
     int part;                /* FR_PART_*: whose events were ranked */
     int64_t batch;           /* events of a batch for FR_ORDER_BATCH, else 0 */
     int filter;              /* FR_FILTER_* */
+    char *negatives_sha256;  /* of the file with given lists of negatives; NULL or "" = none */
 } fr_protocol_facts;
 /* Its fields, by name and in order; fr_options_text prints one. */
 extern FR_API const fr_option fr_protocol_fields[];
@@ -666,6 +667,8 @@ typedef struct fr_rank_settings {
     char *dump_scores;       /* write score vectors to this .npy, and its .json; NULL = no */
     char *events;            /* which of them: all, first:N, every:N or a list of rows 5,9,12 */
     bool force;              /* replace files that exist; the caller's */
+    char *negatives; /* rank against the lists of this .npy instead of the catalog; NULL = no */
+    bool repeats;    /* an id may be listed twice and counts twice, and may be the event's own */
 } fr_rank_settings;
 extern FR_API const fr_option fr_rank_options[FR_OPTIONS_MAX];
 
@@ -791,7 +794,7 @@ enum { FR_KIND_SAMPLER, FR_KIND_MEAN, FR_KIND_COUNT, FR_KIND_SHARE, FR_KIND_SLIC
 
 /* What a metric, a sampler or a field of slices is: enough to print its help and its values. */
 typedef struct fr_definition {
-    const char *name;        /* as typed: "mrr", "tgb-mix"; "hits@k" is typed with a number */
+    const char *name;        /* as typed: "mrr", "tgb-hist"; "hits@k" is typed with a number */
     int kind;                /* FR_KIND_* */
     const char *title;       /* a few words for a table */
     const char *explanation; /* one paragraph with the formula */
@@ -800,7 +803,7 @@ typedef struct fr_definition {
 /* The registered metrics and samplers by number from 0; NULL behind the last one. */
 FR_API const fr_definition *fr_metric_at(int index);
 FR_API const fr_definition *fr_sampler_at(int index);
-/* By what a user types. "hits@7" finds hits@k, "tgb-mix-50" and "tgb-mix" find tgb-mix; the number
+/* By what a user types. "hits@7" finds hits@k, "uniform-50" and "uniform" find uniform; the number
  * goes to *k, 0 if there is none. NULL if the name is not known. `k` may be NULL. */
 FR_API const fr_definition *fr_metric_find(const char *text, int64_t *k);
 FR_API const fr_definition *fr_sampler_find(const char *text, int64_t *k);
@@ -869,16 +872,17 @@ extern FR_API const int64_t fr_standard_k[FR_STANDARD_K];
 /* A sampled metric without sampling: expectations and standard deviations over all draws. */
 typedef struct fr_expected {
     int64_t k;
-    int64_t events;           /* counted; 0 = this K was skipped, and what follows is NaN */
+    int64_t events;           /* counted; 0 = none, and what follows is NaN */
     int64_t ineligible;       /* ranked events of this sampler that are not counted */
     double mrr;               /* expectation of the sampled MRR */
     double sd;                /* its standard deviation over evaluation seeds */
     double hits[FR_HITS_MAX]; /* expected Hits@k, in the order of fr_sampling.hits */
 } fr_expected;
 
-/* Fills out[k_count]. A K larger than the negatives of every event is skipped where draws are
- * without replacement. An event without a single negative to draw is never counted. Equal events
- * are computed once, by the context's threads: O(records + distinct counts * K). */
+/* Fills out[k_count]. An event without a single negative to draw is not counted, but by tgb-rnd and
+ * tgb-hist, where it is first. tgb-hist needs the counts train_*: FR_EINPUT without them. Records
+ * of given negatives have nothing to draw from: no event is counted. Equal events are computed
+ * once, by the context's threads: O(records + distinct counts * K). */
 FR_API FR_MUST_USE fr_status fr_expected_compute(const fr_record *records, int64_t count,
                                                  const fr_sampling *sampling,
                                                  const fr_context *context, fr_expected *out,

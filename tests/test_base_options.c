@@ -154,9 +154,9 @@ static const char *word_at(const void *list, int index) {
 /* A number at the end may be the user's own. */
 static void test_nearest_of_any_list(void **state) {
     (void)state;
-    static const char *const words[] = {"hits@k", "tgb-mix", "mrr-new", NULL};
+    static const char *const words[] = {"hits@k", "tgb-hist", "mrr-new", NULL};
     assert_string_equal(fr_text_nearest("hots@7", word_at, words), "hits@k");
-    assert_string_equal(fr_text_nearest("tgb-mxi-100", word_at, words), "tgb-mix");
+    assert_string_equal(fr_text_nearest("tgb-hsit-100", word_at, words), "tgb-hist");
     assert_string_equal(fr_text_nearest("mrr_nwe", word_at, words), "mrr-new");
     assert_null(fr_text_nearest("xyzzy-3", word_at, words));
     assert_null(fr_text_nearest("-3", word_at, words));

@@ -27,7 +27,10 @@ static fr_record example(void) {
                        .pop_above = 0.4,
                        .pop_tied = 0.1,
                        .pop_self = 0.2,
-                       .avail_n = -1};
+                       .avail_n = -1,
+                       .train_n = 5,
+                       .train_above = 2,
+                       .train_tied = 1};
 }
 
 static double direct(const expected_pool *pool, int pools) {
@@ -95,7 +98,10 @@ static void test_pools_of_a_record(void **state) {
     assert_true(mrr_of(r, "repeated-seen", 5) == direct(&seen, 1));
     assert_true(mrr_of(r, "repeated-unseen", 5) == direct(&unseen, 1));
     expected_pool mix[] = {{6, 3, 1, 2, false}, {14, 1, 1, 3, false}};
-    assert_true(mrr_of(r, "tgb-mix", 5) == direct(mix, 2));
+    assert_true(mrr_of(r, "history-mix", 5) == direct(mix, 2));
+    expected_pool trained[] = {{5, 2, 1, 2, false}, {15, 2, 1, 3, false}};
+    assert_true(mrr_of(r, "tgb-hist", 5) == direct(trained, 2));
+    assert_true(mrr_of(r, "tgb-rnd", 5) == direct(&all, 1));
     assert_int_equal(one(&r, 1, "new-seen", 5, FR_SMALL_WHOLE, FR_OOV_EXCLUDE).events, 0);
     r.repeated = 0;
     assert_true(mrr_of(r, "new-seen", 5) == direct(&seen, 1));
@@ -115,6 +121,7 @@ static void test_draws_of_the_positive(void **state) {
             r.above = above;
             r.tied = tied;
             r.seen_n = r.seen_above = r.seen_tied = 0;
+            r.train_n = r.train_above = r.train_tied = 0;
             /* destination 0 is the positive; then those above, those tied, those below */
             for (int k = 1, sequences = N; k <= 4; k++, sequences *= N) {
                 long double rr = 0, rr2 = 0, first = 0;
@@ -158,16 +165,16 @@ static void test_small_pools(void **state) {
 
     /* half of 16 is eight, the history has six: ten unseen ones fill up */
     expected_pool filled[] = {{6, 3, 1, 6, false}, {14, 1, 1, 10, false}};
-    assert_true(mrr_of(r, "tgb-mix", 16) == direct(filled, 2));
-    out = one(&r, 1, "tgb-mix", 16, FR_SMALL_INELIGIBLE, FR_OOV_EXCLUDE);
+    assert_true(mrr_of(r, "history-mix", 16) == direct(filled, 2));
+    out = one(&r, 1, "history-mix", 16, FR_SMALL_INELIGIBLE, FR_OOV_EXCLUDE);
     assert_int_equal(out.events, 0);
-    out = one(&r, 1, "tgb-mix", 12, FR_SMALL_INELIGIBLE, FR_OOV_EXCLUDE);
+    out = one(&r, 1, "history-mix", 12, FR_SMALL_INELIGIBLE, FR_OOV_EXCLUDE);
     assert_int_equal(out.events, 1);
     /* an odd one goes to the unseen */
     expected_pool single[] = {{6, 3, 1, 0, false}, {14, 1, 1, 1, false}};
-    assert_true(mrr_of(r, "tgb-mix", 1) == direct(single, 2));
+    assert_true(mrr_of(r, "history-mix", 1) == direct(single, 2));
     /* everything there is: the full rank */
-    assert_true(mrr_of(r, "tgb-mix", 20) == 1.0 / 6);
+    assert_true(mrr_of(r, "history-mix", 20) == 1.0 / 6);
 
     /* the cells share their events: 6 seen, 14 unseen */
     static const char *const cells[] = {"repeated-seen", "repeated-unseen"};
@@ -180,18 +187,117 @@ static void test_small_pools(void **state) {
     r.seen_n = r.seen_above = r.seen_tied = 0;
     assert_int_equal(one(&r, 1, "source-history", 5, FR_SMALL_WHOLE, FR_OOV_EXCLUDE).events, 0);
     r = (fr_record){.covered = 1, .n = 1, .pop_self = 1, .avail_n = -1};
+    for (int i = 0; fr_sampler_at(i); i++) {
+        bool tgb = !strncmp(fr_sampler_at(i)->name, "tgb-", 4); /* there such an event has rank 1 */
+        out = one(&r, 1, fr_sampler_at(i)->name, 1, FR_SMALL_WHOLE, FR_OOV_EXCLUDE);
+        assert_int_equal(out.events, tgb);
+        if (tgb) assert_true(out.mrr == 1 && out.sd == 0);
+    }
+}
+
+/* A sampled list by a set of bits: negatives are numbered above, tied, below. */
+static long double listed_rr(unsigned list, unsigned above, unsigned tied) {
+    int h = __builtin_popcount(list & above), g = __builtin_popcount(list & tied);
+    return 1 / (1 + h + g / 2.0L);
+}
+
+/* The mean of RR over all lists that TGB could make of `negatives`, of which those in `trained`
+ * were met in training (PROTOCOL 14). */
+static fr_expected tgb_lists(unsigned negatives, unsigned trained, int k, bool hist, unsigned above,
+                             unsigned tied) {
+    int size = __builtin_popcount(negatives), met = __builtin_popcount(trained);
+    int half = !hist ? 0 : k / 2 < met ? k / 2 : met;
+    int others = hist ? size - met : size;
+    int rest = k - half < others ? k - half : others;
+    long double sum = 0, squares = 0, first = 0;
+    int64_t lists = 0;
+    for (unsigned list = 0; list <= negatives; list++) {
+        if (hist && __builtin_popcount(list & trained) != half) continue;
+        if (__builtin_popcount(hist ? list & ~trained : list) != rest) continue;
+        long double rr = listed_rr(list, above, tied);
+        sum += rr;
+        squares += rr * rr;
+        first += rr == 1;
+        lists++;
+    }
+    long double n = (long double)lists, mean = sum / n;
+    return (fr_expected){.events = lists,
+                         .mrr = (double)mean,
+                         .sd = (double)sqrtl(fmaxl(0, squares / n - mean * mean)),
+                         .hits = {(double)(first / n)}};
+}
+
+/* Every small record, every K from 1 to more than there are, both kinds of list. */
+static void test_lists_of_tgb(void **state) {
+    (void)state;
+    int compared = 0;
+    for (int size = 0; size <= 6; size++)
+        for (int above = 0; above <= size; above++)
+            for (int tied = 0; tied <= size - above; tied++)
+                for (unsigned met = 0; met < 1u << size; met++) {
+                    unsigned all = (1u << size) - 1, high = (1u << above) - 1,
+                             even = ((1u << tied) - 1) << above;
+                    fr_record r = {.covered = 1, .n = size + 1, .avail_n = -1, .pop_self = 1};
+                    r.above = above;
+                    r.tied = tied;
+                    r.train_n = __builtin_popcount(met);
+                    r.train_above = __builtin_popcount(met & high);
+                    r.train_tied = __builtin_popcount(met & even);
+                    for (int k = 1; k <= size + 2; k++)
+                        for (int hist = 0; hist < 2; hist++) {
+                            fr_expected found = one(&r, 1, hist ? "tgb-hist" : "tgb-rnd", k,
+                                                    FR_SMALL_WHOLE, FR_OOV_EXCLUDE);
+                            fr_expected brute = tgb_lists(all, met, k, hist, high, even);
+                            assert_true(brute.events > 0);
+                            assert_int_equal(found.events, 1);
+                            assert_true(fabs(found.mrr - brute.mrr) < 1e-14);
+                            assert_true(fabs(found.sd - brute.sd) < 1e-8);
+                            assert_true(fabs(found.hits[0] - brute.hits[0]) < 1e-14);
+                            compared++;
+                        }
+                }
+    assert_true(compared > 10000);
+}
+
+/* Records that do not know what was met in training, and those of given lists. */
+static void test_records_that_know_less(void **state) {
+    (void)state;
+    static const int64_t five[] = {5};
+    fr_error err;
+    fr_expected out[1];
+    fr_record r[2] = {example(), example()};
+    fr_sampling s = sampling_of("tgb-hist", five, 1);
+    OK(fr_expected_compute(r, 2, &s, NULL, out, &err));
+    r[1].event = 9;
+    r[1].train_n = r[1].train_above = r[1].train_tied = -1; /* of an earlier release */
+    FAILS(fr_expected_compute(r, 2, &s, NULL, out, &err), FR_EINPUT,
+          "record 1 (event 9): has no train_n, train_above and train_tied, which tgb-hist needs");
+    r[1].train_n = 5; /* made from counts */
+    FAILS(fr_expected_compute(r, 2, &s, NULL, out, &err), FR_EINPUT, "record 1 (event 9)");
+    r[1].covered = 0;
+    OK(fr_expected_compute(r, 2, &s, NULL, out, &err));
+
+    r[0].seen_n = r[0].seen_above = r[0].seen_tied = -1; /* of a given list */
+    r[0].pop_above = r[0].pop_tied = r[0].pop_self = NAN;
     for (int i = 0; fr_sampler_at(i); i++)
-        assert_int_equal(
-            one(&r, 1, fr_sampler_at(i)->name, 1, FR_SMALL_WHOLE, FR_OOV_EXCLUDE).events, 0);
+        if (strcmp(fr_sampler_at(i)->name, "tgb-hist"))
+            assert_int_equal(
+                one(r, 1, fr_sampler_at(i)->name, 5, FR_SMALL_WHOLE, FR_OOV_EXCLUDE).events, 0);
+    r[0].seen_above = 0;
+    s = sampling_of("uniform", five, 1);
+    FAILS(fr_expected_compute(r, 1, &s, NULL, out, &err), FR_EINPUT, "-1 seen negatives");
 }
 
 static void test_k_beyond_the_catalog(void **state) {
     (void)state;
     fr_record r[2] = {example(), example()};
     r[1].n = 31; /* a larger catalog, as time-available ones are */
-    fr_expected out = one(r, 2, "uniform", 31, FR_SMALL_WHOLE, FR_OOV_EXCLUDE);
+    fr_expected out = one(r, 2, "uniform", 31, FR_SMALL_INELIGIBLE, FR_OOV_EXCLUDE);
     assert_int_equal(out.events, 0);
     assert_int_equal(out.ineligible, 2);
+    out = one(r, 2, "uniform", 31, FR_SMALL_WHOLE, FR_OOV_EXCLUDE);
+    assert_int_equal(out.events, 2); /* taken whole, as it says */
+    assert_true(out.mrr == 1.0 / 6 && out.sd == 0);
     out = one(r, 2, "uniform", 30, FR_SMALL_WHOLE, FR_OOV_EXCLUDE);
     assert_int_equal(out.events, 2);
     assert_true(out.mrr == 1.0 / 6);
@@ -217,7 +323,7 @@ static void test_uncovered(void **state) {
     assert_true(zero.mrr == mrr / 2 && zero.hits[1] == without.hits[1] / 2);
     assert_true(fabs(zero.sd - without.sd / 2) < 1e-15);
     assert_int_equal(one(r, 4, "repeated-seen", 5, FR_SMALL_WHOLE, FR_OOV_ZERO).events, 2);
-    assert_int_equal(one(r, 4, "uniform", 21, FR_SMALL_WHOLE, FR_OOV_ZERO).events, 0);
+    assert_int_equal(one(r, 4, "uniform", 21, FR_SMALL_INELIGIBLE, FR_OOV_ZERO).events, 0);
     fr_expected none = one(r, 0, "uniform", 5, FR_SMALL_WHOLE, FR_OOV_ZERO);
     assert_true(none.events == 0 && isnan(none.mrr));
 }
@@ -238,6 +344,9 @@ static fr_record random_record(uint64_t event) {
     r.seen_above = below(event, 6, r.above + 1);
     r.seen_tied = below(event, 7, r.tied + 1);
     r.seen_n = r.seen_above + r.seen_tied + below(event, 8, rest + 1);
+    r.train_above = below(event, 9, r.above + 1);
+    r.train_tied = below(event, 10, r.tied + 1);
+    r.train_n = r.train_above + r.train_tied + below(event, 11, rest + 1);
     r.pop_above = 0.5 * r.above / r.n;
     r.pop_tied = 0.5 * r.tied / r.n;
     r.pop_self = 0.25;
@@ -374,6 +483,8 @@ int main(void) {
         cmocka_unit_test(test_pools_of_a_record),
         cmocka_unit_test(test_draws_of_the_positive),
         cmocka_unit_test(test_small_pools),
+        cmocka_unit_test(test_lists_of_tgb),
+        cmocka_unit_test(test_records_that_know_less),
         cmocka_unit_test(test_k_beyond_the_catalog),
         cmocka_unit_test(test_uncovered),
         cmocka_unit_test(test_groups_equal_single_events),

@@ -188,7 +188,7 @@ static int distance(const char *a, const char *b) {
     return row[width];
 }
 
-/* The text without a number at its end: "tgb-mix" of "tgb-mix-100", "hits@k" of "hits@7". */
+/* The text without a number at its end: "tgb-hist" of "tgb-hist-100", "hits@k" of "hits@7". */
 static bool without_number(const char *text, char *out, size_t size) {
     size_t n = strlen(text), digits = n;
     while (digits && strchr("0123456789", text[digits - 1])) digits--;

@@ -94,7 +94,7 @@ const cli_command cli_explain_command = {
         "shows what each switch does to the number. Protocols: fullrank (the defaults of `rank`), "
         "tgb (TGB's leaderboards) and dyglib, with changes behind a comma: tgb,order=stream. "
         "Settings are those of `rank`, and ties=average|optimistic|pessimistic|random and "
-        "negatives=all or a sampler with its number, such as tgb-mix-20 (see `metrics --help`).",
+        "negatives=all or a sampler with its number, such as tgb-hist-20 (see `metrics --help`).",
     .required = "data scorer",
     .example = "fullrank explain --data wikipedia --scorer baseline:edgebank --from tgb",
     .groups = {{"Input", explain_io_options, sizeof(explain_io)},

@@ -33,7 +33,7 @@ static const fr_option metrics_options[] = {
     {"hits", FR_OPTION_TEXT, "1,3,5,10,50", "LIST", 0, 0, offsetof(metrics_settings, hits),
      "the k of Hits@k and of any other metric with a number"},
     {"sampler", FR_OPTION_TEXT, "", "LIST", 0, 0, offsetof(metrics_settings, sampler),
-     "further samplers, such as random-100,popularity,tgb-mix-100 (without a number: every --k); "
+     "further samplers, such as random-100,popularity,tgb-hist-100 (without a number: every --k); "
      "`metrics --help samplers` lists them"},
     {"small", FR_OPTION_CHOICE, "whole", "whole|ineligible", 0, 0,
      offsetof(metrics_settings, small),
@@ -232,9 +232,21 @@ static fr_status compute_metrics(result *out, const request *r, fr_error *err) {
 /* Are negatives drawn for this sampler? */
 static bool is_drawn(const request *r, int sampler) { return r->draws && sampler == 0; }
 
+/* Was it ranked against given lists? Then no sampler applies. */
+static bool is_listed(const result *of) {
+    const char *sha256 = fr_ranking_get(of->ranking).protocol.negatives_sha256;
+    return sha256 && *sha256;
+}
+
 static fr_status compute(result *out, const request *r, board_shape shape, fr_error *err) {
     static const int64_t ten[] = {10};
     fr_ranking_facts f = fr_ranking_get(out->ranking);
+    if (is_listed(out) && r->sampler_count > (r->chosen ? 0 : 1))
+        return fr_fail(
+            err, FR_EINPUT,
+            "%s: ranked against given negatives, from which nothing is drawn, expected no "
+            "sampler",
+            out->path);
     fr_status status = board_fill(&out->row, f.scorer, out->ranking, shape, r->context, err);
     if (!status) status = compute_metrics(out, r, err);
     for (int s = 0; !status && s < r->sampler_count; s++) {
@@ -257,12 +269,12 @@ static fr_status compute(result *out, const request *r, board_shape shape, fr_er
 
 /* ---- JSON ---- */
 
-/* Adds {"20": {"mrr": ..., "hits10": ..., "sd": ..., "events": ...}} for every K that was not
- * skipped. */
+/* Adds {"20": {"mrr": ..., "hits10": ..., "sd": ..., "events": ...}} for every K that counts
+ * some event. */
 static void add_expected(json_t *out, const result *from, const request *r, int sampler) {
     for (int i = 0; i < r->samplers[sampler].k.count; i++) {
         const fr_expected *e = &from->expected[sampler][i];
-        if (!e->events) continue; /* K larger than every pool */
+        if (!e->events) continue; /* nothing to draw, or pools too small for --small ineligible */
         char key[24];
         (void)snprintf(key, sizeof key, "%lld", (long long)e->k);
         json_t *entry =
@@ -498,8 +510,12 @@ static int print_tables(const result *all, int count, board_shape shape, const r
         print_numbered(all, count, width, r);
     }
     free(rows);
-    for (int s = 0; s < r->sampler_count; s++) print_sampler(all, count, width, r, s);
-    if (r->sampler_count)
+    bool drawn = false;
+    for (int i = 0; i < count; i++) drawn = drawn || !is_listed(&all[i]);
+    for (int s = 0; drawn && s < r->sampler_count; s++) print_sampler(all, count, width, r, s);
+    if (!drawn)
+        (void)printf("\nRanked against given lists of negatives: nothing is drawn.\n");
+    else if (r->sampler_count)
         (void)printf(
             "\n± is the standard deviation over evaluation seeds that drawing would add.\n");
     if (r->draws)
@@ -757,7 +773,7 @@ const cli_command cli_metrics_command = {
         "`fullrank metrics --help NAME` explains a metric, sampler or field; the names metrics, "
         "samplers, slices and all list them.",
     .arguments = "RANKS.npy...",
-    .example = "fullrank metrics recency.npy --sampler tgb-mix-100 --json",
+    .example = "fullrank metrics recency.npy --sampler history-mix-100 --json",
     .groups = {{"Metrics", metrics_options, sizeof(metrics_settings)}},
     .run = run_metrics,
     .explain = explain,

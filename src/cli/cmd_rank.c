@@ -108,6 +108,11 @@ static fr_status rank(cli_call *call, const fr_window *window, fr_ranking **out,
     fr_scorer *scorer = NULL;
     settings->force = io->force;
     if (!strncmp(io->scorer, "counts:", 7)) {
+        if (settings->negatives)
+            return fr_fail(err, FR_EUSAGE,
+                           "options negatives and scorer %s, expected one or the other: counts are "
+                           "those of some negatives already",
+                           io->scorer);
         fr_scorer_definition about = {.size = sizeof about, .name = io->scorer, .seed = seed->seed};
         fr_status made = fr_rank_counts_file(window, &about, io->scorer + 7, out, err);
         return made ? made : fr_ranking_save(*out, io->output, io->force, err);

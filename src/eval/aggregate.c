@@ -28,7 +28,6 @@ typedef struct groups {
     int32_t *slot;     /* [slots] number of the group + 1, 0 = free */
     size_t slots;      /* a power of two, at least twice the groups */
     int64_t uncovered; /* events outside the catalog that count as 0 */
-    double most;       /* negatives of the largest catalog */
     int32_t *of;       /* [records] group of each event, or what follows; NULL = not wanted */
 } groups;
 enum { NOT_COUNTED = -1, COUNTS_ZERO = -2 };
@@ -98,7 +97,6 @@ static fr_status collect(groups *g, const sampler *s, const fr_record *records, 
             if (oov == FR_OOV_ZERO && !s->subgroup) number = COUNTS_ZERO;
             g->uncovered += number == COUNTS_ZERO;
         } else if (s->pools(r, pool)) {
-            if (r->n - 1 > g->most) g->most = r->n - 1;
             TRY(add_event(g, pool, &number, err));
         }
         if (g->of) g->of[i] = number;
@@ -160,7 +158,7 @@ static void sum_groups(const moments_job *j, fr_expected *out) {
 
 /* The expectation of every event, from its group's. */
 static void spread_groups(const moments_job *j, int64_t count, double *out) {
-    bool any = false; /* else this K is skipped */
+    bool any = false; /* else this K counts no event */
     for (size_t i = 0; i < j->g->list.count; i++) any |= j->counted[i];
     for (int64_t i = 0; i < count; i++) {
         int32_t number = j->g->of[i];
@@ -179,6 +177,7 @@ static fr_status compute(const fr_record *records, int64_t count, const fr_sampl
     moments_job job = {.g = &g, .sampling = sampling, .context = context};
     TRY(sampling_check(sampling, &job.s, err));
     TRY(check_records(records, count, sampling->oov, err));
+    if (job.s->trained) TRY(check_needs_trained(records, count, job.s->definition.name, err));
     fr_status status = FR_OK;
     if (each) status = ALLOCATE(g.of, count, err);
     if (!status) status = collect(&g, job.s, records, count, sampling->oov, err);
@@ -189,8 +188,7 @@ static fr_status compute(const fr_record *records, int64_t count, const fr_sampl
         job.k = sampling->k[i];
         status = context_check(context, err);
         memset(job.counted, 0, g.list.count * sizeof *job.counted);
-        bool skipped = !job.s->replaced && (double)job.k > g.most;
-        if (!status && !skipped)
+        if (!status)
             status = shards_run(&team, NULL, ((int64_t)g.list.count + SHARD - 1) / SHARD,
                                 compute_shard, &job, err);
         if (!status && each) spread_groups(&job, count, each + i * count);

@@ -453,7 +453,7 @@ static fr_status judge_shard(void *job, int64_t shard, int worker, fr_error *err
     int column = (int)(shard % c->facts.columns);
     fr_difference *d = c->difference + shard;
     const double *weight = c->weight + shard / c->facts.columns * c->runs;
-    if (isnan(d->value)) return FR_OK; /* a skipped column: all of it is NaN already */
+    if (isnan(d->value)) return FR_OK; /* a column without events: all of it is NaN already */
     if (j->flips)
         judge_flips(j, weight, column, d);
     else

@@ -40,7 +40,7 @@ typedef struct draws_job {
     int k_count;
     int64_t *k;      /* [k_count] ascending */
     int *place;      /* [k_count] of each in the caller's list */
-    int64_t *events; /* [k_count] counted; 0 = skipped */
+    int64_t *events; /* [k_count] counted */
     double *each;    /* [seeds][k_count], in the caller's order */
     const fr_context *context;
     _Atomic bool stop;
@@ -107,13 +107,12 @@ static fr_status order_k(draws_job *job, const int64_t *k, arena *memory, fr_err
 
 /* The same events as the expectation has: see fr_expected_compute. */
 static fr_status count_events(draws_job *job, int oov, fr_error *err) {
-    int64_t uncovered = 0, most = 0, steps = 0;
+    int64_t uncovered = 0, steps = 0;
     for (int64_t i = 0; i < job->count; i++) {
         const fr_record *r = &job->records[i];
         expected_pool pool[SAMPLER_POOLS] = {0};
         uncovered += !r->covered && oov == FR_OOV_ZERO && !job->s->subgroup;
         if (!r->covered || !job->s->pools(r, pool)) continue;
-        if (r->n - 1 > most) most = r->n - 1;
         if ((steps += job->k_count) > PATIENCE) {
             TRY(context_check(job->context, err));
             steps = 0;
@@ -121,10 +120,8 @@ static fr_status count_events(draws_job *job, int oov, fr_error *err) {
         for (int k = 0; k < job->k_count; k++)
             job->events[k] += job->s->deal(job->k[k], job->small, pool);
     }
-    for (int k = 0; k < job->k_count; k++) {
-        if (job->k[k] > most) job->events[k] = 0;
+    for (int k = 0; k < job->k_count; k++)
         if (job->events[k]) job->events[k] += uncovered;
-    }
     return FR_OK;
 }
 

@@ -35,7 +35,7 @@ const fr_explain_preset fr_explain_presets[FR_EXPLAIN_PRESETS + 1] = {
     {"fullrank", "", "the defaults of `rank`"},
     {"tgb",
      "window=0,split=quantile,train-share=0.7,val-share=0.15,order=batch:200,catalog=range,"
-     "filter=same-time,negatives=tgb-mix-20",
+     "filter=same-time,negatives=tgb-hist-20",
      "TGB's leaderboards: 20 negatives, half of them of the source's history"},
     {"dyglib",
      "window=0,split=quantile,train-share=0.7,val-share=0.15,order=batch:200,catalog=all,"

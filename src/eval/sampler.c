@@ -2,6 +2,7 @@
 #include "eval/sampler.h"
 
 #include "eval/definition.h"
+#include "rank/check.h"
 
 #include <math.h>
 
@@ -21,25 +22,37 @@ static expected_pool unseen_pool(const fr_record *r) {
                            .tied = r->tied - r->seen_tied};
 }
 
+/* Destinations that the source has met in the training part, and the others. */
+static expected_pool trained_pool(const fr_record *r) {
+    return (expected_pool){.size = r->train_n, .above = r->train_above, .tied = r->train_tied};
+}
+
+static expected_pool untrained_pool(const fr_record *r) {
+    return (expected_pool){.size = r->n - 1.0 - r->train_n,
+                           .above = r->above - r->train_above,
+                           .tied = r->tied - r->train_tied};
+}
+
 /* Records made from counts may not know which of them are seen. */
 static bool knows_seen(const fr_record *r) { return r->seen_above >= 0; }
 
+/* Records of a given list know the list alone: what would be drawn from a catalog is not known. */
 static bool from_catalog(const fr_record *r, expected_pool pool[]) {
     pool[0] = catalog_pool(r);
-    return true;
+    return !check_is_listed(r);
 }
 
 static bool from_catalog_replaced(const fr_record *r, expected_pool pool[]) {
     pool[0] = catalog_pool(r);
     pool[0].replaced = true;
-    return true;
+    return !check_is_listed(r);
 }
 
 /* The positive is one more candidate, which ties with itself. */
 static bool from_catalog_whole(const fr_record *r, expected_pool pool[]) {
     pool[0] =
         (expected_pool){.size = r->n, .above = r->above, .tied = r->tied + 1.0, .replaced = true};
-    return r->n > 1;
+    return r->n > 1 && !check_is_listed(r);
 }
 
 static bool from_popularity(const fr_record *r, expected_pool pool[]) {
@@ -63,6 +76,12 @@ static bool from_seen_and_unseen(const fr_record *r, expected_pool pool[]) {
     pool[0] = seen_pool(r);
     pool[1] = unseen_pool(r);
     return knows_seen(r);
+}
+
+static bool from_trained_and_others(const fr_record *r, expected_pool pool[]) {
+    pool[0] = trained_pool(r);
+    pool[1] = untrained_pool(r);
+    return r->train_above >= 0;
 }
 
 /* A cell of the 2x2 table draws from its first pool; of the other one only the size matters, for
@@ -110,6 +129,17 @@ static bool deal_halves(int64_t k, int small, expected_pool pool[]) {
     return true;
 }
 
+/* TGB ranks a positive without a negative, too: it is the first. */
+static bool deal_tgb(int64_t k, int small, expected_pool pool[]) {
+    if (small == FR_SMALL_INELIGIBLE && pool[0].size < (double)k) return false;
+    pool[0].draws = k;
+    return true;
+}
+
+static bool deal_tgb_halves(int64_t k, int small, expected_pool pool[]) {
+    return deal_halves(k, small, pool) || small == FR_SMALL_WHOLE;
+}
+
 /* ---- the registry ---- */
 
 #define CELL                                                                                       \
@@ -117,6 +147,10 @@ static bool deal_halves(int64_t k, int small, expected_pool pool[]) {
     "eligible, so that all four cells have the same events. The paper's table draws from the "     \
     "destinations available before the event: rank with --catalog time for that (a positive that " \
     "appears for the first time is then not covered), or see `fullrank diagnose membership`."
+
+#define TGB_SETTINGS                                                                               \
+    "--window 0 --split quantile --train-share 0.7 --val-share 0.15 --catalog range --filter "     \
+    "same-time"
 
 static const sampler samplers[] = {
     {{"uniform", FR_KIND_SAMPLER, "uniform, without replacement",
@@ -132,7 +166,6 @@ static const sampler samplers[] = {
       "see dyglib; here it never does). With p = above/(N-1) and no ties, E[RR] = (1 - "
       "(1-p)^(K+1)) / ((K+1) "
       "p)."},
-     .replaced = true,
      .pools = from_catalog_replaced,
      .deal = deal_first},
     {{"dyglib", FR_KIND_SAMPLER, "uniform, the positive too, as DyGLib",
@@ -142,7 +175,6 @@ static const sampler samplers[] = {
       "a rank. With p = above/n, e = (tied + 1)/n: E[RR] is the trinomial sum over 1/(1 + h + "
       "g/2); for K = 1 it is 1 - p/2 - e/3. DyGLib draws from the destinations of the whole data "
       "set; here the catalog of the records says what the candidates are."},
-     .replaced = true,
      .pools = from_catalog_whole,
      .deal = deal_first},
     {{"popularity", FR_KIND_SAMPLER, "by training popularity, with replacement",
@@ -150,7 +182,6 @@ static const sampler samplers[] = {
       "proportional to its number of events in the training prefix. With p = pop_above / (1 - "
       "pop_self) and no ties, E[RR] = (1 - (1-p)^(K+1)) / ((K+1) p). An event whose positive holds "
       "all popularity has nothing to draw and is not counted."},
-     .replaced = true,
      .pools = from_popularity,
      .deal = deal_first},
     {{"source-history", FR_KIND_SAMPLER, "destinations the source has met",
@@ -167,12 +198,25 @@ static const sampler samplers[] = {
      .part = PART_UNSEEN,
      .pools = from_unseen,
      .deal = deal_first},
-    {{"tgb-mix", FR_KIND_SAMPLER, "half source history, half unseen, as TGB",
-      "floor(K/2) different negatives among the destinations the source has met and the rest of K "
-      "among those it has not met: the hist_rnd strategy of TGB. With small = whole, what the "
-      "history cannot give is drawn from the unseen ones, as TGB does, and unseen ones are taken "
-      "whole if they are fewer than asked (TGB then draws them with repeats). TGB counts as met "
-      "what the training part holds; here everything before the event counts."},
+    {{"tgb-rnd", FR_KIND_SAMPLER, "TGB's rnd lists",
+      "K different negatives among the candidates, or all of them if they are fewer: the rnd lists "
+      "of TGB, exactly, for records made with " TGB_SETTINGS ". An event "
+      "without a negative counts as rank 1, as there."},
+     .pools = from_catalog,
+     .deal = deal_tgb},
+    {{"tgb-hist", FR_KIND_SAMPLER, "TGB's hist_rnd lists",
+      "h = min(floor(K/2), S) different negatives among the S destinations that the source has met "
+      "in the training part (train_n), and K - h among the other candidates, or all of these if "
+      "they are fewer: the hist_rnd lists of TGB, exactly, for records made with " TGB_SETTINGS
+      ". An event without a negative counts as rank 1, as there."},
+     .trained = true,
+     .pools = from_trained_and_others,
+     .deal = deal_tgb_halves},
+    {{"history-mix", FR_KIND_SAMPLER, "half source history, half unseen",
+      "floor(K/2) different negatives among the destinations the source has met before the event "
+      "and the rest of K among those it has not met. With small = whole, what the history cannot "
+      "give is drawn from the unseen ones, which are taken whole if they are fewer than asked. "
+      "TGB's lists know the training part alone: see tgb-hist."},
      .pools = from_seen_and_unseen,
      .deal = deal_halves},
     {{"repeated-seen", FR_KIND_SAMPLER, "repeated positives against seen negatives",

@@ -17,7 +17,7 @@ enum { PART_NONE, PART_CATALOG, PART_SEEN, PART_UNSEEN };
 
 typedef struct sampler {
     fr_definition definition; /* first: fr_sampler_at hands out a pointer to it */
-    bool replaced;            /* draws with replacement: K may exceed the catalog */
+    bool trained;             /* reads the counts of the training part: records must have them */
     bool subgroup;            /* of some positives only: no place for uncovered events */
     int part; /* PART_*: K different ones of the first pool, which is this part; NONE = otherwise */
     /* Fills sizes and counts of both pools (the second is empty if there is one only). False: the

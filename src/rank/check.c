@@ -37,7 +37,8 @@ static fr_status check_record(const fr_record *r, int64_t number, fr_error *err)
                         "record %lld (event %lld): %d above and %d tied, expected counts among the "
                         "other %d of a catalog of %d",
                         row, event, r->above, r->tied, negatives, r->n);
-        TRY(check_part(r, row, "seen", r->seen_n, r->seen_above, r->seen_tied, err));
+        if (!check_is_listed(r) || r->seen_above != -1 || r->seen_tied != -1)
+            TRY(check_part(r, row, "seen", r->seen_n, r->seen_above, r->seen_tied, err));
         if (r->train_n != -1) /* an earlier release did not record them */
             TRY(check_part(r, row, "trained", r->train_n, r->train_above, r->train_tied, err));
         double mass = r->pop_above + r->pop_tied + r->pop_self; /* NaN: not recorded */
@@ -66,9 +67,21 @@ fr_status check_needs_seen(const fr_record *records, int64_t count, const char *
                            fr_error *err) {
     if (check_knows_seen(records, count)) return FR_OK;
     return fail(err, FR_EINPUT,
-                "%s: made from counts without seen_above and seen_tied, which tables and figures "
-                "need",
+                "%s: has no seen_above and seen_tied, which tables and figures need: it was made "
+                "from counts or against given negatives",
                 file);
+}
+
+fr_status check_needs_trained(const fr_record *records, int64_t count, const char *name,
+                              fr_error *err) {
+    for (int64_t i = 0; i < count; i++)
+        if (records[i].covered && records[i].train_above < 0)
+            return fail(err, FR_EINPUT,
+                        "record %lld (event %lld): has no train_n, train_above and train_tied, "
+                        "which %s needs: it was made by an earlier release, from counts or against "
+                        "given negatives",
+                        (long long)i, (long long)records[i].event, name);
+    return FR_OK;
 }
 
 fr_status check_records(const fr_record *records, int64_t count, int oov, fr_error *err) {

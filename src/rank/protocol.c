@@ -28,6 +28,7 @@ const fr_option fr_protocol_fields[] = {
     FIELD(part, CHOICE, "test|val", 0, 0),
     FIELD(batch, INT, "N", 0, INT32_MAX),
     FIELD(filter, CHOICE, "none|same-time", 0, 0),
+    FIELD(negatives_sha256, TEXT, "", 0, 0),
     {0}};
 enum { FIELDS = sizeof fr_protocol_fields / sizeof *fr_protocol_fields - 1, SHOWN = 16 };
 
@@ -55,6 +56,10 @@ fr_protocol_facts protocol_of_window(const fr_window *w, double popularity_power
 static bool left_out(const fr_protocol_facts *protocol, const fr_option *field) {
     if (field->offset < offsetof(fr_protocol_facts, met)) return false;
     const char *at = (const char *)protocol + field->offset;
+    if (field->type == FR_OPTION_TEXT) {
+        const char *text = *(char *const *)at;
+        return !text || !*text;
+    }
     return field->type == FR_OPTION_INT ? !*(const int64_t *)at : !*(const int *)at;
 }
 

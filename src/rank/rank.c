@@ -26,6 +26,12 @@ const fr_option fr_rank_options[FR_OPTIONS_MAX] = {
      "also write score vectors: float32 [events, N], ascending by id, and FILE.json beside it"},
     {"events", FR_OPTION_TEXT, "all", "WHICH", 0, 0, offsetof(fr_rank_settings, events),
      "which ranked events to dump: all, first:N, every:N, or rows of the stream 5,9,12"},
+    {"negatives", FR_OPTION_TEXT, "", "FILE.npy", 0, 0, offsetof(fr_rank_settings, negatives),
+     "rank against these instead of the catalog: int64 [events of the part, K] of destination ids, "
+     "-1 behind the end of a list"},
+    {"repeats", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(fr_rank_settings, repeats),
+     "negatives were drawn with repeats: an id may be listed twice and counts twice, and may be "
+     "the event's own, a tie"},
     OPTIONS_END(fr_rank_settings)};
 
 /* ---- around the engine ---- */
@@ -38,6 +44,12 @@ fr_status run_open(run *r, const fr_scorer *scorer, const fr_rank_settings *sett
     TRY(recorder_open(&r->records, w, scorer->is.catalog_only, r->settings.popularity_power,
                       threads, err));
     r->probe[r->probes++] = recorder_probe(&r->records);
+    if (r->settings.repeats && !r->settings.negatives)
+        return fail(err, FR_EUSAGE, "option repeats: is about negatives, and there are none");
+    if (r->settings.negatives) {
+        TRY(negatives_open(&r->lists, w, r->settings.negatives, r->settings.repeats, err));
+        r->records.lists = &r->lists;
+    }
     if (!r->settings.dump_scores) return FR_OK;
     r->probe[r->probes++] = dump_probe(&r->scores);
     return dump_open(&r->scores, w, &r->settings, threads, err);
@@ -51,6 +63,7 @@ fr_status run_finish(run *r, ranking_notes notes, fr_ranking **out, fr_error *er
     const fr_window *w = r->scorer->window;
     notes.popularity_power = r->settings.popularity_power;
     notes.met = r->settings.met;
+    notes.negatives_sha256 = r->lists.sha256;
     for (int32_t k = 0; k < w->to - w->from; k++)
         if (r->records.records[k].covered || r->records.records[k].avail_n >= 0)
             notes.scores += w->destinations;
@@ -62,13 +75,15 @@ fr_status run_finish(run *r, ranking_notes notes, fr_ranking **out, fr_error *er
 void run_close(run *r) {
     dump_close(&r->scores);
     recorder_close(&r->records);
+    negatives_close(&r->lists);
 }
 
 /* ---- verifying ---- */
 
 /* Where two ways of scoring one event differ. */
-static void compare_event(const fr_window *w, const fr_record *record, int32_t event,
-                          const float *fast, const float *slow, ranking_notes *notes) {
+static void compare_event(const run *r, const fr_record *record, int32_t event, const float *fast,
+                          const float *slow, ranking_notes *notes) {
+    const fr_window *w = r->scorer->window;
     int32_t above = 0, tied = -1;
     float positive = slow[w->destination[event]];
     double largest = 0, apart = 0;
@@ -78,6 +93,11 @@ static void compare_event(const fr_window *w, const fr_record *record, int32_t e
         tied += in && slow[v] == positive;
         largest = fmax(largest, fabs((double)slow[v]));
         apart = fmax(apart, fabs((double)slow[v] - (double)fast[v]));
+    }
+    if (r->records.lists) {
+        negatives_counts c = negatives_count(&r->lists, event - w->from, slow, positive);
+        above = c.above;
+        tied = c.tied;
     }
     notes->verified++;
     notes->verified_ranks += above != record->above || tied != record->tied;
@@ -104,7 +124,7 @@ static fr_status verify(const run *r, ranking_notes *notes, const fr_context *co
         status = context_check(context, err);
         if (!status) status = fr_scorer_score(r->scorer, &query, 1, 0, fast, err);
         if (!status) status = plain.score(plain.state, &query, 1, 0, slow, err);
-        if (!status) compare_event(w, record, event, fast, slow, notes);
+        if (!status) compare_event(r, record, event, fast, slow, notes);
     }
     if (plain.close && plain.state) plain.close(plain.state);
     free(fast);

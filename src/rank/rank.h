@@ -10,8 +10,9 @@ typedef struct run {
     const fr_scorer *scorer; /* what the records will be said to be of */
     fr_rank_settings settings;
     recorder records;
-    dump scores;    /* if they are to be kept */
-    probe probe[2]; /* of these */
+    negatives lists; /* if they are given */
+    dump scores;     /* if they are to be kept */
+    probe probe[2];  /* of these */
     int probes;
     double started;
 } run;

@@ -105,6 +105,7 @@ fr_status ranking_make(const fr_scorer *from, fr_record *records, ranking_notes 
     }
     fr_version v = fr_version_get();
     fr_protocol_facts protocol = protocol_of_window(w, notes.popularity_power, notes.met);
+    protocol.negatives_sha256 = (char *)(uintptr_t)notes.negatives_sha256;
     r->records = records;
     r->count = w->to - w->from;
     double rate = notes.seconds > 0 ? notes.scores / notes.seconds : 0;

@@ -24,9 +24,10 @@ struct fr_ranking {
 typedef struct ranking_notes {
     double popularity_power;
     int64_t met; /* events of sources that have met so many others were ranked; 0 = all */
-    double seconds, scores; /* of work, and what it gave */
-    int64_t largest_batch;  /* of a feed: queries handed out at once; 0 = no feed */
-    int64_t verified;       /* events scored again by plain forward */
+    const char *negatives_sha256; /* of the file with lists; empty = none */
+    double seconds, scores;       /* of work, and what it gave */
+    int64_t largest_batch;        /* of a feed: queries handed out at once; 0 = no feed */
+    int64_t verified;             /* events scored again by plain forward */
     double verified_error;  /* the largest difference, relative to the event's largest score */
     int64_t verified_ranks; /* of them: the positive has another rank */
 } ranking_notes;

@@ -217,6 +217,16 @@ static int32_t count_filtered(const recorder *r, const scored_event *e, const ex
     return count;
 }
 
+/* Against a given list nothing else is known: see check_is_listed. */
+static void record_list(const recorder *r, const scored_event *e, const float *scores,
+                        fr_record *out) {
+    negatives_counts c = negatives_count(r->lists, e->place, scores, scores[e->destination]);
+    out->covered = 1;
+    out->n = c.n + 1;
+    out->above = c.above;
+    out->tied = c.tied;
+}
+
 static fr_status read_scores(void *state, const scored_event *e, const float *scores,
                              fr_error *err) {
     (void)err;
@@ -224,8 +234,10 @@ static fr_status read_scores(void *state, const scored_event *e, const float *sc
     fr_record *out = &r->records[e->place];
     counts available = {0}, seen = {0}, trained = {0};
     int32_t two[2];
-    excluded x = exclude(r, e, two);
     out->score = scores[e->destination];
+    if (r->lists && e->covered) record_list(r, e, scores, out);
+    if (r->lists) return FR_OK;
+    excluded x = exclude(r, e, two);
     if (!r->catalog_only) available = count_candidates(r, r->first, e->cut, e, &x, scores);
     if (e->available && !r->catalog_only) {
         out->avail_n = available.n + 1;

@@ -3,6 +3,7 @@
 #define FR_RANK_RECORD_H
 
 #include "rank/engine.h"
+#include "rank/negatives.h"
 
 typedef struct recorder {
     const fr_window *w;
@@ -17,8 +18,9 @@ typedef struct recorder {
         int32_t *out;   /* [rivals + 2] candidates that are not counted */
         int32_t *stamp; /* [destinations] the event for which it was listed last */
     } * scratch;
-    bool catalog_only;  /* no time-available ranks: the scorer does not score what they need */
-    fr_record *records; /* [ranked part] */
+    bool catalog_only;      /* no time-available ranks: the scorer does not score what they need */
+    const negatives *lists; /* to count instead of the catalog; NULL = none. The caller's to set */
+    fr_record *records;     /* [ranked part] */
 } recorder;
 
 /* All records start as not covered. `catalog_only` as in fr_scorer_definition. */

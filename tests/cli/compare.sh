@@ -54,7 +54,7 @@ has "is used for each of them" "$stdout" "baseline:recency is one run, compared 
 runs "names of one's own" 0 compare old=craft-7.npy old=craft-17.npy new@7=craft-r-7.npy new@8=craft-r-17.npy
 has "are used" "$stdout" "new minus old"
 has "one seed in common" "$stdout" "old and new have 1 seed in common"
-runs "another sampler" 0 compare recency.npy popularity.npy --sampler tgb-mix-20 --json
+runs "another sampler" 0 compare recency.npy popularity.npy --sampler history-mix-20 --json
 has "with its own K" "$stdout" '"20": '
 runs "another metric" 0 compare recency.npy popularity.npy -m hits@10 --json
 number() { sed -n "s/.*\"$1\": *\([-0-9.e]*\).*/\1/p" | head -n 1; }

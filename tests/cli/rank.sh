@@ -100,7 +100,7 @@ is "with the same numbers" "$(metrics lt2.npy --json | grep -v 'scorer\|file')" 
     "$(metrics lt.npy --json | grep -v 'scorer\|file')"
 
 # Metrics.
-runs "metrics of several files" 0 metrics recency.npy edgebank.npy --sampler tgb-mix-100,popularity
+runs "metrics of several files" 0 metrics recency.npy edgebank.npy --sampler history-mix-100,popularity
 has "a table" "$stdout" "Expected-20"
 has "a word on ties" "$stdout" "The tie rule decides (average ranks are shown) for: baseline:edgebank"
 has "the samplers asked for" "$stdout" "half source history, half unseen"
@@ -190,7 +190,7 @@ runs "per-event to stdout" 0 metrics recency.npy --per-event -
 has "with ranks" "$stdout" "reciprocal_rank"
 runs "help on a metric" 0 metrics --help all-seen
 has "explains it" "$stdout" "repeated"
-runs "help on a sampler" 0 metrics --help tgb-mix-100
+runs "help on a sampler" 0 metrics --help history-mix-100
 has "explains it, too" "$stdout" "TGB"
 runs "help on all" 0 metrics --help all
 runs "help on nothing known" 2 metrics --help xyzzy
@@ -224,7 +224,7 @@ refused "a metric that is not there" 2 "unknown metric xyzzy" metrics a.npy -m x
 refused "a misspelled metric" 2 "did you mean mrr-new?" metrics a.npy -m mrr-nwe
 refused "draws of metrics by name" 2 "option draws" metrics a.npy -m mrr --draws 3
 refused "a bad sampler" 2 "unknown sampler xyzzy" metrics a.npy --sampler xyzzy
-refused "a misspelled sampler" 2 "did you mean tgb-mix?" metrics a.npy --sampler tgb-mxi-100
+refused "a misspelled sampler" 2 "did you mean tgb-hist?" metrics a.npy --sampler tgb-hsit-100
 many=uniform && for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do many=$many,random-$n; done
 refused "too many samplers" 2 "random-16 is one too many" metrics a.npy --sampler "$many"
 refused "per-event to a directory" 1 "tiny: is a directory" metrics a.npy --per-event tiny --force

@@ -93,9 +93,9 @@ COMMANDS = [
             "data"),
     *[Command("rank-" + model, f"rank --data data --scorer {model}/model.safetensors -o out.npy --verify 2",
               f"data {model}") for model in MODELS],
-    Command("metrics", "metrics one.npy two.npy --sampler random-10,popularity,tgb-mix-10", "one.npy one.json two.npy "
+    Command("metrics", "metrics one.npy two.npy --sampler random-10,popularity,history-mix-10", "one.npy one.json two.npy "
             "two.json"),
-    Command("metrics-json", "metrics one.npy two.npy --sampler source-history,unseen,tgb-mix-10 --draws 3 --json",
+    Command("metrics-json", "metrics one.npy two.npy --sampler source-history,unseen,tgb-hist-10 --draws 3 --json",
             "one.npy one.json two.npy two.json"),
     Command("metrics-events", "metrics one.npy --per-event out.tsv --lines", "one.npy one.json"),
     Command("compare", "compare one.npy two.npy --block 8 --resamples 100", "one.npy one.json two.npy two.json"),
