@@ -284,6 +284,13 @@ static void test_errors(void **state) {
         {"recency", FR_EUSAGE, "unknown scorer recency, expected FILE.safetensors"},
         {"oracle", FR_EINPUT, "needs a stream made by `data synth`"},
         {"scores:x.txt", FR_EFILE, "x.txt: cannot be read"},
+        {"scores:", FR_EUSAGE, "scorer scores:: nothing is named, expected scores:FILE"},
+        {"counts:", FR_EUSAGE, "scorer counts:: nothing is named, expected counts:FILE"},
+        {"plugin:", FR_EUSAGE, "scorer plugin:: nothing is named, expected plugin:FILE"},
+        {"plugin:,width=3", FR_EUSAGE, "nothing is named, expected plugin:FILE"},
+        {"baseline:", FR_EUSAGE, "scorer baseline:: nothing is named, expected baseline:NAME"},
+        {"counts:x.npy", FR_EUSAGE,
+         "counts:x.npy: counts are not scores, so there is no scorer for them; `rank`"},
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
         FAILS(fr_scorer_open(cases[k].spec, w, 1, NULL, &s, &err), cases[k].code, cases[k].message);

@@ -68,6 +68,18 @@ result "no file is longer than $most lines, the header than $manual" "$(find inc
         case $file in include/*) limit=$manual ;; *) limit=$most ;; esac
         [ "$lines" -le "$limit" ] || echo "$file: $lines lines"
     done)"
+# The library is used without the command line, too: its messages name options by key, "option ids". Commands that are
+# quoted as a whole (`...`, <code>...</code>) may have dashes.
+# shellcheck disable=SC2016 # $0 is awk's, and nothing is run
+result "no message of the library names an option of the command line" "$(find src -name '*.[ch]' ! -path 'src/cli/*' | sort |
+    xargs awk '
+    /^[ \t]*(\/\*|\*)/ { next }
+    {
+        line = $0
+        gsub(/`[^`]*`/, "", line)
+        gsub(/<code>[^<]*<\/code>/, "", line)
+        if (line ~ /"[^"]*(^|[^-!])--[a-z][^"]*"/) print FILENAME ":" FNR ": " $0
+    }')"
 # A function begins in the first column and ends with the first '}' there; its signature may take several lines.
 result "no function is longer than $longest lines" "$(find src -name '*.[ch]' | sort | xargs awk -v most="$longest" '
     FNR == 1 { inside = 0 }

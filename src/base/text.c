@@ -218,7 +218,6 @@ const char *fr_text_nearest(const char *text, fr_name_at *names, const void *lis
 fr_status text_unknown(const char *kind, const char *text, fr_name_at *names, const void *list,
                        const char *help, fr_error *err) {
     const char *near = fr_text_nearest(text, names, list);
-    return near
-               ? fail(err, FR_EUSAGE, "unknown %s %s, did you mean %s?", kind, text, near)
-               : fail(err, FR_EUSAGE, "unknown %s %s (`fullrank %s` lists them)", kind, text, help);
+    return near ? fail(err, FR_EUSAGE, "unknown %s %s, did you mean %s?", kind, text, near)
+                : fail(err, FR_EUSAGE, "unknown %s %s (%s lists them)", kind, text, help);
 }

@@ -42,8 +42,7 @@ void text_put_printable(text_buffer *out, const char *text);
 /* Columns a line takes in a terminal: 2 for wide East Asian characters, 0 for combining ones. */
 int text_width(const char *text);
 
-/* FR_EUSAGE: "unknown KIND TEXT, did you mean ...?", or that `fullrank HELP` lists what there is.
- */
+/* FR_EUSAGE: "unknown KIND TEXT, did you mean ...?", or that `help` lists what there is. */
 fr_status text_unknown(const char *kind, const char *text, fr_name_at *names, const void *list,
                        const char *help, fr_error *err);
 

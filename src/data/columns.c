@@ -287,7 +287,7 @@ static fr_status check_split(const columns *c, const char *input, fr_error *err)
     return fail(err, FR_EINPUT,
                 "%s: event %lld (from 1, in the order of the file) is in part %s, but comes behind "
                 "one of part %s in order of time; expected train, val, test one after the other "
-                "(--columns split=none leaves the split out)",
+                "(option columns: split=none leaves the split out)",
                 input, (long long)p->misplaced, names[p->found], names[p->behind]);
 }
 

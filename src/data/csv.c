@@ -280,7 +280,7 @@ static fr_status row_error(csv *c, fr_error *err) {
     bool date = r == ROLE_TIME && c->times == TIMES_NUMBERS && date_begins(text);
     return fail(err, FR_EINPUT, "%s: %s \"%s\", expected %s%s", where, role_name(r), found,
                 expected(c, r, words),
-                c->bad_number ? " (--ids words reads ids that are words)"
+                c->bad_number ? " (option ids: words reads ids that are words)"
                 : date        ? " as in the first row, not a date"
                               : "");
 }

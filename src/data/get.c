@@ -24,7 +24,7 @@ static fr_status find_url(const char *name, const char **url, fr_error *err) {
         return FR_OK;
     }
     download_names(names, sizeof names);
-    return fail(err, FR_EUSAGE, "unknown set %s, expected one of %s, or any name with --url", name,
+    return fail(err, FR_EUSAGE, "unknown set %s, expected one of %s, or any name with a url", name,
                 names);
 }
 

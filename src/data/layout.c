@@ -234,9 +234,10 @@ static fr_status check_roles(layout *l, const name_list *names, int64_t line, co
     l->split = found[ROLE_SPLIT];
     for (role r = ROLE_SOURCE; r <= ROLE_TIME; r++)
         if (!found[r])
-            return fail(err, FR_EINPUT,
-                        "%s:%lld: no column for the %s among: %s; name it with --columns %s=...",
-                        name, (long long)line, role_name(r), *all ? all : "(none)", role_name(r));
+            return fail(
+                err, FR_EINPUT,
+                "%s:%lld: no column for the %s among: %s; name it by option columns: %s=...", name,
+                (long long)line, role_name(r), *all ? all : "(none)", role_name(r));
     return FR_OK;
 }
 

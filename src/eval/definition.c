@@ -31,6 +31,6 @@ static const char *name_at(const void *list, int index) {
 fr_status definition_unknown(const char *kind, const char *text,
                              const fr_definition *(*get)(int index), fr_error *err) {
     char help[64];
-    (void)snprintf(help, sizeof help, "metrics --help %ss", kind);
+    (void)snprintf(help, sizeof help, "`fullrank metrics --help %ss`", kind);
     return text_unknown(kind, text, name_at, &(registry){get}, help, err);
 }

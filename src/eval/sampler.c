@@ -145,7 +145,7 @@ static bool deal_tgb_halves(int64_t k, int small, expected_pool pool[]) {
 #define CELL                                                                                       \
     " One cell of the membership table; an event needs K seen and K unseen negatives to be "       \
     "eligible, so that all four cells have the same events. The paper's table draws from the "     \
-    "destinations available before the event: rank with --catalog time for that (a positive that " \
+    "destinations available before the event: rank with catalog=time for that (a positive that "   \
     "appears for the first time is then not covered), or see `fullrank diagnose membership`."
 
 #define TGB_SETTINGS                                                                               \

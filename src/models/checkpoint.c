@@ -135,16 +135,17 @@ static fr_status check_parts(const safetensors *file, const fr_window *w, int32_
     const char *train = safetensors_metadata(file, "ntrain");
     if (!events || strtoll(events, NULL, 10) != w->events)
         return fail(err, FR_EINPUT,
-                    "%s: trained with window %s, but this window has %d; expected the --window of "
-                    "its training",
+                    "%s: trained with window %s, but this window has %d; expected option window as "
+                    "in its training",
                     file->path, events ? events : "(none)", w->events);
     long long count = train ? strtoll(train, NULL, 10) : -1;
     *trained = (int32_t)count;
     if (count == w->train || (count == w->from && w->protocol.part == FR_PART_TEST)) return FR_OK;
-    return fail(err, FR_EINPUT,
-                "%s: trained with ntrain %s, but this window has %d; expected the --train-share of "
-                "its training",
-                file->path, train ? train : "(none)", w->train);
+    return fail(
+        err, FR_EINPUT,
+        "%s: trained with ntrain %s, but this window has %d; expected option train-share as "
+        "in its training",
+        file->path, train ? train : "(none)", w->train);
 }
 
 static fr_status check_window(const safetensors *file, const fr_window *w, int32_t *trained,
@@ -154,8 +155,8 @@ static fr_status check_window(const safetensors *file, const fr_window *w, int32
     const char *here = window_training_order(w);
     if (!order || strcmp(order, here))
         return fail(err, FR_EINPUT,
-                    "%s: trained with order %s, but this window has %s; expected the --order of "
-                    "its training",
+                    "%s: trained with order %s, but this window has %s; expected option order as "
+                    "in its training",
                     file->path, order ? order : "(none)", here);
     TRY(check_ids(file, "vocab.src", w->source_id, w->sources, err));
     TRY(check_ids(file, "vocab.dst", w->destination_id, w->destinations, err));

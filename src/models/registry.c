@@ -85,7 +85,7 @@ static const char *name_at(const void *list, int index) {
 }
 
 fr_status model_unknown(const char *name, fr_error *err) {
-    return text_unknown("model", name, name_at, NULL, "models", err);
+    return text_unknown("model", name, name_at, NULL, "`fullrank models`", err);
 }
 
 fr_status model_open(model *m, const char *name, const fr_model_settings *settings,

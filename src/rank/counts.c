@@ -105,6 +105,7 @@ fr_status fr_rank_counts_file(const fr_window *window, const fr_scorer_definitio
     *out = NULL;
     NEED(about, err);
     NEED(path, err);
+    if (!*path) return fail(err, FR_EUSAGE, "counts: no file is named, expected FILE.npy");
     npy file;
     fr_counts *counts = NULL;
     fr_scorer_definition is;

@@ -68,8 +68,9 @@ static fr_status open_baseline(const char *spec, const fr_window *w, int64_t see
     const fr_scorer_kind *kind = NULL;
     for (int i = 0; (kind = fr_baseline_at(i)); i++)
         if (!strcmp(kind->name, name)) break;
-    fr_status status = kind ? open_kind(kind, "baseline", options, w, seed, out, err)
-                            : text_unknown("baseline", name, name_at, NULL, "baselines", err);
+    fr_status status =
+        kind ? open_kind(kind, "baseline", options, w, seed, out, err)
+             : text_unknown("baseline", name, name_at, NULL, "`fullrank baselines`", err);
     free(text);
     return status;
 }
@@ -122,7 +123,18 @@ fr_status spec_check_plugin(const char *spec, fr_error *err) {
 static fr_status open_spec(const char *spec, const fr_window *w, int64_t seed,
                            const fr_context *context, char sha256[65], fr_scorer_definition *out,
                            fr_error *err) {
+    static const char *const kinds[] = {"baseline:", "plugin:", "scores:", "counts:"};
     const char *rest;
+    for (int i = 0; i < 4; i++)
+        if ((rest = after(spec, kinds[i])) && (!*rest || *rest == ','))
+            return fail(err, FR_EUSAGE, "scorer %s: nothing is named, expected %s%s", spec,
+                        kinds[i], i ? "FILE" : "NAME");
+    if (after(spec, "counts:"))
+        return fail(err, FR_EUSAGE,
+                    "%s: counts are not scores, so there is no scorer for them; `rank` "
+                    "(fr_rank_counts_file) makes rank records of them, which a study takes as "
+                    "\"ranks\"",
+                    spec);
     if ((rest = after(spec, "baseline:"))) return open_baseline(rest, w, seed, out, err);
     if ((rest = after(spec, "plugin:"))) return open_plugin(rest, w, seed, sha256, out, err);
     if (!strcmp(spec, "oracle")) return oracle_open(w, context, out, err);

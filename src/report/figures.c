@@ -58,7 +58,8 @@ static int64_t most_negatives(const data_numbers *d) {
     return most;
 }
 
-/* Mean over seeds of expected-K MRR at every K of the grid. */
+/* Mean over seeds of expected-K MRR at every K of the grid. The ledger has the few K of the tables;
+ * a smooth curve needs more, up to the whole catalog, so they come from the records it holds. */
 static fr_status curve(const model_numbers *m, const int64_t *k, int n, const fr_context *context,
                        double *y, fr_error *err) {
     for (int i = 0; i < n; i++) y[i] = 0;

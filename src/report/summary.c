@@ -59,33 +59,22 @@ int summary_place_of_k(const summary *s, int64_t k) {
     return -1;
 }
 
-typedef struct metric_ask {
+typedef struct cell_ask {
     const results *r;
-    unit_kind kind;
-    const char *data, *model, *objective, *metric;
-    bool diagnostic;
-} metric_ask;
+    const result *group;
+    metric_key metric;
+} cell_ask;
 
-/* Of unit number i, NaN if it does not fit. */
+/* Of unit number i, NaN if it is none of the group's seeds. */
 static double metric_of(const void *user, int i) {
-    const metric_ask *a = user;
+    const cell_ask *a = user;
     const result *u = &a->r->list.at[i];
-    bool fits =
-        u->diagnostic == a->diagnostic && results_fits(u, a->kind, a->data, a->model, a->objective);
-    return fits ? results_metric(u, a->metric) : NAN;
-}
-
-mean_sd summary_metric(const summary *s, unit_kind kind, const char *data, const char *model,
-                       const char *objective, bool diagnostic, const char *metric) {
-    metric_ask ask = {s->results, kind, data, model, objective, metric, diagnostic};
-    return spread(metric_of, &ask, (int)s->results->list.count);
+    return results_same_group(u, a->group) ? results_number(u, a->metric) : NAN;
 }
 
 mean_sd summary_cell(const summary *s, const result *unit, int removal, int cell) {
-    char metric[METRIC_NAME];
-    metric_of_cell(removal, cell, metric);
-    return summary_metric(s, unit->kind, unit->data, unit->model, unit->objective, unit->diagnostic,
-                          metric);
+    cell_ask ask = {s->results, unit, metric_of_cell("mrr", removal, cell)};
+    return spread(metric_of, &ask, (int)s->results->list.count);
 }
 
 /* ---- runs ---- */
@@ -94,7 +83,7 @@ fr_status summary_numbers(const result *unit, const char *const *name, int names
                           fr_error *err) {
     fr_ranking_facts f = fr_ranking_get(unit->ranking);
     for (int i = 0; i < names; i++) {
-        const unit_metric *stored = record_metric(&unit->record, name[i]);
+        const unit_metric *stored = record_metric(&unit->record, (metric_key){.name = name[i]});
         fr_metric_value found = {.value = stored ? stored->value : NAN};
         if (!stored) TRY(fr_metrics_compute(f.records, f.count, f.oov, &name[i], 1, &found, err));
         out[i] = found.value;
@@ -107,9 +96,7 @@ static fr_status read_expected(const summary *s, const result *unit, const fr_co
                                double *out, fr_error *err) {
     fr_ranking_facts f = fr_ranking_get(unit->ranking);
     for (int i = 0; i < s->ks; i++) {
-        char name[METRIC_NAME];
-        metric_of_k(s->k[i], name);
-        const unit_metric *stored = record_metric(&unit->record, name);
+        const unit_metric *stored = record_metric(&unit->record, metric_of_k(s->k[i]));
         fr_expected found = {.mrr = stored ? stored->value : NAN};
         fr_sampling one = {.sampler = "uniform", .oov = f.oov, .k = &s->k[i], .k_count = 1};
         if (!stored) TRY(fr_expected_compute(f.records, f.count, &one, context, &found, err));
@@ -166,20 +153,15 @@ static fr_status read_data(summary *s, data_numbers *d, const fr_context *contex
     for (int i = 0; (i = results_next(r, i, UNIT_RANK, d->name, NULL, NULL)) >= 0; i++) runs++;
     TRY(TAKE(&s->memory, run, runs, err));
     TRY(TAKE(&s->memory, model, runs, err));
-    for (int i = 0; (i = results_next(r, i, UNIT_RANK, d->name, NULL, NULL)) >= 0; i++) {
+    for (int i = 0; (i = results_next_group(r, i, UNIT_RANK, d->name, false)) >= 0; i++) {
         const result *u = &r->list.at[i];
-        bool known = false;
-        for (int k = 0; k < models; k++)
-            known |= same(model[k].name, u->model) && same(model[k].objective, u->objective);
-        if (known) continue;
         model_numbers *m = &model[models++];
         *m = (model_numbers){.name = u->model,
                              .label = summary_label(u->model),
                              .objective = u->objective,
                              .external = u->external,
                              .run = run + used};
-        for (int j = i; (j = results_next(r, j, UNIT_RANK, d->name, u->model, NULL)) >= 0; j++) {
-            if (!same(r->list.at[j].objective, u->objective)) continue;
+        for (int j = i; (j = results_next_seed(r, j, u)) >= 0; j++) {
             TRY(read_run(s, &r->list.at[j], &run[used++], context, err));
             m->runs++;
         }

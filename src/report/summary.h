@@ -57,9 +57,6 @@ typedef struct summary {
 fr_status summary_make(summary *s, results *r, const fr_context *context, fr_error *err);
 void summary_free(summary *s);
 
-/* Mean over the units of a kind that fit, of one of their metrics. */
-mean_sd summary_metric(const summary *s, unit_kind kind, const char *data, const char *model,
-                       const char *objective, bool diagnostic, const char *metric);
 /* Mean over the seeds of a membership or project unit, of one cell (-1 = the full MRR) after a
  * removal (FR_REMOVE_*, -1 = none was tried). */
 mean_sd summary_cell(const summary *s, const result *unit, int removal, int cell);

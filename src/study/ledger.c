@@ -17,9 +17,17 @@
 #include <unistd.h>
 
 enum {
-    FORMAT = 2,      /* 1 had no seals */
+    FORMAT = 3,      /* 1 had no seals, 2 composed names of metrics, "20-forward-seconds" */
     PATIENCE = 60000 /* milliseconds for another process to finish writing */
 };
+
+/* What a number is stands in columns of its own; what does not apply is '' or 0. */
+#define METRIC_TABLE                                                                               \
+    "CREATE TABLE IF NOT EXISTS metric ("                                                          \
+    " run INTEGER REFERENCES run(id), name TEXT, cell TEXT, removed TEXT, sampler TEXT, path "     \
+    "TEXT,"                                                                                        \
+    " k INTEGER, value REAL, events INTEGER,"                                                      \
+    " PRIMARY KEY (run, name, cell, removed, sampler, path, k));"
 
 static const char schema[] =
     "CREATE TABLE IF NOT EXISTS study ("
@@ -36,11 +44,7 @@ static const char schema[] =
     " begun TEXT, inputs TEXT, finished TEXT, message TEXT, tool TEXT, contents TEXT, seal TEXT);"
     "CREATE TABLE IF NOT EXISTS artefact ("
     " run INTEGER REFERENCES run(id), name TEXT, path TEXT, sha256 TEXT, bytes INTEGER,"
-    " content BLOB, PRIMARY KEY (run, name));"
-    "CREATE TABLE IF NOT EXISTS metric ("
-    " run INTEGER REFERENCES run(id), name TEXT, value REAL, events INTEGER,"
-    " PRIMARY KEY (run, name));"
-    "CREATE TABLE IF NOT EXISTS timing ("
+    " content BLOB, PRIMARY KEY (run, name));" METRIC_TABLE "CREATE TABLE IF NOT EXISTS timing ("
     " run INTEGER REFERENCES run(id), stage TEXT, seconds REAL, PRIMARY KEY (run, stage));"
     "CREATE TABLE IF NOT EXISTS failure ("
     " run INTEGER REFERENCES run(id), time TEXT, message TEXT);";
@@ -104,10 +108,14 @@ static fr_status prepare_connection(ledger *l, bool read_only, fr_error *err) {
 }
 
 /* Brings an empty file or an old ledger to today's format, in one transaction. */
-static fr_status make_tables(ledger *l, bool *old, fr_error *err) {
-    static const char columns[] =
+static fr_status make_tables(ledger *l, int64_t *old, fr_error *err) {
+    static const char seals[] =
         "ALTER TABLE study ADD COLUMN seal TEXT; ALTER TABLE run ADD COLUMN tool TEXT;"
         "ALTER TABLE run ADD COLUMN contents TEXT; ALTER TABLE run ADD COLUMN seal TEXT;";
+    static const char metrics[] =
+        "ALTER TABLE metric RENAME TO metric_2;" METRIC_TABLE
+        "INSERT INTO metric SELECT run, name, '', '', '', '', 0, value, events FROM metric_2;"
+        "DROP TABLE metric_2;";
     int64_t version, tables;
     char stamp[64];
     TRY(ledger_begin(l, err));
@@ -119,26 +127,24 @@ static fr_status make_tables(ledger *l, bool *old, fr_error *err) {
     if (!version && tables)
         return fail(err, FR_EINPUT, "%s: a database of something else, expected a study", l->path);
     (void)sqlite3_snprintf(sizeof stamp, stamp, "PRAGMA user_version = %d", FORMAT);
-    *old = version == 1;
-    if (sqlite3_exec(l->db,
-                     *old      ? columns
-                     : version ? ""
-                               : schema,
-                     NULL, NULL, NULL) ||
+    *old = version < FORMAT ? version : 0;
+    if ((!version && sqlite3_exec(l->db, schema, NULL, NULL, NULL)) ||
+        (*old == 1 && sqlite3_exec(l->db, seals, NULL, NULL, NULL)) ||
+        (*old && sqlite3_exec(l->db, metrics, NULL, NULL, NULL)) ||
         (version != FORMAT && sqlite3_exec(l->db, stamp, NULL, NULL, NULL)))
         return refused(l, err);
-    return FR_OK; /* an old one is not committed before it is sealed */
+    return FR_OK; /* an old one is not committed before its records are brought up to date */
 }
 
 static fr_status check_format(ledger *l, const char *directory, fr_error *err) {
     int64_t version;
     TRY(one_integer(l, "PRAGMA user_version", &version, err));
     if (version == FORMAT) return FR_OK;
-    if (version == 1)
+    if (version > 0 && version < FORMAT)
         return fail(err, FR_EINPUT,
-                    "%s: format 1 of an earlier version; `fullrank study run` with its document "
+                    "%s: format %lld of an earlier version; `fullrank study run` with its document "
                     "and -o %s brings it to format %d and keeps what is done",
-                    l->path, directory, FORMAT);
+                    l->path, (long long)version, directory, FORMAT);
     return fail(err, FR_EINPUT, "%s: format %lld, expected %d", l->path, (long long)version,
                 FORMAT);
 }
@@ -162,7 +168,8 @@ static fr_status open_locks(ledger *l, bool read_only, fr_error *err) {
     return FR_OK;
 }
 
-fr_status ledger_open(ledger *l, const char *directory, bool read_only, bool *old, fr_error *err) {
+fr_status ledger_open(ledger *l, const char *directory, bool read_only, int64_t *old,
+                      fr_error *err) {
     *l = (ledger){.locks = -1,
                   .path = path_join(directory, "study.db"),
                   .lock_path = path_join(directory, "study.lock")};

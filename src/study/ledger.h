@@ -26,10 +26,11 @@ typedef struct ledger {
     int locks;              /* study.lock; -1 if it is only read and not there */
 } ledger;
 
-/* Opens DIRECTORY/study.db; made if it is not there, unless only to be read. *old is true if it was
- * made by a version that did not seal rows: it has the columns now, and record_seal_all is to be
- * called. May be NULL if only to be read: such a ledger is refused then. */
-fr_status ledger_open(ledger *l, const char *directory, bool read_only, bool *old, fr_error *err);
+/* Opens DIRECTORY/study.db; made if it is not there, unless only to be read. *old is the format of
+ * an earlier version, 0 = today's: it has the columns now, and record_upgrade is to be called, in
+ * the same transaction. May be NULL if only to be read: such a ledger is refused then. */
+fr_status ledger_open(ledger *l, const char *directory, bool read_only, int64_t *old,
+                      fr_error *err);
 void ledger_close(ledger *l);
 /* Is the database whole? 0.04 s for 100 MB of records. */
 fr_status ledger_check(ledger *l, fr_error *err);

@@ -428,14 +428,19 @@ static fr_status check_spec(const parser *r, const char *key, const char *spec, 
 static fr_status add_run(const parser *r, plan_unit u, const json_t *text, fr_error *err) {
     plan *p = r->p;
     const char *key = u.ranks ? "ranks" : "scorers", *given = json_string_value(text);
-    if (!given || !*given)
+    if (!given || !*given || given[strlen(given) - 1] == ':')
         return fail(err, FR_EINPUT, "%s: \"%s\": %s: expected %s", r->where, key, u.model,
-                    u.ranks ? "the name of a file RANKS.npy" : "a scorer, as rank --scorer has it");
+                    u.ranks ? "the name of a file RANKS.npy" : "a scorer, as `rank` takes it");
     if (!strcmp(given, "scores:-"))
         return fail(err, FR_EINPUT,
                     "%s: \"%s\": %s: a stream of scores can be read once only, expected a file",
                     r->where, key, u.model);
     if (!u.ranks) TRY(check_spec(r, key, given, err));
+    if (!u.ranks && !strncmp(given, "counts:", 7))
+        return fail(err, FR_EINPUT,
+                    "%s: \"%s\": %s: counts are not scores; `rank` makes rank records of them, "
+                    "which belong under \"ranks\"",
+                    r->where, key, u.model);
     char *full = u.ranks ? resolve(r, given) : resolve_scorer(r, given);
     u.external = full ? copy(p, full, err) : NULL;
     free(full);

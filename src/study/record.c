@@ -11,17 +11,14 @@
 #include <time.h>
 #include <zlib.h>
 
-void metric_of_cell(int removal, int cell, char out[METRIC_NAME]) {
-    (void)snprintf(out, METRIC_NAME, "%s%s%s", removal < 0 ? "" : fr_removal_names[removal],
-                   removal < 0 ? "" : "-", cell < 0 ? "mrr" : fr_cell_names[cell]);
+metric_key metric_of_cell(const char *name, int removal, int cell) {
+    return (metric_key){.name = name,
+                        .removed = removal < 0 ? NULL : fr_removal_names[removal],
+                        .cell = cell < 0 ? NULL : fr_cell_names[cell]};
 }
 
-void metric_of_k(int64_t k, char out[METRIC_NAME]) {
-    (void)snprintf(out, METRIC_NAME, "expected-%lld", (long long)k);
-}
-
-void metric_of_size(int64_t size, const char *path, const char *what, char out[METRIC_NAME]) {
-    (void)snprintf(out, METRIC_NAME, "%lld-%s-%s", (long long)size, path, what);
+metric_key metric_of_k(int64_t k) {
+    return (metric_key){.name = "expected-mrr", .sampler = "uniform", .k = k};
 }
 
 void record_free(unit_record *r) {
@@ -35,9 +32,18 @@ void record_free(unit_record *r) {
     *r = (unit_record){0};
 }
 
-const unit_metric *record_metric(const unit_record *r, const char *name) {
-    for (size_t i = 0; i < r->metrics.count; i++)
-        if (!strcmp(r->metrics.at[i].name, name)) return &r->metrics.at[i];
+static bool fits(const char *found, const char *wanted) {
+    return !strcmp(found, wanted ? wanted : "");
+}
+
+const unit_metric *record_metric(const unit_record *r, metric_key key) {
+    for (size_t i = 0; i < r->metrics.count; i++) {
+        const unit_metric *m = &r->metrics.at[i];
+        if (m->k == key.k && fits(m->name, key.name) && fits(m->cell, key.cell) &&
+            fits(m->removed, key.removed) && fits(m->sampler, key.sampler) &&
+            fits(m->path, key.path))
+            return m;
+    }
     return NULL;
 }
 
@@ -88,13 +94,29 @@ static fr_status copy_name(const loader *r, const char *table, const char *text,
     return FR_OK;
 }
 
+/* Columns that do not apply leave no trace in the hash, so that it is that of format 2 for rows
+ * that have a name alone. */
 static fr_status read_metric(const loader *r, sqlite3_stmt *q, fr_error *err) {
-    TRY(ledger_expect(r->l, q, "tDi", "metric", r->key, err));
-    unit_metric m = {.value = ledger_real(q, 1), .events = sqlite3_column_int64(q, 2)};
-    TRY(copy_name(r, "metric", (const char *)sqlite3_column_text(q, 0), m.name, sizeof m.name,
-                  err));
+    TRY(ledger_expect(r->l, q, "tttttiDi", "metric", r->key, err));
+    unit_metric m = {.k = sqlite3_column_int64(q, 5),
+                     .value = ledger_real(q, 6),
+                     .events = sqlite3_column_int64(q, 7)};
+    const struct {
+        char *out;
+        size_t size;
+    } texts[] = {{m.name, sizeof m.name},
+                 {m.cell, sizeof m.cell},
+                 {m.removed, sizeof m.removed},
+                 {m.sampler, sizeof m.sampler},
+                 {m.path, sizeof m.path}};
     sha256_add(r->hash, "m", 1);
-    hash_text(r->hash, m.name);
+    for (int i = 0; i < 5; i++) {
+        const char *text = (const char *)sqlite3_column_text(q, i);
+        TRY(copy_name(r, "metric", text, texts[i].out, texts[i].size, err));
+        if (i && *text) sha256_add(r->hash, &"ncrsp"[i], 1);
+        if (!i || *text) hash_text(r->hash, text);
+    }
+    if (m.k) sha256_add(r->hash, &m.k, sizeof m.k);
     if (!isnan(m.value)) sha256_add(r->hash, &m.value, sizeof m.value);
     sha256_add(r->hash, &m.events, sizeof m.events);
     ARRAY_PUSH(&r->out->metrics, m, err);
@@ -191,8 +213,10 @@ fr_status record_load(ledger *l, int64_t unit, const char *key, const char *cont
     TRY(sha256_start(&h, err));
     loader r = {l, key, out, &h, contents != NULL};
     fr_status status =
-        each_row(&r, "SELECT name, value, events FROM metric WHERE run = ? ORDER BY name", unit,
-                 read_metric, err);
+        each_row(&r,
+                 "SELECT name, cell, removed, sampler, path, k, value, events FROM metric"
+                 " WHERE run = ? ORDER BY name, cell, removed, sampler, path, k",
+                 unit, read_metric, err);
     if (!status)
         status = each_row(&r, "SELECT stage, seconds FROM timing WHERE run = ? ORDER BY stage",
                           unit, read_timing, err);
@@ -242,15 +266,24 @@ static const char *inside(const char *folder, const char *path) {
     return !strncmp(path, folder, size) && path[size] == '/' ? path + size + 1 : path;
 }
 
+static fr_status put_metrics(ledger *l, int64_t unit, const unit_record *r, fr_error *err) {
+    TRY(ledger_do(l, err, "DELETE FROM metric WHERE run = ?", "i", unit));
+    for (size_t i = 0; i < r->metrics.count; i++) {
+        const unit_metric *m = &r->metrics.at[i];
+        TRY(ledger_do(l, err, "INSERT INTO metric VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", "itttttidi",
+                      unit, m->name, m->cell, m->removed, m->sampler, m->path, m->k, m->value,
+                      m->events));
+    }
+    return FR_OK;
+}
+
 static fr_status put_rows(ledger *l, int64_t unit, const char *folder, const unit_record *r,
                           fr_error *err) {
-    static const char *const old[] = {
-        "DELETE FROM metric WHERE run = ?", "DELETE FROM artefact WHERE run = ?",
-        "DELETE FROM timing WHERE run = ?", "DELETE FROM failure WHERE run = ?"};
-    for (int i = 0; i < 4; i++) TRY(ledger_do(l, err, old[i], "i", unit));
-    for (size_t i = 0; i < r->metrics.count; i++)
-        TRY(ledger_do(l, err, "INSERT INTO metric VALUES (?, ?, ?, ?)", "itdi", unit,
-                      r->metrics.at[i].name, r->metrics.at[i].value, r->metrics.at[i].events));
+    static const char *const old[] = {"DELETE FROM artefact WHERE run = ?",
+                                      "DELETE FROM timing WHERE run = ?",
+                                      "DELETE FROM failure WHERE run = ?"};
+    for (int i = 0; i < 3; i++) TRY(ledger_do(l, err, old[i], "i", unit));
+    TRY(put_metrics(l, unit, r, err));
     for (size_t i = 0; i < r->timings.count; i++)
         TRY(ledger_do(l, err, "INSERT INTO timing VALUES (?, ?, ?)", "itd", unit,
                       r->timings.at[i].stage, r->timings.at[i].seconds));
@@ -294,19 +327,101 @@ fr_status record_store(ledger *l, int64_t unit, const char *folder, const char *
     return status;
 }
 
-fr_status record_seal_all(ledger *l, fr_error *err) {
-    ARRAY(int64_t) done = {0};
+/* ---- ledgers of earlier versions ---- */
+
+static void put_text(char *out, const char *text) { memcpy(out, text, strlen(text) + 1); }
+
+/* Is it "[removal-][cell]" with one of `ends` behind, such as "random-new-seen-drawn"? */
+static bool split_cell(unit_metric *m) {
+    static const struct {
+        const char *end, *name;
+        bool cell; /* it is told of cells */
+    } ends[] = {{"", "mrr", true},
+                {"-drawn", "mrr-drawn", true},
+                {"mrr", "mrr", false},
+                {"eligible", "eligible", false}};
+    for (int removal = -1; removal < FR_REMOVALS; removal++)
+        for (int cell = 0; cell < FR_CELLS; cell++)
+            for (int e = 0; e < 4; e++) {
+                char name[sizeof m->name];
+                (void)snprintf(name, sizeof name, "%s%s%s%s",
+                               removal < 0 ? "" : fr_removal_names[removal], removal < 0 ? "" : "-",
+                               ends[e].cell ? fr_cell_names[cell] : "", ends[e].end);
+                if (strcmp(name, m->name) != 0) continue;
+                put_text(m->name, ends[e].name);
+                if (removal >= 0) put_text(m->removed, fr_removal_names[removal]);
+                if (ends[e].cell) put_text(m->cell, fr_cell_names[cell]);
+                return true;
+            }
+    return false;
+}
+
+/* The parts of a name that format 2 had in one: "expected-20", "loss-3", "20-forward-seconds". */
+static void split_name(unit_metric *m) {
+    static const char *const costs[] = {"forward-seconds", "fast-seconds", "whole-seconds",
+                                        "forward-bytes",   "fast-bytes",   "whole-bytes"};
+    char *end;
+    if (split_cell(m)) return;
+    if (!strncmp(m->name, "expected-", 9)) {
+        m->k = strtoll(m->name + 9, NULL, 10);
+        put_text(m->name, "expected-mrr");
+        put_text(m->sampler, "uniform");
+    } else if (!strncmp(m->name, "loss-", 5)) {
+        m->k = strtoll(m->name + 5, NULL, 10);
+        put_text(m->name, "loss");
+    } else if ((m->k = strtoll(m->name, &end, 10)) && *end == '-') {
+        for (int i = 0; i < 6; i++) {
+            if (strcmp(end + 1, costs[i]) != 0) continue;
+            size_t path = strcspn(costs[i], "-");
+            memcpy(m->path, costs[i], path);
+            put_text(m->name, costs[i] + path + 1);
+            return;
+        }
+    }
+}
+
+/* One unit that is done; `contents` is the hash of what was stored, NULL = it had none. */
+static fr_status upgrade_unit(ledger *l, int64_t unit, const char *contents, fr_error *err) {
+    unit_record r;
+    fr_error damage = {0};
+    fr_status status =
+        record_load(l, unit, "a unit of an earlier version", contents, &r, NULL, &damage);
+    if (status == FR_EINPUT && contents) return FR_OK; /* to be done again, as any damaged one */
+    if (status) return fail(err, status, "%s", damage.message);
+    for (size_t i = 0; i < r.metrics.count; i++) split_name(&r.metrics.at[i]);
+    status = put_metrics(l, unit, &r, err);
+    record_free(&r);
+    if (!status) status = seal_contents(l, unit, err);
+    return status ? status : ledger_do(l, err, RESEAL "WHERE id = ?", "i", unit);
+}
+
+typedef struct old_unit {
+    int64_t id;
+    char contents[65];
+} old_unit;
+
+fr_status record_upgrade(ledger *l, int64_t old, fr_error *err) {
+    ARRAY(old_unit) done = {0};
     sqlite3_stmt *q = NULL;
     bool row = true;
-    fr_status status = ledger_prepare(l, &q, err, "SELECT id FROM run WHERE status = 'done'", "");
+    fr_status status = ledger_prepare(
+        l, &q, err,
+        "SELECT id, contents FROM run WHERE status = 'done' AND (? = 1 OR seal IS " SEAL
+        " AND length(contents) = 64)",
+        "i", old);
     while (!status && !(status = ledger_next(l, q, &row, err)) && row) {
         status = ARRAY_RESERVE(&done, 1, err);
-        if (!status) done.at[done.count++] = sqlite3_column_int64(q, 0);
+        if (status) break;
+        old_unit *u = &done.at[done.count++];
+        const char *contents = (const char *)sqlite3_column_text(q, 1);
+        *u = (old_unit){.id = sqlite3_column_int64(q, 0)};
+        if (contents) (void)snprintf(u->contents, sizeof u->contents, "%s", contents);
     }
     (void)sqlite3_finalize(q);
-    for (size_t i = 0; !status && i < done.count; i++) status = seal_contents(l, done.at[i], err);
-    if (!status) status = ledger_do(l, err, RESEAL, "");
-    if (!status) status = ledger_do(l, err, "UPDATE study SET seal = " SEAL_STUDY, "");
+    for (size_t i = 0; !status && i < done.count; i++)
+        status = upgrade_unit(l, done.at[i].id, old == 1 ? NULL : done.at[i].contents, err);
     free(done.at);
-    return status;
+    if (status || old > 1) return status;
+    TRY(ledger_do(l, err, RESEAL, ""));
+    return ledger_do(l, err, "UPDATE study SET seal = " SEAL_STUDY, "");
 }

@@ -10,10 +10,22 @@
 #include "study/ledger.h"
 
 typedef struct unit_metric {
-    char name[64];
+    char name[64]; /* "mrr" */
+    char cell[32], removed[32], sampler[32], path[32];
+    int64_t k;
     double value; /* NaN = undefined */
     int64_t events;
 } unit_metric;
+
+/* Which number of a unit; NULL and 0 = does not apply. */
+typedef struct metric_key {
+    const char *name;
+    const char *cell;    /* of the membership table, fr_cell_names */
+    const char *removed; /* by an intervention, fr_removal_names */
+    const char *sampler; /* of an expectation */
+    const char *path;    /* of a cost, as in fr_scaling_point */
+    int64_t k; /* negatives of an expectation, size of a cost's catalog, epoch of a loss */
+} metric_key;
 
 typedef struct unit_artefact {
     char name[32];
@@ -34,19 +46,14 @@ typedef struct unit_record {
     ARRAY(unit_timing) timings;
 } unit_record;
 
-/* ---- names of metrics that are made of parts ---- */
-
-enum { METRIC_NAME = sizeof((unit_metric *)NULL)->name };
-/* A cell of the membership table, "new-seen", or what is left of it, or of the full MRR (cell -1),
- * without a direction (FR_REMOVE_*, -1 = nothing was done): "random-new-seen", "random-mrr". */
-void metric_of_cell(int removal, int cell, char out[METRIC_NAME]);
-/* The expectation among K sampled negatives, "expected-20". */
-void metric_of_k(int64_t k, char out[METRIC_NAME]);
-/* A cost of a catalog, "20-forward-seconds"; `what` is "seconds" or "bytes". */
-void metric_of_size(int64_t size, const char *path, const char *what, char out[METRIC_NAME]);
+/* A number of the membership table, or the full one (cell -1), after a removal (FR_REMOVE_*, -1 =
+ * none was tried). */
+metric_key metric_of_cell(const char *name, int removal, int cell);
+/* The expected MRR among K sampled negatives. */
+metric_key metric_of_k(int64_t k);
 
 void record_free(unit_record *r);
-const unit_metric *record_metric(const unit_record *r, const char *name);     /* NULL = none */
+const unit_metric *record_metric(const unit_record *r, metric_key key);       /* NULL = none */
 const unit_artefact *record_artefact(const unit_record *r, const char *name); /* the same */
 const unit_timing *record_timing(const unit_record *r, const char *stage);    /* the same */
 
@@ -58,8 +65,10 @@ fr_status record_store(ledger *l, int64_t unit, const char *folder, const char *
  * `hash` and bytes are left out, else they must have that hash. */
 fr_status record_load(ledger *l, int64_t unit, const char *key, const char *contents,
                       unit_record *out, char hash[65], fr_error *err);
-/* Seals everything in a ledger that has no seals yet, within the transaction at hand. */
-fr_status record_seal_all(ledger *l, fr_error *err);
+/* Brings the records of a ledger of format `old` up to date, within the transaction at hand: names
+ * of metrics are taken apart and everything is sealed. Units of format 2 that are not as they were
+ * stored stay so, and are done again. */
+fr_status record_upgrade(ledger *l, int64_t old, fr_error *err);
 
 /* "0.1.0 4dde9831c2": who does units now. */
 void record_tool(char out[96]);

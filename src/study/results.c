@@ -287,54 +287,66 @@ int results_next(const results *r, int from, unit_kind kind, const char *data, c
     return -1;
 }
 
+bool results_same_group(const result *a, const result *b) {
+    return a->kind == b->kind && a->diagnostic == b->diagnostic && same(a->data, b->data) &&
+           same(a->model, b->model) && same(a->objective, b->objective);
+}
+
+int results_next_seed(const results *r, int from, const result *group) {
+    for (size_t i = (size_t)from; i < r->list.count; i++)
+        if (results_same_group(&r->list.at[i], group)) return (int)i;
+    return -1;
+}
+
 int results_next_group(const results *r, int from, unit_kind kind, const char *data,
                        bool diagnostic) {
     for (int i = from; (i = results_next(r, i, kind, data, NULL, NULL)) >= 0; i++) {
         const result *u = &r->list.at[i];
-        bool first = u->diagnostic == diagnostic;
-        for (int j = 0; first && j < i; j++) {
-            const result *v = &r->list.at[j];
-            first = v->kind != kind || v->diagnostic != diagnostic || !same(v->data, u->data) ||
-                    !same(v->model, u->model) || !same(v->objective, u->objective);
-        }
-        if (first) return i;
+        if (u->diagnostic == diagnostic && results_next_seed(r, 0, u) == i) return i;
     }
     return -1;
 }
 
-/* By size; names put "fast" before "forward", people read the plain one first. */
+/* In the order in which people read them. */
+static const char *const paths[] = {"forward", "fast", "whole"};
+
+static int place_of(const char *path) {
+    int p = 0;
+    while (p < 3 && strcmp(paths[p], path) != 0) p++;
+    return p;
+}
+
 static int by_size(const void *a, const void *b) {
     const fr_scaling_point *x = a, *y = b;
     return x->size != y->size ? (x->size > y->size) - (x->size < y->size)
-                              : strcmp(y->path, x->path);
+                              : place_of(x->path) - place_of(y->path);
 }
 
 int results_scaling(const result *unit, fr_scaling_point out[FR_SCALING_MAX]) {
-    static const char *const paths[] = {"forward", "fast", "whole"};
     int n = 0;
-    for (size_t i = 0; i < unit->record.metrics.count; i++) {
+    for (size_t i = 0; i < unit->record.metrics.count && n < FR_SCALING_MAX; i++) {
         const unit_metric *m = &unit->record.metrics.at[i];
-        long long size = strtoll(m->name, NULL, 10);
-        for (int p = 0; p < 3 && n < FR_SCALING_MAX; p++) {
-            char name[METRIC_NAME];
-            metric_of_size(size, paths[p], "seconds", name);
-            if (strcmp(name, m->name) != 0) continue;
-            metric_of_size(size, paths[p], "bytes", name);
-            double bytes = results_metric(unit, name);
-            out[n++] = (fr_scaling_point){.size = size,
-                                          .path = paths[p],
-                                          .seconds = m->value,
-                                          .peak_bytes = isnan(bytes) ? 0 : (int64_t)bytes,
-                                          .events = m->events};
-        }
+        int path = place_of(m->path);
+        if (path == 3 || strcmp(m->name, "seconds") != 0) continue;
+        double bytes =
+            results_number(unit, (metric_key){.name = "bytes", .path = paths[path], .k = m->k});
+        out[n++] = (fr_scaling_point){.size = m->k,
+                                      .path = paths[path],
+                                      .seconds = m->value,
+                                      .peak_bytes = isnan(bytes) ? 0 : (int64_t)bytes,
+                                      .events = m->events};
     }
     qsort(out, (size_t)n, sizeof *out, by_size);
     return n;
 }
 
-double results_metric(const result *unit, const char *name) {
-    const unit_metric *m = record_metric(&unit->record, name);
+double results_number(const result *unit, metric_key key) {
+    const unit_metric *m = record_metric(&unit->record, key);
     return m ? m->value : NAN;
+}
+
+double results_metric(const result *unit, const char *name) {
+    return results_number(unit, (metric_key){.name = name});
 }
 
 double results_seconds(const result *unit, const char *stage) {

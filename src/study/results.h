@@ -63,10 +63,16 @@ int results_next(const results *r, int from, unit_kind kind, const char *data, c
 /* The same for groups: the first unit of every model, which stands for all its seeds. */
 int results_next_group(const results *r, int from, unit_kind kind, const char *data,
                        bool diagnostic);
+/* Are they units of one kind, data set, window, model and objective, with different seeds? */
+bool results_same_group(const result *a, const result *b);
+/* The next unit of a group from number `from` on. */
+int results_next_seed(const results *r, int from, const result *group);
 /* The costs of a scaling unit by ascending size, "forward" before "fast"; size, path, seconds and
  * peak_bytes are filled. Returns how many. */
 int results_scaling(const result *unit, fr_scaling_point out[FR_SCALING_MAX]);
 /* A number of a unit; NaN if it has none. */
+double results_number(const result *unit, metric_key key);
+/* The same of one that needs nothing but a name. */
 double results_metric(const result *unit, const char *name);
 double results_seconds(const result *unit, const char *stage);
 /* Was the model of a rank or train unit trained for fewer epochs than were asked for? */

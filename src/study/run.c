@@ -155,11 +155,11 @@ static fr_status make_directory(const char *path, fr_error *err) {
 }
 
 static fr_status open_ledger(fr_study *s, fr_error *err) {
-    bool old = false;
+    int64_t old = 0;
     TRY(ledger_open(&s->book, s->directory, false, &old, err));
     TRY(ledger_check(&s->book, err));
     if (!old) return FR_OK;
-    TRY(record_seal_all(&s->book, err));
+    TRY(record_upgrade(&s->book, old, err));
     return ledger_commit(&s->book, err);
 }
 
@@ -575,7 +575,7 @@ static fr_status look_back(fr_study *s, fr_error *err) {
     if (!status && others)
         context_log(s->caller, FR_NOTICE,
                     "%lld unit%s done by other versions of the tool stay%s; "
-                    "--redo-other-versions does them again",
+                    "option redo-other-versions does them again",
                     (long long)others, others == 1 ? "" : "s", others == 1 ? "s" : "");
     return status;
 }

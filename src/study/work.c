@@ -23,15 +23,21 @@ enum { CELL_NEGATIVES = 20 };
 
 /* ---- what a unit leaves behind ---- */
 
-__attribute__((format(printf, 5, 6))) static fr_status
-note(unit_record *r, double value, int64_t events, fr_error *err, const char *format, ...) {
-    unit_metric m = {.value = value, .events = events};
-    va_list args;
-    va_start(args, format);
-    (void)vsnprintf(m.name, sizeof m.name, format, args);
-    va_end(args);
+static fr_status note_key(unit_record *r, metric_key key, double value, int64_t events,
+                          fr_error *err) {
+    unit_metric m = {.k = key.k, .value = value, .events = events};
+    (void)snprintf(m.name, sizeof m.name, "%s", key.name);
+    (void)snprintf(m.cell, sizeof m.cell, "%s", key.cell ? key.cell : "");
+    (void)snprintf(m.removed, sizeof m.removed, "%s", key.removed ? key.removed : "");
+    (void)snprintf(m.sampler, sizeof m.sampler, "%s", key.sampler ? key.sampler : "");
+    (void)snprintf(m.path, sizeof m.path, "%s", key.path ? key.path : "");
     ARRAY_PUSH(&r->metrics, m, err);
     return FR_OK;
+}
+
+static fr_status note(unit_record *r, double value, int64_t events, fr_error *err,
+                      const char *name) {
+    return note_key(r, (metric_key){.name = name}, value, events, err);
 }
 
 static fr_status note_time(unit_record *r, const char *stage, double seconds, fr_error *err) {
@@ -376,7 +382,7 @@ static fr_status do_facts(fr_study *s, const plan_unit *unit, unit_record *resul
                  {"membership-repeated", (double)f.membership_repeated},
                  {"membership-new", (double)f.membership_new}};
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
-        TRY(note(result, facts[i].value, window.test, err, "%s", facts[i].name));
+        TRY(note(result, facts[i].value, window.test, err, facts[i].name));
     return keep(result, "catalog_sha256", window.catalog_sha256, strlen(window.catalog_sha256),
                 err);
 }
@@ -427,9 +433,9 @@ static fr_status do_train(fr_study *s, const plan_unit *unit, bool again, unit_r
         double total = 0;
         for (size_t e = 0; !status && e < json_array_size(loss); e++) {
             total += json_number_value(json_array_get(seconds, e));
-            status = note(result, json_number_value(json_array_get(loss, e)),
-                          json_integer_value(json_object_get(about, "train_events")), err,
-                          "loss-%zu", e + 1);
+            status = note_key(result, (metric_key){.name = "loss", .k = (int64_t)e + 1},
+                              json_number_value(json_array_get(loss, e)),
+                              json_integer_value(json_object_get(about, "train_events")), err);
         }
         if (!status) status = note_time(result, "epochs", total, err);
         if (!status) status = note_selection(result, about, err);
@@ -510,18 +516,16 @@ static fr_status note_metrics(fr_study *s, const fr_ranking *r, unit_record *res
     fr_metric_value value[NAMES];
     TRY(fr_metrics_compute(r->records, r->count, r->protocol.oov, names, NAMES, value, err));
     for (int i = 0; i < NAMES; i++)
-        TRY(note(result, value[i].value, value[i].events, err, "%s", names[i]));
+        TRY(note(result, value[i].value, value[i].events, err, names[i]));
     fr_expected *expected;
     TRY(ALLOCATE(expected, s->plan.ks, err));
     fr_sampling uniform = {
         .sampler = "uniform", .oov = r->protocol.oov, .k = s->plan.k, .k_count = s->plan.ks};
     fr_status status =
         fr_expected_compute(r->records, r->count, &uniform, s->context, expected, err);
-    for (int i = 0; !status && i < s->plan.ks; i++) {
-        char name[METRIC_NAME];
-        metric_of_k(expected[i].k, name);
-        status = note(result, expected[i].mrr, expected[i].events, err, "%s", name);
-    }
+    for (int i = 0; !status && i < s->plan.ks; i++)
+        status =
+            note_key(result, metric_of_k(expected[i].k), expected[i].mrr, expected[i].events, err);
     free(expected);
     return status;
 }
@@ -578,13 +582,13 @@ static fr_status note_cells(fr_study *s, const fr_ranking *r, int removal, unit_
                             fr_error *err) {
     fr_membership m;
     TRY(fr_membership_compute(r, CELL_NEGATIVES, 7, s->context, &m, err));
-    TRY(note(result, (double)m.eligible, m.ranked, err, "%s%seligible",
-             removal < 0 ? "" : fr_removal_names[removal], removal < 0 ? "" : "-"));
+    TRY(note_key(result, metric_of_cell("eligible", removal, -1), (double)m.eligible, m.ranked,
+                 err));
     for (int c = 0; c < FR_CELLS; c++) {
-        char name[METRIC_NAME];
-        metric_of_cell(removal, c, name);
-        TRY(note(result, m.cell[c].mrr, m.cell[c].events, err, "%s", name));
-        TRY(note(result, m.cell[c].drawn, m.cell[c].events, err, "%.50s-drawn", name));
+        const fr_cell *cell = &m.cell[c];
+        TRY(note_key(result, metric_of_cell("mrr", removal, c), cell->mrr, cell->events, err));
+        TRY(note_key(result, metric_of_cell("mrr-drawn", removal, c), cell->drawn, cell->events,
+                     err));
     }
     return FR_OK;
 }
@@ -620,7 +624,6 @@ static fr_status do_project(fr_study *s, const plan_unit *unit, unit_record *res
         unit->diagnostic ? open_available(s, unit, &w, err) : work_window(s, unit, &w, err);
     for (int removal = 0; !status && removal < FR_REMOVALS; removal++) {
         fr_ranking *r = NULL;
-        char name[METRIC_NAME];
         status = rank_once(s, unit, w, removal, unit->diagnostic ? CELL_NEGATIVES : 0, &r, err);
         if (!status && unit->diagnostic) status = note_cells(s, r, removal, result, err);
         if (!status && !unit->diagnostic) {
@@ -628,8 +631,9 @@ static fr_status do_project(fr_study *s, const plan_unit *unit, unit_record *res
             fr_metric_value value;
             status =
                 fr_metrics_compute(r->records, r->count, r->protocol.oov, &mrr, 1, &value, err);
-            metric_of_cell(removal, -1, name);
-            if (!status) status = note(result, value.value, value.events, err, "%s", name);
+            if (!status)
+                status = note_key(result, metric_of_cell(mrr, removal, -1), value.value,
+                                  value.events, err);
         }
         fr_ranking_close(r);
     }
@@ -651,11 +655,10 @@ static fr_status do_scaling(fr_study *s, const plan_unit *unit, unit_record *res
         fr_scaling_run(w, spec, &settings, unit->seed, s->context, point, &count, err);
     for (int i = 0; !status && i < count; i++) {
         const fr_scaling_point *p = &point[i];
-        char name[METRIC_NAME];
-        metric_of_size(p->size, p->path, "seconds", name);
-        status = note(result, p->seconds, p->events, err, "%s", name);
-        metric_of_size(p->size, p->path, "bytes", name);
-        if (!status) status = note(result, (double)p->peak_bytes, p->events, err, "%s", name);
+        metric_key seconds = {.name = "seconds", .path = p->path, .k = p->size}, bytes = seconds;
+        bytes.name = "bytes";
+        status = note_key(result, seconds, p->seconds, p->events, err);
+        if (!status) status = note_key(result, bytes, (double)p->peak_bytes, p->events, err);
     }
     free(spec);
     return status;

@@ -164,6 +164,8 @@ refused "scores that are not there" "theirs/none.npy: is not there" '{}' '{"a": 
 refused "scores of other events" "mine/a/rank: short-scores.npy: " '{}' '{"a": "scores:short-scores.npy"}'
 refused "a scorer that is none" "\"scorers\": unknown baseline nothing" '{}' '{"a": "baseline:nothing"}'
 refused "a stream of scores" "can be read once only" '{}' '{"a": "scores:-"}'
+refused "counts" 'makes rank records of them, which belong under "ranks"' '{}' '{"a": "counts:short.npy"}'
+refused "scores without a file" "a: expected a scorer, as " '{}' '{"a": "scores:"}'
 refused "a name of ours" '"ranks" calls a model craft, which is one of this study' '{"craft": "short.npy"}' '{}'
 refused "a baseline's name" '"scorers" calls a model recency' '{}' '{"recency": "oracle"}'
 refused "a name twice" 'a stands in "ranks" and in "scorers"' '{"a": "short.npy"}' '{"a": "oracle"}'

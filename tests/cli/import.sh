@@ -105,7 +105,7 @@ row "one column" "2: the row ends after 1 column, expected 4" '1'
 row "too many columns" "5: the row goes on, expected 4 columns" '1,2,3,4,5'
 row "a comma too many" "5: the row goes on, expected 4 columns" '1,2,3,4,'
 row "text as source" \
-    '1: source "ann", expected a whole number from 0 to 9223372036854775807 (--ids' 'ann,2,3,4' --ids numbers
+    '1: source "ann", expected a whole number from 0 to 9223372036854775807 (option ids: words reads' 'ann,2,3,4' --ids numbers
 row "text as destination" '2: destination "bob", expected a whole number' '1,bob,3,4' --ids numbers
 row "text as time" '3: time "noon", expected a finite number' '1,2,noon,4'
 row "a date among numbers" \
@@ -682,7 +682,7 @@ of the file) is in part train, but comes behind one of part val in order of time
 printf 'src,dst,time,split\n1,2,1,0\n1,2,2,2\n1,2,2,1\n' >bad.csv
 bad "a split that goes back at the same time" "bad.csv: event 3 (from 1"
 printf 'src,dst,time,split\n1,2,1,0\n1,2,2,-1\n' >bad.csv
-bad "a split of -1" 'bad.csv:3:4: split "-1", expected 0, 1, 2 or train, val, test (--columns split=none'
+bad "a split of -1" 'bad.csv:3:4: split "-1", expected 0, 1, 2 or train, val, test (option columns: split=none'
 printf 'src,dst,time,split\n1,2,1,0\n1,2,2,3\n' >bad.csv
 bad "a split of 3" 'bad.csv:3:4: split "3", expected 0, 1, 2 or'
 printf 'src,dst,time,split\n1,2,1,train\n1,2,2,trainer\n' >bad.csv

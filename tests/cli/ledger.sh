@@ -40,8 +40,14 @@ def text(value):
     return b"n" if value is None else value.encode() + b"\0t"
 def contents(run):
     h = hashlib.sha256()
-    for name, value, events in db.execute("SELECT name, value, events FROM metric WHERE run = ? ORDER BY name", (run,)):
-        h.update(b"m" + text(name) + (b"" if value is None else struct.pack("<d", value)) + struct.pack("<q", events))
+    key = "name" if db.execute("PRAGMA user_version").fetchone()[0] < 3 else "name, cell, removed, sampler, path, k"
+    for value, events, name, *more in db.execute(f"SELECT value, events, {key} FROM metric WHERE run = ? ORDER BY {key}", (run,)):
+        h.update(b"m" + text(name))
+        for letter, part in zip((b"c", b"r", b"s", b"p"), more):
+            h.update(letter + text(part) if part else b"")
+        if more and more[4]:
+            h.update(struct.pack("<q", more[4]))
+        h.update((b"" if value is None else struct.pack("<d", value)) + struct.pack("<q", events))
     for stage, seconds in db.execute("SELECT stage, seconds FROM timing WHERE run = ? ORDER BY stage", (run,)):
         h.update(b"s" + text(stage) + struct.pack("<d", seconds))
     for name, path, sha, size in db.execute("SELECT name, path, sha256, bytes FROM artefact WHERE run = ? ORDER BY name", (run,)):
@@ -63,7 +69,28 @@ def set_metrics(key, *pairs):
     for name, value in zip(pairs[::2], pairs[1::2]):
         db.execute("UPDATE metric SET value = ? WHERE run = ? AND name = ?", (float(value), run, name))
     reseal(run)
-if sys.argv[1] == "--metrics":
+def to_format_2(): # names in one piece, as earlier versions had them
+    def compose(name, cell, removed, sampler, path, k):
+        if sampler:
+            return f"expected-{k}"
+        if path:
+            return f"{k}-{path}-{name}"
+        if name == "loss":
+            return f"loss-{k}"
+        if cell:
+            name = cell + name[3:] # mrr or mrr-drawn
+        return f"{removed}-{name}" if removed else name
+    db.create_function("compose", 6, compose)
+    db.execute("ALTER TABLE metric RENAME TO later")
+    db.execute("CREATE TABLE metric (run INTEGER REFERENCES run(id), name TEXT, value REAL, events INTEGER, PRIMARY KEY (run, name))")
+    db.execute("INSERT INTO metric SELECT run, compose(name, cell, removed, sampler, path, k), value, events FROM later")
+    db.execute("DROP TABLE later")
+    db.execute("PRAGMA user_version = 2")
+    for run, in db.execute("SELECT id FROM run WHERE status = 'done'").fetchall():
+        reseal(run)
+if sys.argv[1] == "--format-2":
+    to_format_2()
+elif sys.argv[1] == "--metrics":
     set_metrics(*sys.argv[2:])
 elif sys.argv[1] == "--json":
     set_json(*sys.argv[2:])
@@ -73,6 +100,10 @@ else:
 db.commit()
 END
 base=one
+metrics() { # STUDY: all its numbers
+    python3 -c 'import sqlite3, sys
+for row in sqlite3.connect(sys.argv[1] + "/study.db").execute("SELECT * FROM metric ORDER BY 1, 2, 3, 4, 5, 6, 7"): print(*row)' "$1"
+}
 change() {
     rm -rf changed
     cp -r $base changed
@@ -100,7 +131,9 @@ refused "an unknown kind" "UPDATE run SET kind = 'dance' WHERE place = 4" "kind 
 refused "an unknown status" "UPDATE run SET status = 'dnoe' WHERE place = 4" "CHECK constraint failed"
 refused "a unit that is not done any more" "UPDATE run SET status = 'left' WHERE place = 4" "is not the one that was stored"
 refused "a unit that is gone" "DELETE FROM run WHERE place = 5" "expected"
-refused "another metric" "UPDATE metric SET value = value + 1e-9 WHERE name = 'base-mrr'" "are not those that were stored"
+refused "another metric" "UPDATE metric SET value = value + 1e-9 WHERE name = 'mrr' AND removed = 'base'" "are not those that were stored"
+refused "another cell" "UPDATE metric SET cell = 'new-met' WHERE cell = 'new-seen'" "are not those that were stored"
+refused "another K" "UPDATE metric SET k = k + 1 WHERE sampler = 'uniform'" "are not those that were stored"
 refused "another time" "UPDATE timing SET seconds = 1 WHERE stage = 'rank'" "are not those that were stored"
 refused "a metric that is gone" "DELETE FROM metric WHERE name = 'catalog'" "are not those that were stored"
 refused "other records" "UPDATE artefact SET content = (SELECT content FROM artefact WHERE name = 'records' ORDER BY run DESC LIMIT 1),
@@ -108,7 +141,7 @@ refused "other records" "UPDATE artefact SET content = (SELECT content FROM arte
 refused "another document" "UPDATE study SET plan = replace(plan, '[7,17]', '[7]')" "document is not the one that was stored"
 refused "no document" "UPDATE study SET plan = NULL" "plan is nothing, expected text"
 runs "status of it" 1 study status changed
-refused "a later format" "PRAGMA user_version = 3" "format 3, expected 2"
+refused "a later format" "PRAGMA user_version = 4" "format 4, expected 3"
 
 # Seals that fit do not help records that contradict their row.
 change --json drawn/craft/bce/7/rank about seed 8
@@ -128,16 +161,31 @@ has "is named below the main table" "$(cat changed/tables/main.md)" "Training wa
 
 # What is damaged is done again.
 cp -r one/tables before
-change "UPDATE metric SET value = 0.5 WHERE name = 'base-mrr'" "UPDATE run SET status = 'left' WHERE place = 4"
+change "UPDATE metric SET value = 0.5 WHERE name = 'mrr' AND removed = 'base'" "UPDATE run SET status = 'left' WHERE place = 4"
 runs "a run on a changed ledger" 0 study run one.json -o changed
 has "does again what is damaged" "$stderr" "/craft-r/bce/7/project is done again: "
 is "and gives the same tables" "$(diff -r before changed/tables 2>&1)" ""
 
-# A ledger of format 1 is refused by a report and brought up to date by a run.
-change "ALTER TABLE run DROP COLUMN seal" "ALTER TABLE run DROP COLUMN contents" "ALTER TABLE run DROP COLUMN tool" \
+# A ledger of format 2 or 1 is refused by a report and brought up to date by a run.
+change --format-2
+runs "a report of format 2" 1 study report changed
+has "says what helps" "$stderr" "format 2 of an earlier version; \`fullrank study run\` with its document and -o changed brings it to format 3"
+is "and leaves it" "$(python3 -c 'import sqlite3; print(sqlite3.connect("changed/study.db").execute("PRAGMA user_version").fetchone()[0])')" 2
+runs "a run on it" 0 study run one.json -o changed
+lacks "does nothing again" "$stderr" ": "
+is "and gives the same tables" "$(diff -r before changed/tables 2>&1)" ""
+is "and the same costs" "$(diff -r one/costs changed/costs 2>&1)" ""
+is "and the same ledger" "$(metrics one)" "$(metrics changed)"
+change --format-2
+python3 change.py "UPDATE metric SET value = 0.5 WHERE name = 'base-mrr'"
+runs "a run on format 2 with a damaged unit" 0 study run one.json -o changed
+has "does it again" "$stderr" "/craft-r/bce/7/project is done again: "
+is "and gives the same tables" "$(diff -r before changed/tables 2>&1)" ""
+change --format-2
+python3 change.py "ALTER TABLE run DROP COLUMN seal" "ALTER TABLE run DROP COLUMN contents" "ALTER TABLE run DROP COLUMN tool" \
     "ALTER TABLE study DROP COLUMN seal" "PRAGMA user_version = 1"
 runs "a report of an old ledger" 1 study report changed
-has "says what helps" "$stderr" "\`fullrank study run\` with its document and -o changed brings it to format 2"
+has "says what helps" "$stderr" "\`fullrank study run\` with its document and -o changed brings it to format 3"
 runs "a run on an old ledger" 0 study run one.json -o changed
 lacks "does nothing again" "$stderr" "drawn/facts: "
 is "and gives the same tables but for a note" "$(diff -r before changed/tables | grep '^[<>]' | grep -vc 'different versions\|early one')" 0
@@ -151,7 +199,7 @@ runs "its report" 0 study report changed
 has "says so" "$(cat changed/tables/settings.md)" "Units of work were done by different versions of the tool: 0.0.9 abc (4), "
 has "the page, too" "$(cat changed/report.html)" "done by different versions of the tool: 0.0.9 abc (4), "
 runs "a run leaves them alone" 0 study run one.json -o changed
-has "and says so" "$stderr" "4 units done by other versions of the tool stay; --redo-other-versions does them again"
+has "and says so" "$stderr" "4 units done by other versions of the tool stay; option redo-other-versions does them again"
 runs "or does them again" 0 study run one.json -o changed --redo-other-versions
 has "all of them" "$stderr" "drawn/facts: "
 lacks "and only them" "$stderr" "craft/bce/7/train: "

@@ -209,6 +209,7 @@ refused() { # NAME CODE MESSAGE COMMAND...
         "1 $before"
 }
 refused "no scorer" 2 "option --scorer SPEC is missing" rank -o x.npy
+refused "counts without a file" 2 "counts: no file is named, expected FILE.npy" rank --scorer counts: -o x.npy
 refused "unknown scorer" 2 "unknown scorer recency" rank --scorer recency -o x.npy
 refused "unknown baseline" 2 "did you mean recency?" rank --scorer baseline:recensy -o x.npy
 refused "no such data" 1 "nowhere: cannot be read" "$fullrank" rank --data nowhere --scorer oracle -o x.npy
