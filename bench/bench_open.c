@@ -42,7 +42,7 @@ static fr_status put_events(columns *c, int64_t events, uint32_t sources, uint32
             clock += r.word[3] % 5;
             time[k] = clock;
         }
-        TRY(columns_put(c, n, source, destination, time, NULL, err));
+        TRY(columns_put(c, n, source, destination, time, NULL, NULL, err));
         done += n;
     }
     return FR_OK;
@@ -51,7 +51,7 @@ static fr_status put_events(columns *c, int64_t events, uint32_t sources, uint32
 static fr_status make(const char *path, int64_t events, uint32_t sources, uint32_t destinations,
                       fr_error *err) {
     columns c;
-    fr_status status = columns_open(&c, path, false, 0, err);
+    fr_status status = columns_open(&c, path, false, 0, false, err);
     if (!status) status = put_events(&c, events, sources, destinations, err);
     columns_finish finish = {.origin = json_pack("{s:s}", "name", "bench")};
     if (!status)
