@@ -86,14 +86,14 @@ FR_API fr_status fr_fail(fr_error *err, fr_status code, const char *format, ...)
 
 /* The name closest in spelling to `text`, NULL if none is close. `names` gives them by number from
  * 0, NULL behind the last. A number at the end of the text, as in "tgb-hist-100" and "hits@7", is
- * left out if nothing is close with it. */
+ * left out if nothing is close with it. What is returned is one of `names`. */
 typedef const char *fr_name_at(const void *list, int index);
 FR_API const char *fr_text_nearest(const char *text, fr_name_at *names, const void *list);
 
 typedef enum fr_level { FR_NOTICE, FR_WARNING } fr_level;
 
 /* How long work talks to its caller. Any pointer may be NULL, and so may the context itself.
- * Callbacks come from the calling thread only. */
+ * Callbacks come from the calling thread only; their texts live during the call. */
 typedef struct fr_context {
     void *user;
     void (*log)(void *user, fr_level level, const char *line);
@@ -183,7 +183,7 @@ FR_API const char *fr_options_nearest(const fr_option *table, const char *key);
 FR_API void fr_options_text(const fr_option *option, const void *settings, char *out, size_t size);
 /* Calls `set` for every entry of a JSON object of plain values ({"window": 1000, "order":
  * "strict"}), values as text, and stops at the first failure; its message gets the file's name in
- * front. */
+ * front. Key and value live during the call. */
 typedef fr_status fr_config_set(void *user, const char *key, const char *value, fr_error *err);
 FR_API FR_MUST_USE fr_status fr_config_read(const char *path, fr_config_set *set, void *user,
                                             fr_error *err);
@@ -259,7 +259,7 @@ FR_API FR_MUST_USE fr_status fr_stream_verify(fr_stream *stream, const fr_contex
 
 /* One file of an imported directory. */
 typedef struct fr_data_file {
-    const char *name;  /* "time.npy" */
+    const char *name;  /* "time.npy"; the library's */
     int64_t bytes;     /* -1 = it cannot be read */
     char sha256[65];   /* of what is there */
     char expected[65]; /* as imported; "" = not known, the manifest being of an earlier version */
@@ -353,7 +353,7 @@ typedef struct fr_columns {
 } fr_columns;
 FR_API fr_columns fr_window_columns(const fr_window *window);
 
-/* One event: what scorers observe. */
+/* One event: what scorers observe. Features are the window's, and live as long as it does. */
 typedef struct fr_event {
     int32_t event;               /* number in the window, from 0 */
     int32_t source, destination; /* numbers */
@@ -434,7 +434,7 @@ typedef struct fr_synth {
 } fr_synth;
 extern FR_API const fr_option fr_synth_options[FR_OPTIONS_MAX];
 
-/* One of the presets or parameters, for help; NULL behind the last. */
+/* One of the presets or parameters, for help; NULL behind the last. All of it is the library's. */
 FR_API const char *fr_synth_preset_at(int index, const char **help);
 FR_API const fr_option *fr_synth_parameters(void);
 
@@ -506,7 +506,7 @@ typedef struct fr_scorer_definition {
      * A row has one entry per candidate in the order of fr_window_candidates (or see catalog_only).
      * An entry that is left alone is an error that names it. Each row has the bits that a call for
      * this event alone gives. `worker` tells calls that run at the same time apart: 0 .. workers -
-     * 1. */
+     * 1. Queries and scores are the caller's, and live during the call. */
     fr_status (*score)(void *state, const fr_query *queries, int count, int worker, float *scores,
                        fr_error *err);
     int workers; /* calls of `score` at the same time; 0 = 1. The engine never makes more */
@@ -514,7 +514,7 @@ typedef struct fr_scorer_definition {
     /* NULL: nothing is remembered, and events may be scored in any order. Else called exactly once
      * per event of the window, in stream order, before any event that has it in its history is
      * scored, and never before its own scoring; such a scorer has one worker and scores one event
-     * at a time. */
+     * at a time. The event lives during the call. */
     fr_status (*observe)(void *state, const fr_event *event, fr_error *err);
     int32_t start; /* first event to observe: earlier ones are in the state already */
     /* It knows the catalog only: a row has one entry per destination of fr_window_columns.catalog,
@@ -573,7 +573,8 @@ typedef struct fr_scorer_kind {
     const fr_option *options; /* NULL = none */
     size_t settings;          /* bytes of the settings struct that the options fill */
     /* Fills a zeroed definition but for `size`, `name` and `seed`. If it fails, `close` is called
-     * for a state that was set. */
+     * for a state that was set. The window lives as long as the scorer; settings and their texts
+     * live during the call, and what is kept of them is copied. */
     fr_status (*open)(const fr_window *window, const void *settings, int64_t seed,
                       fr_scorer_definition *out, fr_error *err);
 } fr_scorer_kind;
@@ -707,12 +708,12 @@ FR_API void fr_feed_close(fr_feed *feed);
  * tell of their destinations. The queries are the feed's, until the next call. */
 FR_API FR_MUST_USE fr_status fr_feed_next(fr_feed *feed, int most, const fr_query **queries,
                                           int *count, fr_error *err);
-/* Takes scores[count, row] of the queries handed out last. truth[*known], the feed's, are the
- * events that have become history of the next query: those of these queries, but with strict order
- * events of the next query's time only when time has moved on. The training part is not told; with
- * strict order its events from fr_window_cut of the first query on become history with the first
- * truth. Both may be NULL. On failure, such
- * as a score that is no number, nothing has happened: the scores may be handed in again. */
+/* Takes scores[count, row] of the queries handed out last. truth[*known], the feed's until the next
+ * call, are the events that have become history of the next query: those of these queries, but with
+ * strict order events of the next query's time only when time has moved on. The training part is
+ * not told; with strict order its events from fr_window_cut of the first query on become history
+ * with the first truth. Both may be NULL. On failure, such as a score that is no number, nothing
+ * has happened: the scores may be handed in again. */
 FR_API FR_MUST_USE fr_status fr_feed_submit(fr_feed *feed, const float *scores, int count,
                                             const fr_event **truth, int *known, fr_error *err);
 /* The records, when all events have scores; the caller closes the ranking, and the feed. RANKS.json
@@ -834,7 +835,7 @@ typedef struct fr_slices {
     const char *field; /* "time" */
     int count;
     const fr_slice *slice; /* [count] in ascending order; events without a number are the last */
-    void *memory;
+    void *memory;          /* of all this; the library's */
 } fr_slices;
 
 /* What records may be cut by, by number from 0; NULL behind the last one. */
@@ -1147,7 +1148,7 @@ enum { FR_REPEATED_SEEN, FR_REPEATED_UNSEEN, FR_NEW_SEEN, FR_NEW_UNSEEN, FR_CELL
 extern FR_API const char *const fr_cell_names[FR_CELLS]; /* of their samplers: repeated-seen, ... */
 
 typedef struct fr_cell {
-    const char *name; /* of the sampler: "repeated-seen" */
+    const char *name; /* of the sampler: "repeated-seen"; the library's */
     int64_t events;
     double mrr,
         sd;       /* expectation over all draws, and the deviation of one draw; NaN if no events */
@@ -1257,7 +1258,7 @@ typedef struct fr_study_state {
     const fr_study_unit *unit;       /* [count] */
     int64_t versions;                /* that did the units done */
     const fr_study_version *version; /* [versions] */
-    void *memory;
+    void *memory;                    /* of all this; the library's */
 } fr_study_state;
 
 /* How far the study in `directory` is. What it points to is freed by fr_study_status_free. */
@@ -1305,7 +1306,8 @@ extern FR_API const fr_option fr_scaling_options[FR_OPTIONS_MAX];
 typedef struct fr_scaling_point {
     int64_t size; /* of the catalog, the positive included */
     /* "forward": the model's plain forward, asked for these candidates only; "fast": its fast path,
-     * which scores every destination; "whole": a scorer without a model, which does the same. */
+     * which scores every destination; "whole": a scorer without a model, which does the same. The
+     * library's. */
     const char *path;
     int64_t scored; /* destinations it gave a score */
     int64_t events;
