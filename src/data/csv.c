@@ -239,7 +239,8 @@ static const char *parse_row(csv *c, const char *p, int64_t row, fr_error *err, 
 /* What a field of the given role should have been. */
 static const char *expected(const csv *c, role r, bool words) {
     if (words || r == ROLE_SKIP) return "a word";
-    if (r == ROLE_SPLIT) return "0, 1, 2 or train, val, test (--columns split=none leaves it out)";
+    if (r == ROLE_SPLIT)
+        return "0, 1, 2 or train, val, test (option columns: split=none leaves it out)";
     if (r == ROLE_TIME && c->times == TIMES_DATES)
         return "a date: 2024-01-31 or 2024-01-31T12:00:00, with fractions, Z "
                "or "

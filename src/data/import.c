@@ -112,8 +112,9 @@ static fr_status copy_rows(reading *r, fr_error *err) {
         TRY(csv_next(c, err));
         if (!c->block.count) return FR_OK;
         if (c->times == TIMES_DATES && r->settings->time_unit)
-            return fail(err, FR_EUSAGE, "%s: times are dates, expected numbers with --time-unit %s",
-                        r->input, unit_names[r->settings->time_unit]);
+            return fail(err, FR_EUSAGE,
+                        "%s: times are dates, expected numbers with option time-unit %s", r->input,
+                        unit_names[r->settings->time_unit]);
         for (int64_t row = 0; unit > 1 && row < c->block.count; row++) c->block.time[row] /= unit;
         if (r->side.width) TRY(gather_side(&r->side, c, err));
         TRY(columns_put(&r->out, c->block.count, c->block.source, c->block.destination,
@@ -151,7 +152,7 @@ static void warn_unit(const reading *r) {
             context_log(
                 r->context, FR_WARNING,
                 "%s: times from %.0f to %.0f look like Unix %s (all from %.0e to %.0e), but "
-                "are taken as seconds; --time-unit %s converts them",
+                "are taken as seconds; option time-unit %s converts them",
                 r->input, out->first_time, out->last_time, words[unit], 1e8 * units[unit],
                 1e11 * units[unit], unit_names[unit]);
 }
@@ -223,10 +224,11 @@ fr_status import_file(const char *input_path, const import_origin *origin, const
     int64_t line = r.c.line;
     reading_close(&r);
     if (again) {
-        context_log(context, FR_NOTICE,
-                    "%s:%lld: not all ids are whole numbers; taking ids as words (--ids numbers "
-                    "refuses them)",
-                    input_path, (long long)line);
+        context_log(
+            context, FR_NOTICE,
+            "%s:%lld: not all ids are whole numbers; taking ids as words (option ids: numbers "
+            "refuses them)",
+            input_path, (long long)line);
         r = (reading){.input = input_path,
                       .origin = origin,
                       .output = output,

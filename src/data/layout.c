@@ -222,7 +222,7 @@ static fr_status check_roles(layout *l, const name_list *names, int64_t line, co
         if (r >= ROLE_SOURCE && r <= ROLE_SPLIT && found[r])
             return fail(err, FR_EINPUT,
                         "%s:%lld: columns \"%s\" and \"%s\" could both be the %s; say which with "
-                        "--columns %s=%d or --columns %s=%d",
+                        "option columns: %s=%d or %s=%d",
                         name, (long long)line, names->at[found[r] - 1].text, text, role_name(r),
                         role_name(r), found[r], role_name(r), f + 1);
         if (!found[r]) found[r] = f + 1;

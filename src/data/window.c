@@ -83,9 +83,8 @@ static fr_status cut_window(fr_window *w, const fr_context *context, fr_error *e
                     (long long)all);
     int64_t n = want == 0 || want > all ? all : want;
     if (n < all / 2)
-        context_log(context, FR_NOTICE,
-                    "%s: using the last %lld of %lld events; --window 0 uses all", w->stream->name,
-                    (long long)n, (long long)all);
+        context_log(context, FR_NOTICE, "%s: using the last %lld of %lld events; window 0 uses all",
+                    w->stream->name, (long long)n, (long long)all);
     if (n > INT32_MAX)
         return fail(err, FR_EINPUT, "%s: %lld events in one window, expected at most %d",
                     w->stream->name, (long long)n, INT32_MAX);

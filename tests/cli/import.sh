@@ -85,7 +85,7 @@ printf 'a,b,c\n1,2,3\n' >bad.csv
 bad "unknown names" "bad.csv:1: no column for the source among: a, b, c"
 printf 'u,u,t\n1,2,3\n' >bad.csv
 bad "a name twice" "bad.csv:1: columns \"u\" and \"u\" could both be the source; say which with \
---columns source=1 or --columns source=2"
+option columns: source=1 or source=2"
 awk 'BEGIN { while (n++ < 70000) printf "%d,", n; print "1" }' >bad.csv
 bad "70,001 columns" "bad.csv:1: 70001 columns, expected at most 65536"
 head -c 40000000 /dev/zero | tr '\0' 7 >bad.csv
@@ -513,7 +513,7 @@ awk 'BEGIN { print "u,i,t"; for (n = 0; n < 200000; n++) print n % 97 "," n % 89
     >late.csv
 runs "a word far behind numbers" 0 import late.csv -o late
 has "is told with its line" "$stderr" \
-    "late.csv:200002: not all ids are whole numbers; taking ids as words (--ids numbers refuses them)"
+    "late.csv:200002: not all ids are whole numbers; taking ids as words (option ids: numbers refuses them)"
 has "makes all ids words" "$(cat late/manifest.json)" '"words": true'
 form "as --ids words does" late late.csv --ids words
 refused "a word far behind numbers in a pipe" '"x1", expected a whole number' \
@@ -586,7 +586,7 @@ lacks "seconds do not look like anything else" "$stderr" "look like"
 has "the manifest says s" "$(cat unit/manifest.json)" '"time_unit": "s"'
 printf 'u,i,t\n1,2,2024-01-31\n' >dates.csv
 runs "dates with a unit" 2 import dates.csv -o out --time-unit ms
-has "are refused" "$stderr" "dates.csv: times are dates, expected numbers with --time-unit ms"
+has "are refused" "$stderr" "dates.csv: times are dates, expected numbers with option time-unit ms"
 rm -rf unit unit.csv dates.csv
 
 # ---- header names of public sets ----
@@ -611,7 +611,7 @@ header user_id,business_id,date Q1,B1,2018-07-07\ 22:09:11 Q1,B1,1531001351
 printf 'user,stream,streamer,start,stop\n1,33842865744,mithrain,154,156\n' >bad.csv
 bad "Twitch: stream or streamer" 'bad.csv:1: columns "stream" and "streamer" could both be the destination'
 printf 'user,stream,streamer,start\n1,2,3,4\n' >bad.csv
-bad "and how to say it" 'say which with --columns destination=2 or --columns destination=3'
+bad "and how to say it" 'say which with option columns: destination=2 or destination=3'
 printf 'user_id,asin,parent_asin,timestamp\nA,B,C,1\n' >both.csv
 refused "Amazon: asin or parent_asin" 'columns "asin" and "parent_asin" could both be the destination' \
     import both.csv -o out
@@ -788,7 +788,7 @@ has "a window larger than the stream is said" "$stderr" \
 has "a window larger than the stream is all of it" "$stdout" '"events": 700,'
 runs "a window that fits" 0 info reference --window 90 --train-share 0.7 --json
 has "a window of less than half is told" "$stderr" \
-    "jodie.csv: using the last 90 of 700 events; --window 0 uses all"
+    "jodie.csv: using the last 90 of 700 events; window 0 uses all"
 has "0.7 of 90 is 62.99... in double, so 62" "$stdout" '"train": 62,'
 runs "a window of half" 0 info reference --window 350 --json
 is "a window of half is not commented" "$stderr" ""
