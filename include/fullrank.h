@@ -2,7 +2,8 @@
  *
  * The only public header. Chapters follow the data: 1 errors and callbacks, 2 options, 3 import,
  * 4 stream, 5 window, 6 facts, 7 downloads and synthetic streams, 8 rank records, 9 scorers,
- * 10 ranking, 11 metrics, 12 models and training, 13 comparing runs, 14 diagnostics, 15 studies.
+ * 10 ranking, 11 metrics, 12 models and training, 13 comparing runs, 14 diagnostics, 15 studies,
+ * 16 tables.
  * PROTOCOL numbers refer to docs/protocol.md.
  *
  * Conventions
@@ -670,6 +671,8 @@ typedef struct fr_rank_settings {
     bool force;              /* replace files that exist; the caller's */
     char *negatives; /* rank against the lists of this .npy instead of the catalog; NULL = no */
     bool repeats;    /* an id may be listed twice and counts twice, and may be the event's own */
+    int64_t top;      /* write so many candidates of every ranked event, best first; 0 = none */
+    char *top_output; /* to this CSV file (docs/formats.md) */
 } fr_rank_settings;
 extern FR_API const fr_option fr_rank_options[FR_OPTIONS_MAX];
 
@@ -907,6 +910,36 @@ FR_API FR_MUST_USE fr_status fr_draws_compute(const fr_record *records, int64_t 
                                               int64_t seeds, const fr_context *context,
                                               fr_draws *out, double *each, fr_error *err);
 
+typedef struct fr_interval {
+    double low, high; /* NaN = there is none */
+} fr_interval;
+
+/* Intervals of one ranking's metrics by the block bootstrap of PROTOCOL 11. */
+typedef struct fr_interval_settings {
+    size_t size;       /* as every settings struct */
+    int64_t block;     /* consecutive ranked events that are drawn together */
+    int64_t resamples; /* of the bootstrap */
+    double level;      /* of the interval */
+} fr_interval_settings;
+extern FR_API const fr_option fr_interval_options[FR_OPTIONS_MAX];
+
+/* Fills out[names] with the intervals of registered metrics. An event that is not ranked belongs to
+ * the block of the ranked events before it. There are none with fewer than two blocks, and of a
+ * metric that is NaN. O(resamples * blocks) for a mean over events, O(resamples * records) for any
+ * other. */
+FR_API FR_MUST_USE fr_status fr_intervals_compute(const fr_record *records, int64_t count, int oov,
+                                                  const char *const *name, int names,
+                                                  const fr_interval_settings *settings,
+                                                  int64_t seed, const fr_context *context,
+                                                  fr_interval *out, fr_error *err);
+/* The same for expected MRR: fills out[k_count]. Chance of draws is not in them (fr_expected.sd
+ * is): they tell what other stretches of time would give. */
+FR_API FR_MUST_USE fr_status fr_intervals_expected(const fr_record *records, int64_t count,
+                                                   const fr_sampling *sampling,
+                                                   const fr_interval_settings *settings,
+                                                   int64_t seed, const fr_context *context,
+                                                   fr_interval *out, fr_error *err);
+
 /* ---- 12. Models and training ---- */
 
 typedef struct fr_model {
@@ -985,7 +1018,7 @@ typedef struct fr_compare_run {
 
 typedef struct fr_compare_settings {
     size_t size;       /* as every settings struct */
-    char *metric;      /* what is compared: any metric that is a mean over ranked events */
+    char *metric;      /* what is compared: any of fr_metric_at, with its number if it takes one */
     char *sampler;     /* of the expected-K columns, a name of fr_sampler_at */
     int small;         /* FR_SMALL_* */
     int64_t block;     /* consecutive ranked events that are drawn together */
@@ -995,16 +1028,16 @@ typedef struct fr_compare_settings {
 } fr_compare_settings;
 extern FR_API const fr_option fr_compare_options[FR_OPTIONS_MAX];
 
-typedef struct fr_interval {
-    double low, high; /* NaN = there is none */
-} fr_interval;
+/* Fewer seeds give no interval over seeds: with two of them it would say nothing. */
+enum { FR_SEEDS_LEAST = 3 };
 
 /* The metric of the second model minus that of the first, under one protocol. */
 typedef struct fr_difference {
     double value;
-    fr_interval seed_t; /* none with fewer than 2 seeds */
+    fr_interval seed_t; /* none with fewer than FR_SEEDS_LEAST seeds */
     fr_interval bootstrap;
     double permutation; /* p of the paired permutation test, two-sided */
+    double adjusted;    /* the same after Holm's correction over all pairs of the comparison */
     double flipped;     /* share of resamples that order the models otherwise than the full catalog
                            does in the same resample */
     double reversed;    /* share of resamples that order them otherwise than `value` does */
@@ -1015,7 +1048,7 @@ enum {
     FR_PAIRING_SEEDS, /* those with equal seeds; others are left out */
     FR_PAIRING_ONE,   /* one model was not trained and has one run: it is compared with every run of
                          the other */
-    FR_PAIRING_NONE,  /* no seed in common: difference of means, no interval over seeds */
+    FR_PAIRING_NONE,  /* no seed in common: difference of means, with Welch's interval */
 };
 
 typedef struct fr_compared_column {
@@ -1028,14 +1061,15 @@ typedef struct fr_compared_column {
 typedef struct fr_compared_model {
     const char *name;
     int runs;
-    const int64_t *seeds;    /* [runs] ascending */
-    const double *mean, *sd; /* [columns] over runs; sd with n - 1, NaN for one run */
+    const int64_t *seeds;         /* [runs] ascending */
+    const double *mean, *sd;      /* [columns] over runs; sd with n - 1, NaN for one run */
+    const fr_interval *bootstrap; /* [columns] of the mean, by the block bootstrap */
 } fr_compared_model;
 
 typedef struct fr_compared_pair {
-    int first, second;               /* models */
-    int pairing;                     /* FR_PAIRING_* */
-    int seeds;                       /* differences behind seed_t */
+    int first, second; /* models */
+    int pairing;       /* FR_PAIRING_* */
+    int seeds; /* differences behind seed_t; without a seed in common, the smaller number of runs */
     const fr_difference *difference; /* [columns] */
 } fr_compared_pair;
 
@@ -1055,7 +1089,8 @@ typedef struct fr_comparison_facts {
 typedef struct fr_comparison fr_comparison;
 
 /* Compares at least two models. Expectations over K negatives are those of MRR and of Hits@k; any
- * other metric has the column of the full catalog only, so `k_count` must be 0. Runs must have
+ * other metric has the column of the full catalog only, so `k_count` must be 0. A metric that is no
+ * mean over events takes O(resamples * events) for every run and pair. Runs must have
  * ranked the same events; runs of different protocols are FR_EFORCE, naming the fields, unless
  * forced. The caller closes the comparison; the rankings may be closed before. */
 FR_API FR_MUST_USE fr_status fr_compare(const fr_compare_run *runs, int count, const int64_t *k,
@@ -1324,6 +1359,54 @@ FR_API FR_MUST_USE fr_status fr_scaling_run(const fr_window *window, const char 
                                             const fr_scaling_settings *settings, int64_t seed,
                                             const fr_context *context, fr_scaling_point *out,
                                             int *count, fr_error *err);
+
+/* ---- 16. Tables: numbers in the formats people put them into ---- */
+
+/* Text for a terminal, a table environment on booktabs, a pipe table, RFC 4180. */
+enum { FR_FORMAT_TEXT, FR_FORMAT_LATEX, FR_FORMAT_MARKDOWN, FR_FORMAT_CSV };
+
+/* What is in a cell. Every format writes it in its own way and escapes texts; CSV has all digits,
+ * and a column for each part. A NaN value (end of an interval) is missing. */
+enum {
+    FR_CELL_EMPTY,
+    FR_CELL_TEXT,
+    FR_CELL_INTEGER,    /* value */
+    FR_CELL_NUMBER,     /* value */
+    FR_CELL_MEAN,       /* value and sd; a NaN sd is left out */
+    FR_CELL_INTERVAL,   /* low and high */
+    FR_CELL_DIFFERENCE, /* value with its sign */
+};
+typedef struct fr_table_cell {
+    int kind; /* FR_CELL_* */
+    int decimals;
+    const char *text; /* of a number or an interval: stands for a missing one; NULL = "--" */
+    double value, sd, low, high;
+    void *reserved[4];
+} fr_table_cell;
+
+/* A table under construction. Calls that add to it do not fail: the first failure is kept, and
+ * fr_table_text tells it. */
+typedef struct fr_table fr_table;
+
+/* Begins a table; the caller closes it. `protocol`, under which the numbers arose, follows the
+ * caption; in LaTeX it is a comment. Each may be NULL. */
+FR_API FR_MUST_USE fr_status fr_table_make(const char *title, const char *caption,
+                                           const char *protocol, fr_table **out, fr_error *err);
+FR_API void fr_table_close(fr_table *table);
+/* Adds a column, before the first row. Neighbours with equal `group` share one head; NULL = none.
+ */
+FR_API void fr_table_column(fr_table *table, const char *group, const char *head, bool left);
+FR_API void fr_table_row(fr_table *table);
+/* Fills the next cell of the row; those left out are empty. */
+FR_API void fr_table_put(fr_table *table, fr_table_cell cell);
+/* Marks the best value of a column, counted from 0, and the second; columns of one row have none.
+ */
+FR_API void fr_table_mark(fr_table *table, int column, bool higher_is_better);
+/* Adds a line below the table; CSV has none. */
+FR_API void fr_table_note(fr_table *table, const char *note);
+/* The table as text, which is the table's until the next call. `format` is FR_FORMAT_*. */
+FR_API FR_MUST_USE fr_status fr_table_text(fr_table *table, int format, const char **out,
+                                           fr_error *err);
 #ifdef __cplusplus
 }
 #endif

@@ -100,6 +100,7 @@ def latex(file, text):
     known = set("""usepackage begin end centering caption toprule midrule bottomrule addlinespace multicolumn textit
         textbf underline par smallskip footnotesize pm cmidrule textbackslash textasciitilde textasciicircum textless
         textgreater textbar times cdot le ge approx infty rightarrow alpha beta Delta mu sigma tau dots""".split())
+    text = re.sub(r"(?m)^%.*$", "", text)  # TeX reads nothing of a line behind its mark
     for word in re.findall(r"(?<!\\)(?:\\\\)*\\([A-Za-z]+)", text):
         if word not in known:
             say(file, f"command \\{word}")

@@ -104,32 +104,44 @@ void table_number(double value, int decimals, bool sign, char out[NUMBER_SIZE]) 
     if (zero && (out[0] == '-' || out[0] == '+')) memmove(out, out + 1, (size_t)size);
 }
 
-cell_parts cell_print(const cell *c) {
+/* A number as people see it, or with all its digits. */
+static void print_number(double value, const cell *c, bool sign, bool exact,
+                         char out[NUMBER_SIZE]) {
+    if (!exact)
+        table_number(value, c->kind == CELL_INTEGER ? 0 : c->decimals, sign, out);
+    else if (!isnan(value))
+        (void)text_real(value + 0.0, false, out, NUMBER_SIZE); /* no negative zero */
+}
+
+static cell_parts print_parts(const cell *c, bool exact) {
     cell_parts parts;
     parts.value[0] = parts.sd[0] = parts.low[0] = parts.high[0] = 0;
     switch (c->kind) {
     case CELL_EMPTY:
     case CELL_TEXT: break;
-    case CELL_INTEGER: table_number(c->value, 0, false, parts.value); break;
-    case CELL_NUMBER: table_number(c->value, c->decimals, false, parts.value); break;
-    case CELL_DIFFERENCE: table_number(c->value, c->decimals, true, parts.value); break;
+    case CELL_INTEGER:
+    case CELL_NUMBER: print_number(c->value, c, false, exact, parts.value); break;
+    case CELL_DIFFERENCE: print_number(c->value, c, true, exact, parts.value); break;
     case CELL_MEAN:
-        table_number(c->value, c->decimals, false, parts.value);
-        if (*parts.value) table_number(c->sd, c->decimals, false, parts.sd);
+        print_number(c->value, c, false, exact, parts.value);
+        if (*parts.value) print_number(c->sd, c, false, exact, parts.sd);
         break;
     case CELL_INTERVAL:
         if (isnan(c->low) || isnan(c->high)) break;
-        table_number(c->low, c->decimals, false, parts.low);
-        table_number(c->high, c->decimals, false, parts.high);
+        print_number(c->low, c, false, exact, parts.low);
+        print_number(c->high, c, false, exact, parts.high);
         break;
     }
     return parts;
 }
 
+cell_parts cell_print(const cell *c) { return print_parts(c, false); }
+cell_parts cell_print_exact(const cell *c) { return print_parts(c, true); }
+
 /* ---- columns with nothing in them ---- */
 
 static bool missing(const cell *c) {
-    if (c->kind == CELL_TEXT) return !c->text || !*c->text;
+    if (c->text && *c->text) return false;
     cell_parts parts = cell_print(c);
     return !*parts.value && !*parts.low;
 }

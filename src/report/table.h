@@ -15,7 +15,8 @@
  *
  * Tables are built by many small calls, so none of them returns a status: the first failure (out of
  * memory, a row that does not fit its columns) is kept and reported when the table is rendered.
- * Every number becomes text in one function, whatever the format: all formats show equal digits.
+ * Every number becomes text in one function, whatever the format: all formats show equal digits,
+ * but for CSV, which programs read: there a number has all it takes to get it back.
  */
 #ifndef FR_REPORT_TABLE_H
 #define FR_REPORT_TABLE_H
@@ -37,7 +38,8 @@ typedef enum cell_kind {
 
 typedef enum cell_mark { MARK_NONE, MARK_BEST, MARK_SECOND } cell_mark;
 
-/* A NaN value (a NaN end of an interval) is missing: "--", empty in CSV. */
+/* A NaN value (a NaN end of an interval) is missing: its text if it has one, such as "too few
+ * seeds", else "--"; empty in CSV. */
 typedef struct cell {
     cell_kind kind;
     cell_mark mark;
@@ -60,6 +62,11 @@ static inline cell cell_mean(double mean, double sd, int decimals) {
 }
 static inline cell cell_interval(double low, double high, int decimals) {
     return (cell){.kind = CELL_INTERVAL, .low = low, .high = high, .decimals = decimals};
+}
+/* An interval that may be missing, and what to say then. */
+static inline cell cell_interval_or(double low, double high, int decimals, const char *text) {
+    return (cell){
+        .kind = CELL_INTERVAL, .low = low, .high = high, .decimals = decimals, .text = text};
 }
 static inline cell cell_difference(double value, int decimals) {
     return (cell){.kind = CELL_DIFFERENCE, .value = value, .decimals = decimals};
@@ -89,8 +96,8 @@ typedef struct table {
 
 /* Begins an empty table; either may be NULL. */
 void table_start(table *t, const char *title, const char *caption);
-/* Under which protocol the numbers arose: the end of the caption, and in HTML, which can fold it
- * away, a paragraph of its own. */
+/* Under which protocol the numbers arose: the end of the caption, in HTML, which can fold it away,
+ * a paragraph of its own, and in LaTeX, where hashes have no place on paper, a comment. */
 void table_protocol(table *t, const char *protocol);
 /* Adds a column; all columns come before the first row. */
 void table_column(table *t, const char *group, const char *head, table_align align);
@@ -144,5 +151,7 @@ typedef struct cell_parts {
 } cell_parts;
 
 cell_parts cell_print(const cell *c);
+/* The same for programs: the shortest text that gives the number back. */
+cell_parts cell_print_exact(const cell *c);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * A look says how a format writes the few things that differ inside of a cell (escaping, ±, signs,
  * marks); put_cell writes any cell in any look. Around the cells each format has a renderer of its
- * own. CSV has no look: it holds the numbers of cell_print, part by part.
+ * own. CSV has no look: it holds the numbers of cell_print_exact, part by part.
  */
 #include "base/file.h"
 #include "report/html.h"
@@ -34,7 +34,10 @@ static void put_cell(text_buffer *out, const look *k, const cell *c) {
     bool number = *parts.value || *parts.low;
     if (c->kind == CELL_EMPTY) return;
     if (c->kind != CELL_TEXT && !number) {
-        text_put(out, k->missing);
+        if (c->text)
+            k->escape(out, c->text);
+        else
+            text_put(out, k->missing);
         return;
     }
     text_put(out, k->before[c->mark]);
@@ -98,15 +101,6 @@ static bool has_row_groups(const table *t) {
 static const char *head_of(const table *t, int column) {
     return t->columns.at[column].head ? t->columns.at[column].head : "";
 }
-
-/* The caption, and the protocol as its end. */
-static void put_caption(text_buffer *out, const look *k, const table *t) {
-    if (t->caption) k->escape(out, t->caption);
-    if (t->caption && t->protocol) text_put(out, " ");
-    if (t->protocol) k->escape(out, t->protocol);
-}
-
-static bool has_caption(const table *t) { return t->caption || t->protocol; }
 
 /* ---- terminal ---- */
 
@@ -300,10 +294,12 @@ static void render_markdown(const table *t, int *width, text_buffer *out) {
     if (t->title) {
         text_put(out, "**");
         escape_markdown(out, t->title);
-        text_put(out, has_caption(t) ? ".** " : ".**");
+        text_put(out, t->caption || t->protocol ? ".** " : ".**");
     }
-    put_caption(out, &markdown_look, t);
-    if (t->title || has_caption(t)) text_put(out, "\n\n");
+    if (t->caption) escape_markdown(out, t->caption);
+    if (t->caption && t->protocol) text_put(out, " ");
+    if (t->protocol) escape_markdown(out, t->protocol);
+    if (t->title || t->caption || t->protocol) text_put(out, "\n\n");
     for (int c = 0; c < t->column_count; c++) {
         text_put(out, "| ");
         size_t begin = out->count;
@@ -371,7 +367,7 @@ static void put_words(text_buffer *out, bool *first, const char *text) {
 enum { PARTS = 4 };
 
 static void put_part(text_buffer *out, bool *first, const cell *c, int part) {
-    cell_parts parts = cell_print(c);
+    cell_parts parts = cell_print_exact(c);
     const char *const number[PARTS] = {parts.value, parts.sd, parts.low, parts.high};
     if (c->kind == CELL_TEXT)
         put_words(out, first, part == 0 && c->text ? c->text : "");
@@ -510,12 +506,14 @@ static void put_latex_groups(const table *t, text_buffer *out) {
 }
 
 static void render_latex(const table *t, text_buffer *out) {
-    text_put(out, "% needs \\usepackage{booktabs}\n\\begin{table}[t]\n  \\centering\n");
-    if (t->title || has_caption(t)) {
+    text_put(out, "% needs \\usepackage{booktabs}\n");
+    if (t->protocol) text_print(out, "%% %s\n", t->protocol); /* no line ends in it: see keep */
+    text_put(out, "\\begin{table}[t]\n  \\centering\n");
+    if (t->title || t->caption) {
         text_put(out, "  \\caption{");
         if (t->title) escape_latex(out, t->title);
-        if (t->title) text_put(out, has_caption(t) ? ". " : ".");
-        put_caption(out, &latex_look, t);
+        if (t->title) text_put(out, t->caption ? ". " : ".");
+        if (t->caption) escape_latex(out, t->caption);
         text_put(out, "}\n");
     }
     text_put(out, "  \\begin{tabular}{");
@@ -567,7 +565,7 @@ static bool says_nothing(const table *t, int column) {
     for (int r = 0; r < t->row_count; r++) {
         cell one = cell_at(t, r, column);
         cell_parts parts = cell_print(&one);
-        if (one.kind == CELL_TEXT || *parts.value || *parts.low) return false;
+        if (one.text || *parts.value || *parts.low) return false;
     }
     return true;
 }

@@ -73,7 +73,7 @@ END
 runs "a study with plug-ins" 0 "$fullrank" study run study.json -o study
 rank --scorer baseline:edgebank,memory=window --window 0 -o ours.npy --force
 has "has the numbers of our own" "$(grep '^mine,my bank,' study/tables/main.csv)" \
-    ",$("$fullrank" metrics ours.npy -m mrr --lines | cut -f3 | xargs printf '%.4f'),"
+    ",$("$fullrank" metrics ours.npy -m mrr --json | sed -n 's/^  "mrr": \(.*\),/\1/p'),"
 cp "$edgebank" here.so
 runs "a name without a folder" 0 rank --scorer plugin:here.so -o theirs.npy --force
 runs "its help" 0 "$fullrank" plugin here.so

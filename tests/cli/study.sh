@@ -149,7 +149,7 @@ mean=$(printf "import csv, sqlite3
 rows = sqlite3.connect('many/study.db').execute(\"SELECT avg(value), count(*) FROM run JOIN metric ON run = id WHERE kind = 'rank' AND name = 'mrr'\")
 print('%%.4f %%d' %% rows.fetchone())")
 if command -v python3 >/dev/null; then
-    is "and count in every mean" "$(awk -F , 'END { print $(NF - 1) }' many/tables/expected.csv) 66" "$(python3 -c "$mean")"
+    is "and count in every mean" "$(awk -F , 'END { printf "%.4f", $(NF - 1) }' many/tables/expected.csv) 66" "$(python3 -c "$mean")"
 else
     skip "and count in every mean" "python3 not found"
 fi
