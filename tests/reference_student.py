@@ -17,7 +17,7 @@ def beyond(angle, df):
     """P(T > t) by quadrature, cut where the integrand falls fast."""
     height = gamma(mpf(df + 1) / 2) / (sqrt(pi) * gamma(mpf(df) / 2))
     parts = [angle + (pi / 2 - angle) * k / 8 for k in range(9)]
-    return height * quad(lambda x: cos(x) ** (df - 1), parts)
+    return height * quad(lambda x: abs(cos(x)) ** (df - 1), parts)
 
 
 def quantile(p, df):
@@ -29,6 +29,8 @@ def quantile(p, df):
     return sqrt(df) * tan(angle)
 
 
-for df in DF:
-    for p in P:
-        print("    {%d, %r, %s}," % (df, p, mp.nstr(quantile(p, df), 25)))
+WELCH = [1.5, 2.25, 3.99, 41.375]  # degrees of freedom of unequal spreads
+
+for df in WELCH + DF:
+    for p in [0.6, 0.975, 0.9995] if df in WELCH else P:
+        print("    {%g, %r, %s}," % (df, p, mp.nstr(quantile(p, mpf(df)), 25)))

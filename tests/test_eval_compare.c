@@ -280,7 +280,7 @@ static void test_pairing(void **state) {
     OK(fr_compare(two, 2, k, 1, &s, 0, NULL, &out, &err));
     f = fr_comparison_get(out);
     assert_int_equal(f.pair[0].pairing, FR_PAIRING_NONE);
-    assert_int_equal(f.pair[0].seeds, 0);
+    assert_int_equal(f.pair[0].seeds, 1);
     assert_true(isnan(f.pair[0].difference[1].seed_t.low));
     assert_true(fabs(f.pair[0].difference[1].value - 5.0 / 12) < 1e-14);
     assert_true(isnan(f.model[0].sd[0]));

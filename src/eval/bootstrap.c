@@ -10,17 +10,16 @@
 
 enum { SHARD = 64 }; /* resamples one thread takes at a time */
 
-/* Fills weight[blocks] of one resample. */
 typedef void weigh_function(uint64_t seed, int64_t resample, int64_t blocks, double *weight);
 
-static void weigh_drawn(uint64_t seed, int64_t resample, int64_t blocks, double *weight) {
+void bootstrap_draw(uint64_t seed, int64_t resample, int64_t blocks, double *weight) {
     const rng_key key = {.seed = seed, .purpose = RNG_BOOTSTRAP};
     for (int64_t b = 0; b < blocks; b++) weight[b] = 0;
     for (int64_t b = 0; b < blocks; b++)
         weight[rng_below(key, (uint64_t)resample, (uint32_t)b, (uint32_t)blocks)]++;
 }
 
-static void weigh_signs(uint64_t seed, int64_t resample, int64_t blocks, double *weight) {
+void bootstrap_sign(uint64_t seed, int64_t resample, int64_t blocks, double *weight) {
     const rng_key key = {.seed = seed, .purpose = RNG_SIGNS};
     rng_block bits = {{0}};
     for (int64_t b = 0; b < blocks; b++) {
@@ -78,7 +77,7 @@ static fr_status run(resample_job *job, const fr_context *context, const char *s
 
 fr_status bootstrap_means(const block_sums *blocks, resampling how, const fr_context *context,
                           double *out, fr_error *err) {
-    resample_job job = {.blocks = blocks, .how = how, .weigh = weigh_drawn, .out = out};
+    resample_job job = {.blocks = blocks, .how = how, .weigh = bootstrap_draw, .out = out};
     return run(&job, context, "bootstrap", err);
 }
 
@@ -89,7 +88,7 @@ fr_status bootstrap_flips(const block_sums *blocks, resampling how, const fr_con
     for (int64_t b = 0; b < blocks->blocks; b++)
         for (int i = 0; i < blocks->series; i++) total[i] += blocks->count[b * blocks->series + i];
     resample_job job = {
-        .blocks = blocks, .how = how, .weigh = weigh_signs, .total = total, .out = out};
+        .blocks = blocks, .how = how, .weigh = bootstrap_sign, .total = total, .out = out};
     fr_status status = run(&job, context, "permutations", err);
     free(total);
     return status;

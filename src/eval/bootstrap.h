@@ -25,6 +25,10 @@ typedef struct resampling {
     int64_t resamples;
 } resampling;
 
+/* Fills weight[blocks] of one resample: how often each block is drawn, or its sign. */
+void bootstrap_draw(uint64_t seed, int64_t resample, int64_t blocks, double *weight);
+void bootstrap_sign(uint64_t seed, int64_t resample, int64_t blocks, double *weight);
+
 /* Bootstrap: as many blocks as there are, drawn with replacement. out[resamples][series] is the
  * mean over the counted events in them, NaN if there are none. */
 fr_status bootstrap_means(const block_sums *blocks, resampling how, const fr_context *context,

@@ -4,18 +4,23 @@
  *   events of each run -> sums per block and column (each K, then the full catalog)
  *   sums -> means, t intervals over seeds, order agreement
  *   sums -> resampled means -> bootstrap intervals, order flips -> sign flips -> permutation test
+ *   tests of all pairs -> Holm's correction
  *
  * A pair of models is one weight per run, adding up to +1 over the second model's runs and to -1
  * over the first's: its difference is the weighted sum of the runs' means, in the data as in every
  * resample. So it does not matter further down how runs were paired.
+ *
+ * A metric that is no mean over events has no sums: its resamples come from statistic.h, one series
+ * per run, and its test from exchanging blocks between the runs that are paired. Of a mean that is
+ * the same as a change of signs.
  */
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/shards.h"
 #include "eval/aggregate.h"
 #include "eval/agreement.h"
-#include "eval/bootstrap.h"
 #include "eval/metrics.h"
+#include "eval/statistic.h"
 #include "eval/student.h"
 
 #include <math.h>
@@ -25,8 +30,7 @@
 
 const fr_option fr_compare_options[FR_OPTIONS_MAX] = {
     {"metric", FR_OPTION_TEXT, "mrr", "NAME", 0, 0, offsetof(fr_compare_settings, metric),
-     "what is compared: mrr, hits@10 or any mean over ranked events that `metrics --help metrics` "
-     "lists"},
+     "what is compared: mrr, hits@10 or any other that `metrics --help metrics` lists"},
     {"sampler", FR_OPTION_TEXT, "uniform", "NAME", 0, 0, offsetof(fr_compare_settings, sampler),
      "how the K negatives are drawn; `metrics --help samplers` lists the names"},
     {"small", FR_OPTION_CHOICE, "whole", "whole|ineligible", 0, 0,
@@ -59,17 +63,21 @@ struct fr_comparison {
     fr_comparison_facts facts;
     fr_compare_settings settings;
     int64_t hits; /* the k of Hits@k, 0 if that is not the metric */
+    bool mean_of_events;
     uint64_t seed;
     compared_run *run; /* [runs] by model, then by seed */
     int runs;
     int *first; /* [models + 1] run each model begins with */
     fr_compared_column *column;
     fr_compared_model *model;
+    fr_interval *interval; /* [models][columns] */
     fr_compared_pair *pair;
     fr_difference *difference; /* [pairs][columns] */
     double *weight;            /* [pairs][runs] */
-    block_sums blocks;
-    double *mean; /* [runs][columns]; a series is (run, column) */
+    int (*couple)[2];          /* [runs * runs] scratch of one pair */
+    event_blocks cut;
+    block_sums blocks; /* without sums if the metric is no mean over events */
+    double *mean;      /* [runs][columns]; a series is (run, column) */
 };
 
 /* ---- who is compared, and may it be ---- */
@@ -187,24 +195,31 @@ static fr_status group_runs(fr_comparison *c, const fr_compare_run *given, int c
 
 /* ---- events to sums per block ---- */
 
-/* Fills block[events]: of each ranked event (of any run: they differ under --force only), -1 for
- * the others. */
-static fr_status cut_blocks(fr_comparison *c, int32_t *block, fr_error *err) {
-    int64_t ranked = 0, size = c->settings.block;
-    for (int64_t e = 0; e < c->run[0].facts.count; e++) {
-        bool any = false;
-        for (int i = 0; i < c->runs; i++)
-            any |= c->run[i].facts.records[e].covered || c->run[i].facts.oov == FR_OOV_ZERO;
-        block[e] = any ? (int32_t)(ranked++ / size) : -1;
-    }
-    c->facts.events = ranked;
-    c->facts.blocks = c->blocks.blocks = (ranked + size - 1) / size;
-    if (c->facts.blocks < 2)
+/* Blocks of events that are ranked in any run: runs differ under --force only. */
+static fr_status cut_blocks(fr_comparison *c, fr_error *err) {
+    int64_t events = c->run[0].facts.count, size = c->settings.block;
+    bool *ranked;
+    TRY(TAKE(&c->memory, ranked, events, err));
+    for (int i = 0; i < c->runs; i++)
+        for (int64_t e = 0; e < events; e++)
+            ranked[e] |= c->run[i].facts.records[e].covered || c->run[i].facts.oov == FR_OOV_ZERO;
+    TRY(blocks_cut(ranked, events, size, &c->memory, &c->cut, err));
+    c->facts.events = c->cut.ranked;
+    c->facts.blocks = c->blocks.blocks = c->cut.blocks;
+    if (c->cut.blocks < 2)
         return fail(err, FR_EUSAGE,
                     "blocks of %lld events, but %lld events are ranked: expected at least two "
                     "blocks, so blocks of %lld at most",
-                    (long long)size, (long long)ranked, (long long)(ranked > 1 ? ranked - 1 : 1));
+                    (long long)size, (long long)c->cut.ranked,
+                    (long long)(c->cut.ranked > 1 ? c->cut.ranked - 1 : 1));
     return FR_OK;
+}
+
+/* The metric of a run over the full catalog. */
+static fr_status run_metric(const fr_comparison *c, const compared_run *r, fr_metric_value *out,
+                            fr_error *err) {
+    const char *metric = c->settings.metric;
+    return fr_metrics_compute(r->facts.records, r->facts.count, r->facts.oov, &metric, 1, out, err);
 }
 
 /* The metric in one run: value[k_count + 1][events], the full catalog last; NaN where an event does
@@ -221,12 +236,16 @@ static fr_status run_values(const fr_comparison *c, const compared_run *r, const
                             .hits_count = c->hits > 0};
     fr_error inner = {0};
     fr_status status = FR_OK;
+    fr_metric_value whole = {0};
+    double *full = value + k_count * f->count;
     if (k_count) status = aggregate_each(f->records, f->count, &sampling, context, value, &inner);
+    if (!status) status = run_metric(c, r, &whole, &inner);
     if (!status)
-        status = metrics_each(c->settings.metric, f->records, f->count, f->oov,
-                              value + k_count * f->count, &inner);
+        status = metrics_each(c->settings.metric, f->records, f->count, f->oov, full, &inner);
     if (status == FR_EINPUT) return fail(err, status, "%s: %.900s", r->given->file, inner.message);
     if (status) return fail(err, status, "%s", inner.message);
+    for (int64_t e = 0; isnan(whole.value) && e < f->count; e++)
+        full[e] = NAN; /* such as counts among seen destinations that the records do not have */
     return FR_OK;
 }
 
@@ -235,38 +254,32 @@ static fr_status sum_blocks(fr_comparison *c, const int64_t *k, int k_count,
                             const fr_context *context, fr_error *err) {
     int64_t events = c->run[0].facts.count;
     int columns = c->facts.columns;
-    block_sums *b = &c->blocks;
-    arena scratch = {0};
-    int32_t *block;
+    block_sums *s = &c->blocks;
     double *value; /* [columns][events] */
-    fr_status status = TAKE(&scratch, block, events, err);
-    if (!status) status = TAKE(&scratch, value, columns * events, err);
-    if (!status) status = cut_blocks(c, block, err);
-    b->series = c->runs * columns;
-    if (!status) status = TAKE(&c->memory, b->sum, b->blocks * b->series, err);
-    if (!status) status = TAKE(&c->memory, b->count, b->blocks * b->series, err);
+    TRY(TAKE(&c->memory, s->sum, s->blocks * s->series, err));
+    TRY(TAKE(&c->memory, s->count, s->blocks * s->series, err));
+    TRY(ALLOCATE(value, columns * events, err));
+    fr_status status = FR_OK;
     for (int i = 0; !status && i < c->runs; i++) {
         status = run_values(c, &c->run[i], k, k_count, context, value, err);
-        for (int j = 0; !status && j < columns; j++) {
-            for (int64_t e = 0; e < events; e++) {
-                double x = value[j * events + e];
-                if (isnan(x)) continue;
-                int64_t at = (int64_t)block[e] * b->series + i * columns + j;
-                b->sum[at] += x;
-                b->count[at]++;
-            }
-        }
+        for (int j = 0; !status && j < columns; j++)
+            for (int64_t b = 0; b < s->blocks; b++)
+                for (int64_t e = c->cut.start[b]; e < c->cut.start[b + 1]; e++) {
+                    double x = value[j * events + e];
+                    if (isnan(x)) continue;
+                    s->sum[b * s->series + i * columns + j] += x;
+                    s->count[b * s->series + i * columns + j]++;
+                }
     }
-    arena_free(&scratch);
+    free(value);
     return status;
 }
 
 /* ---- means, spread over seeds, order ---- */
 
-static fr_status describe_columns(fr_comparison *c, const int64_t *k, int k_count, fr_error *err) {
+/* Means over events from the sums of their blocks. */
+static void mean_series(fr_comparison *c) {
     int series = c->blocks.series;
-    TRY(TAKE(&c->memory, c->column, c->facts.columns, err));
-    TRY(TAKE(&c->memory, c->mean, series, err));
     for (int i = 0; i < series; i++) {
         double sum = 0, count = 0;
         for (int64_t b = 0; b < c->blocks.blocks; b++) {
@@ -276,7 +289,26 @@ static fr_status describe_columns(fr_comparison *c, const int64_t *k, int k_coun
         c->mean[i] = count > 0 ? sum / count : NAN;
         if (i < c->facts.columns) c->column[i].events = (int64_t)count;
     }
+}
+
+static fr_status describe_columns(fr_comparison *c, const int64_t *k, int k_count,
+                                  const fr_context *context, fr_error *err) {
+    TRY(cut_blocks(c, err));
+    c->blocks.series = c->runs * c->facts.columns;
+    TRY(TAKE(&c->memory, c->column, c->facts.columns, err));
+    TRY(TAKE(&c->memory, c->mean, c->blocks.series, err));
     for (int j = 0; j < k_count; j++) c->column[j].k = k[j];
+    if (c->mean_of_events) {
+        TRY(sum_blocks(c, k, k_count, context, err));
+        mean_series(c);
+        return FR_OK;
+    }
+    for (int i = 0; i < c->runs; i++) {
+        fr_metric_value value;
+        TRY(run_metric(c, &c->run[i], &value, err));
+        c->mean[i] = value.value;
+        if (!i) c->column[0].events = value.events;
+    }
     return FR_OK;
 }
 
@@ -297,6 +329,7 @@ static fr_status describe_models(fr_comparison *c, fr_error *err) {
     int columns = c->facts.columns, models = c->facts.models;
     double *each, *order; /* [runs] of one model and column; [columns][models] means */
     TRY(TAKE(&c->memory, c->model, models, err));
+    TRY(TAKE(&c->memory, c->interval, models * columns, err));
     TRY(TAKE(&c->memory, each, c->runs, err));
     TRY(TAKE(&c->memory, order, columns * models, err));
     for (int m = 0; m < models; m++) {
@@ -312,8 +345,12 @@ static fr_status describe_models(fr_comparison *c, fr_error *err) {
             order[j * models + m] = mean[j] = average(each, runs);
             sd[j] = deviation(each, runs, mean[j]);
         }
-        c->model[m] = (fr_compared_model){
-            .name = c->run[from].name, .runs = runs, .seeds = seeds, .mean = mean, .sd = sd};
+        c->model[m] = (fr_compared_model){.name = c->run[from].name,
+                                          .runs = runs,
+                                          .seeds = seeds,
+                                          .mean = mean,
+                                          .sd = sd,
+                                          .bootstrap = c->interval + m * columns};
     }
     for (int j = 0; j < columns; j++)
         c->column[j].tau = kendall_tau(order + j * models, order + (columns - 1) * models, models);
@@ -327,28 +364,35 @@ static bool is_single_untrained(const fr_comparison *c, int model) {
     return c->model[model].runs == 1 && !*r->facts.objective;
 }
 
-/* Pairs runs of two models: couple[seeds][2], and the weight of every run. */
-static void pair_runs(const fr_comparison *c, fr_compared_pair *pair, int (*couple)[2],
-                      double *weight) {
+/* Fills c->couple with the runs of two models that belong together and returns their number. */
+static int couple_runs(const fr_comparison *c, fr_compared_pair *pair) {
     int a0 = c->first[pair->first], a1 = c->first[pair->first + 1];
     int b0 = c->first[pair->second], b1 = c->first[pair->second + 1];
     bool one_a = is_single_untrained(c, pair->first), one_b = is_single_untrained(c, pair->second);
-    bool one = one_a != one_b || (one_a && c->run[a0].seed != c->run[b0].seed);
-    pair->seeds = 0;
+    bool one = one_a != one_b || (one_a && c->run[a0].seed != c->run[b0].seed), common = false;
+    for (int a = a0; a < a1; a++)
+        for (int b = b0; b < b1; b++) common |= c->run[a].seed == c->run[b].seed;
+    pair->pairing = one ? FR_PAIRING_ONE : common ? FR_PAIRING_SEEDS : FR_PAIRING_NONE;
+    int count = 0;
     for (int a = a0; a < a1; a++) {
         for (int b = b0; b < b1; b++) {
-            if (!one && c->run[a].seed != c->run[b].seed) continue;
-            couple[pair->seeds][0] = a;
-            couple[pair->seeds++][1] = b;
+            if (pair->pairing == FR_PAIRING_SEEDS && c->run[a].seed != c->run[b].seed) continue;
+            c->couple[count][0] = a;
+            c->couple[count++][1] = b;
         }
     }
-    pair->pairing = one ? FR_PAIRING_ONE : pair->seeds ? FR_PAIRING_SEEDS : FR_PAIRING_NONE;
-    for (int i = 0; i < pair->seeds; i++) {
-        weight[couple[i][0]] -= 1.0 / pair->seeds;
-        weight[couple[i][1]] += 1.0 / pair->seeds;
+    pair->seeds = pair->pairing != FR_PAIRING_NONE ? count : a1 - a0 < b1 - b0 ? a1 - a0 : b1 - b0;
+    return count;
+}
+
+/* Every couple weighs the same; without a seed in common that is the difference of means. Couples
+ * are counted first, so that a run that is in all of them weighs 1 exactly. */
+static void weigh_runs(const fr_comparison *c, int count, double *weight) {
+    for (int i = 0; i < count; i++) {
+        weight[c->couple[i][0]]--;
+        weight[c->couple[i][1]]++;
     }
-    for (int a = a0; !pair->seeds && a < a1; a++) weight[a] = -1.0 / (a1 - a0);
-    for (int b = b0; !pair->seeds && b < b1; b++) weight[b] = 1.0 / (b1 - b0);
+    for (int i = 0; i < c->runs; i++) weight[i] /= count;
 }
 
 /* The difference in mean[runs][columns] of one resample, or of the data. Each model is summed by
@@ -367,22 +411,44 @@ static double weighted(const fr_comparison *c, const double *weight, const doubl
 
 /* mean of the differences -+ t(df = n - 1) sd / sqrt(n) */
 static fr_interval seed_interval(const double *each, int count, double level) {
-    if (count < 2) return (fr_interval){NAN, NAN};
     double mean = average(each, count);
     double half =
         student_quantile((1 + level) / 2, count - 1) * deviation(each, count, mean) / sqrt(count);
     return (fr_interval){mean - half, mean + half};
 }
 
+/* Welch's: runs of the two models are independent, and their spreads may differ. */
+static fr_interval welch_interval(const fr_compared_model *a, const fr_compared_model *b,
+                                  int column, double level) {
+    double mean = b->mean[column] - a->mean[column];
+    double va = a->sd[column] * a->sd[column] / a->runs,
+           vb = b->sd[column] * b->sd[column] / b->runs, both = va + vb;
+    double df = both * both / (va * va / (a->runs - 1) + vb * vb / (b->runs - 1));
+    double half = both > 0 ? student_quantile((1 + level) / 2, df) * sqrt(both) : 0;
+    return (fr_interval){mean - half, mean + half};
+}
+
+static fr_interval interval_over_seeds(const fr_comparison *c, const fr_compared_pair *pair,
+                                       int column, double *each) {
+    int columns = c->facts.columns;
+    double level = c->settings.level;
+    if (pair->seeds < FR_SEEDS_LEAST) return (fr_interval){NAN, NAN};
+    if (pair->pairing == FR_PAIRING_NONE)
+        return welch_interval(&c->model[pair->first], &c->model[pair->second], column, level);
+    for (int i = 0; i < pair->seeds; i++)
+        each[i] = c->mean[c->couple[i][1] * columns + column] -
+                  c->mean[c->couple[i][0] * columns + column];
+    return seed_interval(each, pair->seeds, level);
+}
+
 static fr_status describe_pairs(fr_comparison *c, fr_error *err) {
     int columns = c->facts.columns;
     int64_t pairs = (int64_t)c->facts.models * (c->facts.models - 1) / 2, at = 0;
-    int(*couple)[2];
     double *each;
     TRY(TAKE(&c->memory, c->pair, pairs, err));
     TRY(TAKE(&c->memory, c->difference, pairs * columns, err));
     TRY(TAKE(&c->memory, c->weight, pairs * c->runs, err));
-    TRY(TAKE(&c->memory, couple, c->runs, err));
+    TRY(TAKE(&c->memory, c->couple, (int64_t)c->runs * c->runs, err));
     TRY(TAKE(&c->memory, each, c->runs, err));
     for (int a = 0; a < c->facts.models; a++) {
         for (int b = a + 1; b < c->facts.models; b++, at++) {
@@ -390,19 +456,15 @@ static fr_status describe_pairs(fr_comparison *c, fr_error *err) {
             double *weight = c->weight + at * c->runs;
             fr_difference *d = c->difference + at * columns;
             *pair = (fr_compared_pair){.first = a, .second = b, .difference = d};
-            pair_runs(c, pair, couple, weight);
-            for (int j = 0; j < columns; j++) {
-                for (int i = 0; i < pair->seeds; i++)
-                    each[i] =
-                        c->mean[couple[i][1] * columns + j] - c->mean[couple[i][0] * columns + j];
-                d[j] =
-                    (fr_difference){.value = weighted(c, weight, c->mean, j),
-                                    .seed_t = seed_interval(each, pair->seeds, c->settings.level),
-                                    .bootstrap = {NAN, NAN},
-                                    .permutation = NAN,
-                                    .flipped = NAN,
-                                    .reversed = NAN};
-            }
+            weigh_runs(c, couple_runs(c, pair), weight);
+            for (int j = 0; j < columns; j++)
+                d[j] = (fr_difference){.value = weighted(c, weight, c->mean, j),
+                                       .seed_t = interval_over_seeds(c, pair, j, each),
+                                       .bootstrap = {NAN, NAN},
+                                       .permutation = NAN,
+                                       .adjusted = NAN,
+                                       .flipped = NAN,
+                                       .reversed = NAN};
         }
     }
     c->facts.pairs = (int)pairs;
@@ -434,15 +496,12 @@ static void judge_bootstrap(const pair_job *j, const double *weight, int column,
     d->bootstrap = bootstrap_interval(values, resamples, c->settings.level);
 }
 
-/* Share of sign flips that give a difference as large as the one found, which counts as one of
- * them. Equal sums may differ in their last bits. */
-static void judge_flips(const pair_job *j, const double *weight, int column, fr_difference *d) {
-    const fr_comparison *c = j->c;
-    int64_t as_large = 1, resamples = c->settings.resamples;
-    double found = fabs(d->value) * (1 - 1e-9);
-    for (int64_t r = 0; r < resamples; r++)
-        as_large += fabs(weighted(c, weight, j->mean + r * c->blocks.series, column)) >= found;
-    d->permutation = (double)as_large / (double)(resamples + 1);
+/* Share of rounds that give a difference as large as the one found, which counts as one of them.
+ * Equal sums may differ in their last bits. */
+static double share_as_large(const double *values, int64_t count, double found) {
+    int64_t as_large = 1;
+    for (int64_t r = 0; r < count; r++) as_large += fabs(values[r]) >= fabs(found) * (1 - 1e-9);
+    return (double)as_large / (double)(count + 1);
 }
 
 /* A shard is one pair and column. */
@@ -451,32 +510,127 @@ static fr_status judge_shard(void *job, int64_t shard, int worker, fr_error *err
     fr_comparison *c = j->c;
     (void)err;
     int column = (int)(shard % c->facts.columns);
+    int64_t resamples = c->settings.resamples;
     fr_difference *d = c->difference + shard;
     const double *weight = c->weight + shard / c->facts.columns * c->runs;
+    double *values = j->scratch + worker * resamples;
     if (isnan(d->value)) return FR_OK; /* a column without events: all of it is NaN already */
-    if (j->flips)
-        judge_flips(j, weight, column, d);
-    else
-        judge_bootstrap(j, weight, column, d, j->scratch + worker * c->settings.resamples);
+    if (!j->flips) {
+        judge_bootstrap(j, weight, column, d, values);
+        return FR_OK;
+    }
+    for (int64_t r = 0; r < resamples; r++)
+        values[r] = weighted(c, weight, j->mean + r * c->blocks.series, column);
+    d->permutation = share_as_large(values, resamples, d->value);
+    return FR_OK;
+}
+
+/* A shard is one model and column: the mean over its runs in every resample. */
+static fr_status judge_model(void *job, int64_t shard, int worker, fr_error *err) {
+    const pair_job *j = job;
+    fr_comparison *c = j->c;
+    (void)err;
+    int columns = c->facts.columns, column = (int)(shard % columns), model = (int)(shard / columns);
+    int from = c->first[model], runs = c->first[model + 1] - from;
+    int64_t resamples = c->settings.resamples;
+    double *values = j->scratch + worker * resamples;
+    for (int64_t r = 0; r < resamples; r++) {
+        const double *mean = j->mean + r * c->blocks.series;
+        values[r] = 0;
+        for (int i = 0; i < runs; i++) values[r] += mean[(from + i) * columns + column] / runs;
+    }
+    c->interval[shard] = bootstrap_interval(values, resamples, c->settings.level);
+    return FR_OK;
+}
+
+static block_records records_of(const fr_comparison *c, int run) {
+    const fr_ranking_facts *f = &c->run[run].facts;
+    return (block_records){f->records, f->oov, &c->cut};
+}
+
+/* mean[resamples][series] under the bootstrap. */
+static fr_status resample(fr_comparison *c, resampling how, const fr_context *team, double *mean,
+                          fr_error *err) {
+    const char *metric = c->settings.metric;
+    double *one;
+    if (c->mean_of_events) return bootstrap_means(&c->blocks, how, team, mean, err);
+    TRY(ALLOCATE(one, how.resamples, err));
+    fr_status status = FR_OK;
+    for (int i = 0; !status && i < c->runs; i++) {
+        block_records from = records_of(c, i);
+        status = statistic_drawn(&from, &metric, 1, how, team, one, err);
+        for (int64_t r = 0; r < how.resamples; r++) mean[r * c->runs + i] = one[r];
+    }
+    free(one);
+    return status;
+}
+
+/* The permutation test of a metric that is no mean over events, for every pair. */
+static fr_status swap_pairs(fr_comparison *c, resampling how, const fr_context *team,
+                            double *values, fr_error *err) {
+    for (int p = 0; p < c->facts.pairs; p++) {
+        fr_difference *d = c->difference + p;
+        int count = couple_runs(c, &c->pair[p]);
+        if (isnan(d->value)) continue;
+        for (int64_t r = 0; r < how.resamples; r++) values[r] = 0;
+        for (int i = 0; i < count; i++) {
+            block_records first = records_of(c, c->couple[i][0]),
+                          second = records_of(c, c->couple[i][1]);
+            TRY(statistic_swapped(&first, &second, c->settings.metric, how, team, values, err));
+        }
+        for (int64_t r = 0; r < how.resamples; r++) values[r] /= count;
+        d->permutation = share_as_large(values, how.resamples, d->value);
+    }
+    return FR_OK;
+}
+
+static int by_p(const void *a, const void *b) {
+    double x = (*(fr_difference *const *)a)->permutation,
+           y = (*(fr_difference *const *)b)->permutation;
+    return (x > y) - (x < y);
+}
+
+/* Holm's correction over the pairs, in each column: the smallest of m p times m, the next one times
+ * m - 1, ..., none smaller than the one before. */
+static fr_status adjust(fr_comparison *c, fr_error *err) {
+    fr_difference **order;
+    TRY(TAKE(&c->memory, order, c->facts.pairs, err));
+    for (int j = 0; j < c->facts.columns; j++) {
+        int tests = 0;
+        double largest = 0;
+        for (int p = 0; p < c->facts.pairs; p++) {
+            fr_difference *d = &c->difference[p * c->facts.columns + j];
+            if (!isnan(d->permutation)) order[tests++] = d;
+        }
+        if (tests) qsort(order, (size_t)tests, sizeof *order, by_p);
+        for (int i = 0; i < tests; i++) {
+            largest = fmax(largest, fmin(1, (tests - i) * order[i]->permutation));
+            order[i]->adjusted = largest;
+        }
+    }
     return FR_OK;
 }
 
 static fr_status judge_pairs(fr_comparison *c, const fr_context *context, fr_error *err) {
     resampling how = {c->seed, c->settings.resamples};
-    int64_t shards = (int64_t)c->facts.pairs * c->facts.columns;
+    int64_t columns = c->facts.columns, shards = c->facts.pairs * columns;
     double *mean = NULL, *scratch = NULL;
     fr_context team = context_team(context, 0);
     fr_status status = ALLOCATE(mean, how.resamples * c->blocks.series, err);
     if (!status) status = ALLOCATE(scratch, team.threads * how.resamples, err);
     pair_job job = {.c = c, .mean = mean, .scratch = scratch};
-    if (!status) status = bootstrap_means(&c->blocks, how, &team, mean, err);
+    if (!status) status = resample(c, how, &team, mean, err);
     if (!status) status = shards_run(&team, "intervals", shards, judge_shard, &job, err);
+    if (!status)
+        status = shards_run(&team, "intervals", c->facts.models * columns, judge_model, &job, err);
     job.flips = true;
-    if (!status) status = bootstrap_flips(&c->blocks, how, &team, mean, err);
-    if (!status) status = shards_run(&team, "tests", shards, judge_shard, &job, err);
+    if (!status && !c->mean_of_events) status = swap_pairs(c, how, &team, scratch, err);
+    if (!status && c->mean_of_events) status = bootstrap_flips(&c->blocks, how, &team, mean, err);
+    if (!status && c->mean_of_events)
+        status = shards_run(&team, "tests", shards, judge_shard, &job, err);
     free(scratch);
     free(mean);
-    return status;
+    return status ? status : adjust(c, err);
 }
 
 /* ---- the comparison ---- */
@@ -496,16 +650,17 @@ fr_status fr_compare(const fr_compare_run *runs, int count, const int64_t *k, in
     TRY(options_settle(fr_compare_options, settings, &own, sizeof own, err));
     if (!own.sampler) own.sampler = standard_sampler;
     if (!own.metric) own.metric = standard_metric;
-    TRY(metrics_check_each(own.metric, err));
+    TRY(fr_metrics_compute(NULL, 0, FR_OOV_EXCLUDE, (const char *const *)&own.metric, 1,
+                           &(fr_metric_value){0}, err));
     fr_comparison *c;
     TRY(ALLOCATE(c, 1, err));
+    c->mean_of_events = metrics_check_each(own.metric, NULL) == FR_OK;
     c->settings = own;
     c->seed = (uint64_t)seed;
     c->facts.columns = k_count + 1;
     fr_status status = take_metric(c, k_count, err);
     if (!status) status = group_runs(c, runs, count, context, err);
-    if (!status) status = sum_blocks(c, k, k_count, context, err);
-    if (!status) status = describe_columns(c, k, k_count, err);
+    if (!status) status = describe_columns(c, k, k_count, context, err);
     if (!status) status = describe_models(c, err);
     if (!status) status = describe_pairs(c, err);
     if (!status) status = judge_pairs(c, context, err);

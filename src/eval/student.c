@@ -14,10 +14,12 @@
  * needs neither a good start nor a bracket; and both functions are nearly straight where t is
  * extreme.
  */
+#define _GNU_SOURCE /* lgamma_r */
 #include "eval/student.h"
 
 #include <math.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 /* F(a, 1; c; x) for 0 <= x < 1 and positive a, c. */
 static double series(double a, double c, double x) {
@@ -32,15 +34,19 @@ static double series(double a, double c, double x) {
 }
 
 /* log of Gamma((n+1)/2) / (Gamma(n/2) sqrt(n pi)), the density at 0. */
-static double log_height(int64_t n) {
+static double log_height(double df) {
     const double pi = 3.14159265358979323846;
+    int sign;
+    if (df != floor(df) || df > 1e6)
+        return lgamma_r((df + 1) / 2, &sign) - lgamma_r(df / 2, &sign) - log(pi * df) / 2;
+    int64_t n = (int64_t)df;                            /* exact products, whatever the C library */
     double ratio = n % 2 ? 1 / sqrt(pi) : sqrt(pi) / 2; /* of the gammas at n = 1 or 2 */
     for (int64_t k = n % 2 ? 1 : 2; k < n; k += 2) ratio *= (double)(k + 1) / (double)k;
     return log(ratio / sqrt(pi * (double)n));
 }
 
-double student_quantile(double p, int64_t df) {
-    double n = (double)df, height = log_height(df);
+double student_quantile(double p, double df) {
+    double n = df, height = log_height(df);
     if (p == 0.5) return 0;
     double middle = fabs(p - 0.5), tail = p < 0.5 ? p : 1 - p;
     bool central = middle < 0.25; /* solve for the mass that is known with more digits */

@@ -2,10 +2,9 @@
 #ifndef FR_EVAL_STUDENT_H
 #define FR_EVAL_STUDENT_H
 
-#include <stdint.h>
-
-/* The t with P(T <= t) = p, for 0 < p < 1 and df >= 1. Relative error below 1e-12 for df up to 1000
- * and p from 1e-12 to 1 - 1e-12. Time grows with df, about 0.1 ms at 1000. */
-double student_quantile(double p, int64_t df);
+/* The t with P(T <= t) = p, for 0 < p < 1 and df >= 1, a whole number or, as Welch's, not. Relative
+ * error below 1e-12 for df up to 1000 and p from 1e-12 to 1 - 1e-12. Time grows with df, about
+ * 0.1 ms at 1000. */
+double student_quantile(double p, double df);
 
 #endif

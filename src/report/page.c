@@ -285,7 +285,7 @@ static const section sections[] = {
      "Is a module worth it?",
      "<p>The difference of two models is a number with two kinds of doubt: other seeds, and other "
      "events. An interval that includes 0 leaves the sign open.</p>\n",
-     {F("gain"), T("gain"), T("intervals"), T("objective"), T("pairs")}},
+     {F("gain"), T("gain"), T("intervals"), T("objective"), T("pairs"), T("models")}},
     {"membership",
      "Have they met before?",
      "<p>A destination the source has met before is <em>repeated</em>, another one <em>new</em>. "

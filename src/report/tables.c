@@ -299,6 +299,10 @@ static cell paper_interval(const summary *s, paper_ask ask, const char *column, 
                          DIGITS);
 }
 
+static cell seeds_cell(const fr_difference *d) {
+    return cell_interval_or(d->seed_t.low, d->seed_t.high, DIGITS, "too few seeds");
+}
+
 static void interval_table(const summary *s, table *t) {
     char caption[256];
     gain_title(s,
@@ -313,7 +317,6 @@ static void interval_table(const summary *s, table *t) {
     table_column(t, "paper", "difference", TABLE_RIGHT);
     table_column(t, "paper", "over seeds", TABLE_RIGHT);
     table_column(t, "paper", "over time blocks", TABLE_RIGHT);
-    bool one_seed = false;
     for (int d = 0; d < s->datas; d++) {
         const char *name = s->data[d].name;
         for (int full = 0; full < 2; full++) {
@@ -324,9 +327,8 @@ static void interval_table(const summary *s, table *t) {
             table_row(t, name);
             table_put(t, cell_text(full ? "full" : "expected-20"));
             table_put(t, cell_difference(ours->value, DIGITS));
-            table_put(t, cell_interval(ours->seed_t.low, ours->seed_t.high, DIGITS));
+            table_put(t, seeds_cell(ours));
             table_put(t, cell_interval(ours->bootstrap.low, ours->bootstrap.high, DIGITS));
-            one_seed |= isnan(ours->seed_t.low);
             paper_ask ask = of_gain(s, name, "bce");
             table_put(t, cell_difference(paper_number(s->results, ask, "difference_intervals",
                                                       column, "diff", NULL),
@@ -335,21 +337,22 @@ static void interval_table(const summary *s, table *t) {
             table_put(t, paper_interval(s, ask, column, "block_bootstrap"));
         }
     }
-    if (one_seed) table_note(t, "An interval over seeds needs at least two seeds.");
 }
 
 /* Every pair of compared models in the full catalog. */
 static void pairs_table(const summary *s, table *t) {
     start(s, t, "Every pair of models",
           "Full MRR of the second model less that of the first, with 95 % intervals over seeds "
-          "(Student's t) and over blocks of consecutive test events (paired bootstrap), and p of "
-          "the paired permutation test.");
+          "(Student's t) and over blocks of consecutive test events (paired bootstrap), p of the "
+          "paired permutation test, and the same after Holm's correction over the pairs of a data "
+          "set.");
     table_column(t, NULL, "first", TABLE_LEFT);
     table_column(t, NULL, "second", TABLE_LEFT);
     table_column(t, NULL, "difference", TABLE_RIGHT);
     table_column(t, NULL, "over seeds", TABLE_RIGHT);
     table_column(t, NULL, "over time blocks", TABLE_RIGHT);
     table_column(t, NULL, "p", TABLE_RIGHT);
+    table_column(t, NULL, "p (Holm)", TABLE_RIGHT);
     for (int d = 0; d < s->datas; d++) {
         if (!s->data[d].compared) continue;
         fr_comparison_facts f = fr_comparison_get(s->data[d].compared);
@@ -359,9 +362,36 @@ static void pairs_table(const summary *s, table *t) {
             table_put(t, cell_text(f.model[f.pair[p].first].name));
             table_put(t, cell_text(f.model[f.pair[p].second].name));
             table_put(t, cell_difference(full->value, DIGITS));
-            table_put(t, cell_interval(full->seed_t.low, full->seed_t.high, DIGITS));
+            table_put(t, seeds_cell(full));
             table_put(t, cell_interval(full->bootstrap.low, full->bootstrap.high, DIGITS));
             table_put(t, cell_number(full->permutation, DIGITS));
+            table_put(t, cell_number(full->adjusted, DIGITS));
+        }
+    }
+}
+
+/* How sure each compared model's own number is. */
+static void models_table(const summary *s, table *t) {
+    start(s, t, "Intervals of single models",
+          "Full MRR, mean and sample deviation over seeds, and the 95 % interval of that mean over "
+          "blocks of consecutive test events (bootstrap). Models are compared by their differences "
+          "on the same events, not by whether these intervals overlap.");
+    table_column(t, NULL, "model", TABLE_LEFT);
+    table_column(t, NULL, "seeds", TABLE_RIGHT);
+    table_column(t, NULL, "full MRR", TABLE_RIGHT);
+    table_column(t, NULL, "over time blocks", TABLE_RIGHT);
+    for (int d = 0; d < s->datas; d++) {
+        if (!s->data[d].compared) continue;
+        fr_comparison_facts f = fr_comparison_get(s->data[d].compared);
+        int full = f.columns - 1;
+        for (int m = 0; m < f.models; m++) {
+            const fr_compared_model *model = &f.model[m];
+            table_row(t, s->data[d].name);
+            table_put(t, cell_text(model->name));
+            table_put(t, cell_integer(model->runs));
+            table_put(t, cell_mean(model->mean[full], model->sd[full], DIGITS));
+            table_put(
+                t, cell_interval(model->bootstrap[full].low, model->bootstrap[full].high, DIGITS));
         }
     }
 }
@@ -831,6 +861,7 @@ const study_table study_tables[] = {{"main", main_table, false},
                                     {"gain", gain_table, false},
                                     {"intervals", interval_table, false},
                                     {"pairs", pairs_table, false},
+                                    {"models", models_table, false},
                                     {"objective", objective_table, false},
                                     {"membership", membership_table, false},
                                     {"exhaustive", exhaustive_table, false},
