@@ -32,6 +32,11 @@ const fr_option fr_rank_options[FR_OPTIONS_MAX] = {
     {"repeats", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(fr_rank_settings, repeats),
      "negatives were drawn with repeats: an id may be listed twice and counts twice, and may be "
      "the event's own, a tie"},
+    {"top", FR_OPTION_INT, "0", "K", 0, INT32_MAX, offsetof(fr_rank_settings, top),
+     "also write the K best candidates of every ranked event with names and scores; of equal "
+     "scores the smaller id comes first"},
+    {"top-output", FR_OPTION_TEXT, "", "FILE.csv", 0, 0, offsetof(fr_rank_settings, top_output),
+     "where these go"},
     OPTIONS_END(fr_rank_settings)};
 
 /* ---- around the engine ---- */
@@ -50,13 +55,18 @@ fr_status run_open(run *r, const fr_scorer *scorer, const fr_rank_settings *sett
         TRY(negatives_open(&r->lists, w, r->settings.negatives, r->settings.repeats, err));
         r->records.lists = &r->lists;
     }
-    if (!r->settings.dump_scores) return FR_OK;
-    r->probe[r->probes++] = dump_probe(&r->scores);
-    return dump_open(&r->scores, w, &r->settings, threads, err);
+    if (r->settings.dump_scores) {
+        r->probe[r->probes++] = dump_probe(&r->scores);
+        TRY(dump_open(&r->scores, w, &r->settings, threads, err));
+    }
+    if (!r->settings.top) return FR_OK;
+    r->probe[r->probes++] = top_probe(&r->best);
+    return top_open(&r->best, w, scorer->is.catalog_only, &r->settings, threads, err);
 }
 
 fr_status run_keep_scores(run *r, fr_error *err) {
-    return r->settings.dump_scores ? dump_commit(&r->scores, err) : FR_OK;
+    if (r->settings.dump_scores) TRY(dump_commit(&r->scores, err));
+    return r->settings.top ? top_commit(&r->best, err) : FR_OK;
 }
 
 fr_status run_finish(run *r, ranking_notes notes, fr_ranking **out, fr_error *err) {
@@ -74,6 +84,7 @@ fr_status run_finish(run *r, ranking_notes notes, fr_ranking **out, fr_error *er
 
 void run_close(run *r) {
     dump_close(&r->scores);
+    top_close(&r->best);
     recorder_close(&r->records);
     negatives_close(&r->lists);
 }

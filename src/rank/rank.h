@@ -5,6 +5,7 @@
 #include "rank/dump.h"
 #include "rank/ranking.h"
 #include "rank/record.h"
+#include "rank/top.h"
 
 typedef struct run {
     const fr_scorer *scorer; /* what the records will be said to be of */
@@ -12,7 +13,8 @@ typedef struct run {
     recorder records;
     negatives lists; /* if they are given */
     dump scores;     /* if they are to be kept */
-    probe probe[2];  /* of these */
+    top_list best;   /* the same */
+    probe probe[3];  /* of these */
     int probes;
     double started;
 } run;
@@ -20,7 +22,7 @@ typedef struct run {
 /* `threads` as many as read events at a time. To be closed whether it fails or not. */
 fr_status run_open(run *r, const fr_scorer *scorer, const fr_rank_settings *settings, int threads,
                    fr_error *err);
-/* When all events have been read: puts the scores in place that were to be kept. */
+/* When all events have been read: puts the files of scores in place that were to be kept. */
 fr_status run_keep_scores(run *r, fr_error *err);
 /* The records as a ranking; of the notes, those of the settings are added. */
 fr_status run_finish(run *r, ranking_notes notes, fr_ranking **out, fr_error *err);
