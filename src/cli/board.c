@@ -6,8 +6,42 @@
 
 const board_shape board_standard = {10, 20};
 
+json_t *board_interval_json(fr_interval i) {
+    return json_pack("{s:o, s:o}", "low", cli_json_real(i.low), "high", cli_json_real(i.high));
+}
+
+json_t *board_resampling_json(board_resampling how) {
+    return json_pack("{s:o, s:I, s:I, s:I}", "level", cli_json_real(how.settings->level), "block",
+                     (json_int_t)how.settings->block, "resamples",
+                     (json_int_t)how.settings->resamples, "seed", (json_int_t)how.seed);
+}
+
+void board_resampling_text(board_resampling how, char *out, size_t size) {
+    (void)snprintf(out, size,
+                   "In brackets: %g%% intervals over time blocks of %s events, %s resamples.",
+                   100 * how.settings->level, cli_count(how.settings->block).s,
+                   cli_count(how.settings->resamples).s);
+}
+
+/* Intervals of the numbers a row shows. */
+static fr_status fill_intervals(board_row *row, const fr_ranking_facts *f, const char *hits,
+                                const fr_sampling *sampling, board_resampling how,
+                                const fr_context *context, fr_error *err) {
+    const char *const names[] = {"mrr", hits, "all-seen", "all-unseen"};
+    enum { COUNT = sizeof names / sizeof *names };
+    static const int place[COUNT] = {0, 1, 3, 4};
+    fr_interval found[COUNT];
+    fr_status status = fr_intervals_compute(f->records, f->count, f->oov, names, COUNT,
+                                            how.settings, how.seed, context, found, err);
+    for (int i = 0; !status && i < COUNT; i++) row->interval[place[i]] = found[i];
+    row->resampled = true;
+    if (status) return status;
+    return fr_intervals_expected(f->records, f->count, sampling, how.settings, how.seed, context,
+                                 &row->interval[2], err);
+}
+
 fr_status board_fill(board_row *row, const char *name, const fr_ranking *ranking, board_shape shape,
-                     const fr_context *context, fr_error *err) {
+                     board_resampling how, const fr_context *context, fr_error *err) {
     char hits[32];
     const char *const names[] = {"mrr",        hits,       "all-seen", "all-unseen",
                                  "tie-spread", "coverage", "ties",     "ranked"};
@@ -35,6 +69,7 @@ fr_status board_fill(board_row *row, const char *name, const fr_ranking *ranking
     if (n > most) shown += n - (most - 3);
     while (((unsigned char)*shown & 0xc0) == 0x80) shown++; /* begin with a whole letter */
     (void)snprintf(row->name, sizeof row->name, "%s%s", n > most ? "..." : "", shown);
+    if (how.settings) return fill_intervals(row, &f, hits, &sampling, how, context, err);
     return FR_OK;
 }
 
@@ -43,44 +78,115 @@ static double number(const board_row *row, int column) {
     return all[column];
 }
 
-void board_print(const board_row *rows, int count, board_shape shape) {
-    char hits[32], expected[32];
-    const char *const titles[] = {"MRR", hits, expected, "All-seen", "All-unseen"};
-    (void)snprintf(hits, sizeof hits, "Hits@%lld", (long long)shape.hits);
-    (void)snprintf(expected, sizeof expected, "Expected-%lld", (long long)shape.k);
-    enum { COLUMNS = sizeof titles / sizeof *titles };
-    double best[COLUMNS];
-    int width = 6;
-    for (int i = 0; i < count; i++)
-        if ((int)strlen(rows[i].name) > width) width = (int)strlen(rows[i].name);
+enum { COLUMNS = BOARD_NUMBERS };
+
+/* Heads of the columns of numbers. */
+typedef struct board_heads {
+    char at[COLUMNS][32];
+} board_heads;
+
+static board_heads heads_of(board_shape shape) {
+    board_heads out = {{"MRR", "", "", "All-seen", "All-unseen"}};
+    (void)snprintf(out.at[1], sizeof out.at[1], "Hits@%lld", (long long)shape.hits);
+    (void)snprintf(out.at[2], sizeof out.at[2], "Expected-%lld", (long long)shape.k);
+    return out;
+}
+
+static void print_intervals(const board_row *row, int name, int width) {
+    (void)printf("%*s", name, "");
     for (int c = 0; c < COLUMNS; c++) {
-        best[c] = -INFINITY;
-        for (int i = 0; i < count; i++) best[c] = fmax(best[c], number(&rows[i], c));
+        char text[64] = "";
+        if (!isnan(row->interval[c].low))
+            (void)snprintf(text, sizeof text, "[%.4f, %.4f]", row->interval[c].low,
+                           row->interval[c].high);
+        (void)printf("  %*s", width, text);
     }
-    (void)printf("%s%-*s", cli_style(stdout, CLI_BOLD), width, "scorer");
-    for (int c = 0; c < COLUMNS; c++) (void)printf("  %11s", titles[c]);
-    (void)printf("  %8s  %8s  %7s%s\n", "coverage", "ranked", "tied", cli_style(stdout, CLI_PLAIN));
-    for (int i = 0; i < count; i++) {
-        (void)printf("%-*s", width, rows[i].name);
-        for (int c = 0; c < COLUMNS; c++) {
-            double x = number(&rows[i], c);
-            bool top = count > 1 && x == best[c];
-            if (isnan(x))
-                (void)printf("  %11s", "-");
-            else
-                (void)printf("  %s%11.4f%s", cli_style(stdout, top ? CLI_BOLD : CLI_PLAIN), x,
-                             top ? cli_style(stdout, CLI_PLAIN) : "");
-        }
-        (void)printf("  %8.4f  %8s  %7s\n", rows[i].coverage, cli_count(rows[i].ranked).s,
-                     cli_count(rows[i].ties).s);
+    (void)printf("\n");
+}
+
+static void print_row(const board_row *row, const double *best, int name, int width) {
+    (void)printf("%-*s", name, row->name);
+    for (int c = 0; c < COLUMNS; c++) {
+        double x = number(row, c);
+        bool top = x == best[c];
+        if (isnan(x))
+            (void)printf("  %*s", width, "-");
+        else
+            (void)printf("  %s%*.4f%s", cli_style(stdout, top ? CLI_BOLD : CLI_PLAIN), width, x,
+                         top ? cli_style(stdout, CLI_PLAIN) : "");
     }
-    bool first = true;
-    for (int i = 0; i < count; i++) {
+    (void)printf("  %8.4f  %8s  %7s\n", row->coverage, cli_count(row->ranked).s,
+                 cli_count(row->ties).s);
+    if (row->resampled) print_intervals(row, name, width);
+}
+
+/* Who must be told about ties; "" if nobody. */
+static void say_ties(const board_row *rows, int count, char *out, size_t size) {
+    size_t used = 0;
+    *out = 0;
+    for (int i = 0; i < count && used < size; i++) {
         if (!(rows[i].tie_spread > FR_TIE_WARNING)) continue;
-        (void)printf("%s%s",
-                     first ? "\nThe tie rule decides (average ranks are shown) for: " : ", ",
-                     rows[i].name);
-        first = false;
+        used += (size_t)snprintf(
+            out + used, size - used, "%s%s",
+            used ? ", " : "The tie rule decides (average ranks are shown) for: ", rows[i].name);
     }
-    if (!first) (void)printf("\n");
+}
+
+void board_print(const board_row *rows, int count, board_shape shape) {
+    board_heads heads = heads_of(shape);
+    double best[COLUMNS];
+    int name = 6, width = count && rows[0].resampled ? 16 : 11;
+    for (int i = 0; i < count; i++)
+        if ((int)strlen(rows[i].name) > name) name = (int)strlen(rows[i].name);
+    for (int c = 0; c < COLUMNS; c++) {
+        best[c] = count > 1 ? -INFINITY : NAN; /* of one row nothing is the best */
+        for (int i = 0; count > 1 && i < count; i++) best[c] = fmax(best[c], number(&rows[i], c));
+    }
+    (void)printf("%s%-*s", cli_style(stdout, CLI_BOLD), name, "scorer");
+    for (int c = 0; c < COLUMNS; c++) (void)printf("  %*s", width, heads.at[c]);
+    (void)printf("  %8s  %8s  %7s%s\n", "coverage", "ranked", "tied", cli_style(stdout, CLI_PLAIN));
+    for (int i = 0; i < count; i++) print_row(&rows[i], best, name, width);
+    char ties[1 << 15];
+    say_ties(rows, count, ties, sizeof ties);
+    if (*ties) (void)printf("\n%s\n", ties);
+}
+
+int board_print_as(const board_row *rows, int count, board_shape shape, board_resampling how,
+                   const char *protocol, int format) {
+    board_heads heads = heads_of(shape);
+    fr_table *table = NULL;
+    fr_error err = {0};
+    char text[1 << 15];
+    int code = cli_report(fr_table_make("Ranking", "Every destination of the catalog is ranked.",
+                                        protocol, &table, &err),
+                          &err);
+    fr_table_column(table, NULL, "scorer", true);
+    for (int c = 0; c < COLUMNS; c++) fr_table_column(table, NULL, heads.at[c], false);
+    fr_table_column(table, NULL, "coverage", false);
+    fr_table_column(table, NULL, "ranked", false);
+    fr_table_column(table, NULL, "tied", false);
+    for (int i = 0; i < count; i++) {
+        fr_table_row(table);
+        fr_table_put(table, cli_cell_text(rows[i].name));
+        for (int c = 0; c < COLUMNS; c++)
+            fr_table_put(table, cli_cell_number(number(&rows[i], c), 4));
+        fr_table_put(table, cli_cell_number(rows[i].coverage, 4));
+        fr_table_put(table, cli_cell_count(rows[i].ranked));
+        fr_table_put(table, cli_cell_count(rows[i].ties));
+        if (!rows[i].resampled) continue;
+        fr_table_row(table);
+        fr_table_put(table, (fr_table_cell){FR_CELL_EMPTY});
+        for (int c = 0; c < COLUMNS; c++)
+            fr_table_put(table, cli_cell_interval(rows[i].interval[c], 4));
+    }
+    for (int c = 1; count > 1 && c <= COLUMNS; c++) fr_table_mark(table, c, true);
+    if (how.settings) {
+        board_resampling_text(how, text, sizeof text);
+        fr_table_note(table, text);
+    }
+    say_ties(rows, count, text, sizeof text);
+    if (*text) fr_table_note(table, text);
+    if (!code) code = cli_table_print(table, format, true);
+    fr_table_close(table);
+    return code;
 }

@@ -12,6 +12,7 @@
  *   main.c      list of commands, finding one, exit codes     terminal.c  stderr, signals, styles
  *   parse.c     argv and config files to settings             output.c    numbers, lines, JSON
  *   help.c      --help                                        man.c       man page, completions
+ *   tables.c    --format
  */
 #ifndef FR_CLI_H
 #define FR_CLI_H
@@ -48,6 +49,15 @@ typedef struct cli_seed {
 extern const fr_option cli_seed_options[];
 #define CLI_SEED_GROUP                                                                             \
     { "Random numbers", cli_seed_options, sizeof(cli_seed) }
+
+/* For commands whose results are tables: add CLI_FORMAT_GROUP to `groups`. */
+typedef struct cli_output {
+    int format; /* FR_FORMAT_* or CLI_FORMAT_JSON */
+} cli_output;
+enum { CLI_FORMAT_JSON = FR_FORMAT_CSV + 1 };
+extern const fr_option cli_format_options[];
+#define CLI_FORMAT_GROUP                                                                           \
+    { "Output", cli_format_options, sizeof(cli_output) }
 
 /* What a command gets. Everything in it belongs to the frame. */
 typedef struct cli_call {
@@ -172,6 +182,23 @@ typedef struct cli_runs {
  * returns an exit code otherwise. cli_runs_close in any case. */
 int cli_runs_open(const cli_call *call, cli_runs *out);
 void cli_runs_close(cli_runs *runs);
+
+/* ---- Formats (tables.c) ---- */
+
+/* The format asked for, by --format or --json; common.json follows it. Says what is wrong and
+ * returns CLI_USAGE otherwise. */
+int cli_format_take(cli_call *call, const cli_output *chosen, int *out);
+/* Prints a table, with a blank line before it unless it is the first; returns an exit code. */
+int cli_table_print(fr_table *table, int format, bool first);
+/* Prints a list of JSON objects, which it steals, as one CSV table: a row for each, a column for
+ * each plain value that any of them has, named by its path (expected.20.mrr). */
+int cli_print_csv(json_t *list);
+
+fr_table_cell cli_cell_text(const char *text);
+fr_table_cell cli_cell_number(double value, int decimals);
+fr_table_cell cli_cell_count(int64_t value);
+fr_table_cell cli_cell_interval(fr_interval i, int decimals);
+fr_table_cell cli_cell_mean(double mean, double sd, int decimals);
 
 /* ---- Output (output.c) ---- */
 

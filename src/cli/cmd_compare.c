@@ -15,7 +15,9 @@ static const fr_option compare_list_options[] = {
      "expectations over draws"},
     {0}};
 
-static const char needs_seeds[] = "needs at least 2 seeds";
+static const char too_few[] = "too few seeds";
+
+static bool has_seeds(const fr_compared_pair *pair) { return pair->seeds >= FR_SEEDS_LEAST; }
 
 /* ---- JSON ---- */
 
@@ -26,7 +28,11 @@ static json_t *interval_json(fr_interval i) {
 static json_t *seed_t_json(const fr_compared_pair *pair, const fr_difference *d) {
     json_t *out = interval_json(d->seed_t);
     cli_json_put(out, "seeds", json_integer(pair->seeds));
-    if (pair->seeds < 2) cli_json_put(out, "note", json_string(needs_seeds));
+    cli_json_put(out, "method", json_string(pair->pairing == FR_PAIRING_NONE ? "welch" : "paired"));
+    if (!has_seeds(pair))
+        cli_json_put(out, "note",
+                     json_sprintf("%s: %d, expected at least %d", too_few, pair->seeds,
+                                  (int)FR_SEEDS_LEAST));
     return out;
 }
 
@@ -42,6 +48,7 @@ static void add_difference(json_t *out, const fr_compared_pair *pair, const fr_d
     cli_json_put(out, "seed_t", seed_t_json(pair, d));
     cli_json_put(out, "block_bootstrap", interval_json(d->bootstrap));
     cli_json_put(out, "permutation_p", cli_json_real(d->permutation));
+    cli_json_put(out, "permutation_p_holm", cli_json_real(d->adjusted));
     cli_json_put(out, "flipped", cli_json_real(d->flipped));
     cli_json_put(out, "reversed", cli_json_real(d->reversed));
 }
@@ -64,18 +71,21 @@ static void add_pair(json_t *out, const fr_comparison_facts *f, const fr_compare
     cli_json_put(out, "gain", gain);
 }
 
+static json_t *mean_json(const fr_compared_model *model, int column) {
+    return json_pack("{s:o, s:o, s:o}", "mean", cli_json_real(model->mean[column]), "sd",
+                     cli_json_real(model->sd[column]), "block_bootstrap",
+                     interval_json(model->bootstrap[column]));
+}
+
 static json_t *model_json(const fr_comparison_facts *f, const fr_compared_model *model) {
     json_t *seeds = json_array(), *expected = json_object();
     int full = f->columns - 1;
     for (int i = 0; i < model->runs; i++) cli_json_push(seeds, json_integer(model->seeds[i]));
     for (int j = 0; j < full; j++)
         if (f->column[j].events)
-            cli_json_put(expected, column_name(&f->column[j]).s,
-                         json_pack("{s:o, s:o}", "mean", cli_json_real(model->mean[j]), "sd",
-                                   cli_json_real(model->sd[j])));
-    return json_pack("{s:o, s:o, s:{s:o, s:o}, s:o}", "model", cli_json_text(model->name), "seeds",
-                     seeds, cli_key(f->metric).s, "mean", cli_json_real(model->mean[full]), "sd",
-                     cli_json_real(model->sd[full]), "expected", expected);
+            cli_json_put(expected, column_name(&f->column[j]).s, mean_json(model, j));
+    return json_pack("{s:o, s:o, s:o, s:o}", "model", cli_json_text(model->name), "seeds", seeds,
+                     cli_key(f->metric).s, mean_json(model, full), "expected", expected);
 }
 
 static json_t *comparison_json(const fr_comparison_facts *f, const fr_compare_settings *s,
@@ -136,6 +146,19 @@ static void print_mean(double mean, double sd) {
     (void)printf("  %*s", CELL + (spread && !isnan(mean)), text);
 }
 
+static void print_interval(fr_interval i, bool sign) {
+    char text[64] = "-";
+    if (!isnan(i.low))
+        (void)snprintf(text, sizeof text, sign ? "[%+.4f, %+.4f]" : "[%.4f, %.4f]", i.low, i.high);
+    (void)printf("  %*s", INTERVAL, text);
+}
+
+static cli_text column_head(const fr_compared_column *column) {
+    cli_text out;
+    (void)snprintf(out.s, sizeof out.s, "%s%.20s", column->k ? "K = " : "", column_name(column).s);
+    return out;
+}
+
 static void print_models(const fr_comparison_facts *f, const fr_compare_settings *s) {
     int width = name_width(f);
     char title[256];
@@ -148,16 +171,14 @@ static void print_models(const fr_comparison_facts *f, const fr_compare_settings
         (void)snprintf(title, sizeof title, "%s, mean ± sd over seeds, full catalog", metric);
     print_title(title);
     (void)printf("%-*s  %5s", width, "model", "seeds");
-    for (int j = 0; j < f->columns; j++) {
-        char head[40];
-        (void)snprintf(head, sizeof head, "%s%s", f->column[j].k ? "K = " : "",
-                       column_name(&f->column[j]).s);
-        (void)printf("  %*s", CELL, head);
-    }
-    (void)printf("\n");
+    for (int j = 0; j < f->columns; j++) (void)printf("  %*s", CELL, column_head(&f->column[j]).s);
+    char head[48];
+    (void)snprintf(head, sizeof head, "full, bootstrap %g%%", 100 * s->level);
+    (void)printf("  %*s\n", INTERVAL, head);
     for (int m = 0; m < f->models; m++) {
         (void)printf("%-*s  %5d", width, shown(&f->model[m]), f->model[m].runs);
         for (int j = 0; j < f->columns; j++) print_mean(f->model[m].mean[j], f->model[m].sd[j]);
+        print_interval(f->model[m].bootstrap[f->columns - 1], false);
         (void)printf("\n");
     }
     if (f->columns == 1) return;
@@ -170,28 +191,22 @@ static void print_models(const fr_comparison_facts *f, const fr_compare_settings
     (void)printf("\n");
 }
 
-static void print_interval(fr_interval i) {
-    char text[64] = "-";
-    if (!isnan(i.low)) (void)snprintf(text, sizeof text, "[%+.4f, %+.4f]", i.low, i.high);
-    (void)printf("  %*s", INTERVAL, text);
-}
-
 static void print_heads(const char *first, int width, const fr_compare_settings *s) {
     char t[48], bootstrap[48];
     (void)snprintf(t, sizeof t, "seed t %g%%", 100 * s->level);
     (void)snprintf(bootstrap, sizeof bootstrap, "block bootstrap %g%%", 100 * s->level);
-    (void)printf("%-*s  %10s  %*s  %*s  %8s  %8s", width, first, "difference", INTERVAL, t,
-                 INTERVAL, bootstrap, "p", "reversed");
+    (void)printf("%-*s  %10s  %*s  %*s  %8s  %8s  %8s", width, first, "difference", INTERVAL, t,
+                 INTERVAL, bootstrap, "p", "p (Holm)", "reversed");
 }
 
 static void print_difference(const fr_compared_pair *pair, const fr_difference *d) {
     (void)printf("  %+10.4f", d->value);
-    if (pair->seeds < 2)
-        (void)printf("  %*s", INTERVAL, needs_seeds);
+    if (has_seeds(pair))
+        print_interval(d->seed_t, true);
     else
-        print_interval(d->seed_t);
-    print_interval(d->bootstrap);
-    (void)printf("  %8.4f  %8.4f", d->permutation, d->reversed);
+        (void)printf("  %*s", INTERVAL, too_few);
+    print_interval(d->bootstrap, true);
+    (void)printf("  %8.4f  %8.4f  %8.4f", d->permutation, d->adjusted, d->reversed);
 }
 
 /* How the runs of a pair were put together, where there is something to say. */
@@ -201,8 +216,8 @@ static void print_pairing(const fr_comparison_facts *f, const fr_compared_pair *
         (void)printf("%s is one run, compared with every seed of %s.\n",
                      shown(a->runs == 1 ? a : b), shown(a->runs == 1 ? b : a));
     if (pair->pairing == FR_PAIRING_NONE)
-        (void)printf("%s and %s have no seed in common: difference of means.\n", shown(a),
-                     shown(b));
+        (void)printf("%s and %s have no seed in common: difference of means, Welch's interval.\n",
+                     shown(a), shown(b));
     if (pair->pairing == FR_PAIRING_SEEDS && (a->runs != pair->seeds || b->runs != pair->seeds))
         (void)printf("%s and %s have %d seed%s in common; others are left out of their "
                      "difference.\n",
@@ -252,11 +267,123 @@ static void print_tables(const fr_comparison_facts *f, const fr_compare_settings
     print_models(f, s);
     print_gain(f, &f->pair[0], s);
     if (f->pairs > 1) print_pairs(f, s);
-    (void)printf("\np: paired permutation test, signs of blocks. reversed: share of resamples with "
-                 "the other order.\n");
+    (void)printf(
+        "\np: paired permutation test over blocks; p (Holm): corrected for all pairs (%s). "
+        "reversed: share of resamples with the other order.\n",
+        cli_count(f->pairs).s);
     if (f->columns > 1)
         (void)printf("flipped: share in which K and the full catalog order the two models "
                      "differently.\n");
+}
+
+/* ---- LaTeX, Markdown, CSV ---- */
+
+static fr_table_cell difference_cell(double value) {
+    return (fr_table_cell){.kind = FR_CELL_DIFFERENCE, .value = value, .decimals = 4};
+}
+
+static fr_table_cell seeds_cell(const fr_compared_pair *pair, const fr_difference *d) {
+    fr_table_cell out = cli_cell_interval(d->seed_t, 4);
+    if (!has_seeds(pair)) out.text = too_few;
+    return out;
+}
+
+static int print_models_as(const fr_comparison_facts *f, const fr_compare_settings *s, int format) {
+    fr_table *table = NULL;
+    fr_error err = {0};
+    char caption[256];
+    (void)snprintf(
+        caption, sizeof caption,
+        "%s, mean and deviation over seeds%s%s%s, and its %g%% interval over time blocks.",
+        f->metric, f->columns > 1 ? ", expected with K " : "", f->columns > 1 ? s->sampler : "",
+        f->columns > 1 ? " negatives and full" : "", 100 * s->level);
+    int code = cli_report(fr_table_make("Models", caption, f->protocol_text, &table, &err), &err);
+    fr_table_column(table, NULL, "model", true);
+    fr_table_column(table, NULL, "seeds", false);
+    for (int j = 0; j < f->columns; j++)
+        fr_table_column(table, NULL, column_head(&f->column[j]).s, false);
+    fr_table_column(table, NULL, "interval", false);
+    for (int m = 0; m < f->models; m++) {
+        const fr_compared_model *model = &f->model[m];
+        fr_table_row(table);
+        fr_table_put(table, cli_cell_text(model->name));
+        fr_table_put(table, cli_cell_count(model->runs));
+        for (int j = 0; j < f->columns; j++)
+            fr_table_put(table, cli_cell_mean(model->mean[j], model->sd[j], 4));
+        fr_table_put(table, cli_cell_interval(model->bootstrap[f->columns - 1], 4));
+    }
+    for (int j = 0; f->columns > 1 && j < f->columns; j++) /* MRR or hits: more is better */
+        fr_table_mark(table, j + 2, true);
+    if (!code) code = cli_table_print(table, format, true);
+    fr_table_close(table);
+    return code;
+}
+
+/* A line of a pair: under one number of negatives, or the full catalog. */
+static void put_pair(fr_table *table, const fr_comparison_facts *f, const fr_compared_pair *pair,
+                     int column, bool exact) {
+    const fr_difference *d = &pair->difference[column];
+    const int models[] = {pair->first, pair->second};
+    fr_table_row(table);
+    for (int i = 0; i < 2; i++) fr_table_put(table, cli_cell_text(f->model[models[i]].name));
+    fr_table_put(table, cli_cell_text(column_name(&f->column[column]).s));
+    for (int i = 0; exact && i < 2; i++) {
+        const fr_compared_model *model = &f->model[models[i]];
+        fr_table_put(table, cli_cell_mean(model->mean[column], model->sd[column], 4));
+        fr_table_put(table, cli_cell_interval(model->bootstrap[column], 4));
+    }
+    fr_table_put(table, difference_cell(d->value));
+    if (exact) fr_table_put(table, cli_cell_count(pair->seeds));
+    fr_table_put(table, seeds_cell(pair, d));
+    fr_table_put(table, cli_cell_interval(d->bootstrap, 4));
+    fr_table_put(table, cli_cell_number(d->permutation, 4));
+    fr_table_put(table, cli_cell_number(d->adjusted, 4));
+    fr_table_put(table, cli_cell_number(d->reversed, 4));
+    if (exact) fr_table_put(table, cli_cell_number(d->flipped, 4));
+}
+
+/* Every pair under every protocol; LaTeX and Markdown have, for all pairs but the first, the full
+ * catalog alone. CSV has the models' own numbers too. */
+static int print_pairs_as(const fr_comparison_facts *f, const fr_compare_settings *s, int format) {
+    fr_table *table = NULL;
+    fr_error err = {0};
+    bool exact = format == FR_FORMAT_CSV;
+    char caption[320];
+    (void)snprintf(caption, sizeof caption,
+                   "%s of the second model minus that of the first, with %g%% intervals over seeds "
+                   "(Student's t; Welch's where no seed is common) and over time blocks (paired "
+                   "bootstrap), and p of the paired permutation test, raw and with Holm's "
+                   "correction over all pairs (%d).",
+                   f->metric, 100 * s->level, f->pairs);
+    int code =
+        cli_report(fr_table_make("Differences", caption, f->protocol_text, &table, &err), &err);
+    fr_table_column(table, NULL, "first", true);
+    fr_table_column(table, NULL, "second", true);
+    fr_table_column(table, NULL, "K", true);
+    for (int i = 0; exact && i < 2; i++) {
+        fr_table_column(table, i ? "second" : "first", f->metric, false);
+        fr_table_column(table, i ? "second" : "first", "block bootstrap", false);
+    }
+    fr_table_column(table, NULL, "difference", false);
+    if (exact) fr_table_column(table, NULL, "seeds", false);
+    fr_table_column(table, NULL, "over seeds", false);
+    fr_table_column(table, NULL, "over time blocks", false);
+    fr_table_column(table, NULL, "p", false);
+    fr_table_column(table, NULL, "p (Holm)", false);
+    fr_table_column(table, NULL, "reversed", false);
+    if (exact) fr_table_column(table, NULL, "flipped", false);
+    for (int p = 0; p < f->pairs; p++)
+        for (int j = 0; j < f->columns; j++)
+            if ((exact || !p || !f->column[j].k) && f->column[j].events)
+                put_pair(table, f, &f->pair[p], j, exact);
+    if (!code) code = cli_table_print(table, format, exact);
+    fr_table_close(table);
+    return code;
+}
+
+static int print_as(const fr_comparison_facts *f, const fr_compare_settings *s, int format) {
+    int code = format == FR_FORMAT_CSV ? CLI_OK : print_models_as(f, s, format);
+    return code ? code : print_pairs_as(f, s, format);
 }
 
 /* ---- The command ---- */
@@ -278,6 +405,8 @@ static int run_compare(cli_call *call) {
     const cli_seed *seed = call->settings[2];
     cli_numbers k;
     int64_t number = 0;
+    int format, usage = cli_format_take(call, call->settings[3], &format);
+    if (usage) return usage;
     if (!take_k(lists->k, settings->metric, &k)) return CLI_USAGE;
     if (settings->sampler && fr_sampler_find(settings->sampler, &number) && number)
         k = (cli_numbers){{number}, 1};
@@ -292,10 +421,12 @@ static int run_compare(cli_call *call) {
     cli_terminal_clear();
     if (!code) {
         fr_comparison_facts f = fr_comparison_get(comparison);
-        if (call->common.json)
+        if (format == CLI_FORMAT_JSON)
             code = cli_print_json(comparison_json(&f, settings, seed->seed));
-        else
+        else if (format == FR_FORMAT_TEXT)
             print_tables(&f, settings);
+        else
+            code = print_as(&f, settings, format);
     }
     fr_comparison_close(comparison);
     cli_runs_close(&runs);
@@ -310,15 +441,17 @@ const cli_command cli_compare_command = {
         "NAME@SEED=FILE say otherwise. Prints mean and deviation over seeds, the agreement of "
         "the order by K sampled negatives with the full catalog's (Kendall's tau), and for the "
         "second model minus the first, for every K and the full catalog: the interval over seeds "
-        "(paired t), the interval over time blocks (paired bootstrap), a paired permutation test "
-        "and how often a resample changes the order. Every other pair follows for the full "
-        "catalog.\n"
+        "(paired t, or Welch's if no seed is common; from 3 seeds on), the interval over time "
+        "blocks (paired bootstrap), a paired permutation test, its p raw and with Holm's "
+        "correction over all pairs, and how often a resample changes the order. Every other pair "
+        "follows for the full catalog. --format csv has every pair and every K.\n"
         "Runs that follow different protocols are refused.",
     .arguments = "A.npy B.npy...",
     .forced = "--force compares them all the same",
     .example = "fullrank compare recency.npy edgebank.npy",
     .groups = {{"Sampled negatives", compare_list_options, sizeof(compare_lists)},
                {"Comparison", fr_compare_options, sizeof(fr_compare_settings)},
-               CLI_SEED_GROUP},
+               CLI_SEED_GROUP,
+               CLI_FORMAT_GROUP},
     .run = run_compare,
 };

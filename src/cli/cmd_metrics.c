@@ -1,16 +1,13 @@
 /* cmd_metrics.c - metrics: every number of a ranking from its records, without scoring again. */
 #define _GNU_SOURCE
 #include "board.h"
+#include "per_event.h"
 #include "slices.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum { MOST_NUMBERS = CLI_MOST_NUMBERS, MOST_SAMPLERS = 16, MOST_METRICS = 512 };
 
@@ -18,8 +15,11 @@ typedef struct metrics_settings {
     char *metric, *by, *k, *hits, *sampler, *per_event;
     int small;
     int64_t draws;
-    bool lines, force;
+    bool lines, interval, force;
 } metrics_settings;
+
+/* Numbers of groups of options. */
+enum { INTERVALS = 1, SEED, OUTPUT };
 
 static const fr_option metrics_options[] = {
     {"metric", FR_OPTION_TEXT, "", "LIST", 0, 0, offsetof(metrics_settings, metric),
@@ -44,6 +44,8 @@ static const fr_option metrics_options[] = {
      "write rank and reciprocal rank of every event; - is standard output"},
     {"lines", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(metrics_settings, lines),
      "one line per number: metric, scorer, value"},
+    {"interval", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(metrics_settings, interval),
+     BOARD_INTERVAL_HELP},
     {"force", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(metrics_settings, force),
      "replace a file of --per-event that exists"},
     {0}};
@@ -147,6 +149,7 @@ typedef struct request {
     sampler_choice samplers[MOST_SAMPLERS + 1]; /* [0] is uniform, unless metrics were chosen */
     int sampler_count, small;
     int64_t draws;
+    board_resampling how; /* of intervals, if they were asked for */
     const fr_context *context;
     const char *by[MOST_SLICINGS]; /* fields of --by */
     char *by_memory;               /* what they point into */
@@ -211,6 +214,7 @@ typedef struct result {
     fr_expected expected[MOST_SAMPLERS + 1][MOST_NUMBERS]; /* as request.samplers and their k */
     fr_draws drawn[MOST_NUMBERS];                          /* of the first sampler, if asked for */
     slice_table slices[MOST_SLICINGS];                     /* as request.by */
+    fr_interval interval[MOST_METRICS], expected_interval[MOST_SAMPLERS + 1][MOST_NUMBERS];
 } result;
 
 static void metric_names(const request *r, const char **name) {
@@ -226,7 +230,9 @@ static fr_status compute_metrics(result *out, const request *r, fr_error *err) {
         fr_metrics_compute(f.records, f.count, f.oov, name, r->metrics.count, out->value, err);
     for (int i = 0; !status && i < r->by_count; i++)
         status = slice_table_fill(&out->slices[i], out->ranking, r->by[i], &metrics, err);
-    return status;
+    if (status || !r->how.settings) return status;
+    return fr_intervals_compute(f.records, f.count, f.oov, name, r->metrics.count, r->how.settings,
+                                r->how.seed, r->context, out->interval, err);
 }
 
 /* Are negatives drawn for this sampler? */
@@ -247,7 +253,8 @@ static fr_status compute(result *out, const request *r, board_shape shape, fr_er
             "%s: ranked against given negatives, from which nothing is drawn, expected no "
             "sampler",
             out->path);
-    fr_status status = board_fill(&out->row, f.scorer, out->ranking, shape, r->context, err);
+    fr_status status =
+        board_fill(&out->row, f.scorer, out->ranking, shape, r->how, r->context, err);
     if (!status) status = compute_metrics(out, r, err);
     for (int s = 0; !status && s < r->sampler_count; s++) {
         const sampler_choice *choice = &r->samplers[s];
@@ -263,6 +270,9 @@ static fr_status compute(result *out, const request *r, board_shape shape, fr_er
         if (!status && is_drawn(r, s))
             status = fr_draws_compute(f.records, f.count, &sampling, 1, r->draws, r->context,
                                       out->drawn, NULL, err);
+        if (!status && r->how.settings)
+            status = fr_intervals_expected(f.records, f.count, &sampling, r->how.settings,
+                                           r->how.seed, r->context, out->expected_interval[s], err);
     }
     return status;
 }
@@ -286,28 +296,35 @@ static void add_expected(json_t *out, const result *from, const request *r, int 
                          json_pack("{s:I, s:o, s:o}", "seeds", (json_int_t)r->draws, "mrr",
                                    cli_json_real(from->drawn[i].mrr), "sd",
                                    cli_json_real(from->drawn[i].sd)));
+        if (entry && r->how.settings)
+            cli_json_put(entry, "interval",
+                         board_interval_json(from->expected_interval[sampler][i]));
         cli_json_put(out, key, entry);
     }
 }
 
-/* Adds every metric under its key; one with a number as "hits": {"10": ...}. */
+/* Adds a number or an interval under the metric's key; one with a number as "hits": {"10": ...}. */
+static void add_metric_json(json_t *out, const metric_choice *choice, json_t *number) {
+    if (!is_numbered(choice->metric)) {
+        cli_json_put(out, cli_key(choice->name).s, number);
+        return;
+    }
+    cli_text stem;
+    (void)snprintf(stem.s, sizeof stem.s, "%.*s", (int)strcspn(choice->name, "@"), choice->name);
+    stem = cli_key(stem.s);
+    if (!json_object_get(out, stem.s)) cli_json_put(out, stem.s, json_object());
+    cli_json_put(json_object_get(out, stem.s), strchr(choice->name, '@') + 1, number);
+}
+
+/* Adds every metric. */
 static void add_metrics(json_t *out, const fr_metric_value *values, const void *user) {
     const request *r = user;
     for (int i = 0; i < r->metrics.count; i++) {
         const metric_choice *choice = &r->metrics.at[i];
         double value = values[i].value;
-        json_t *number = choice->metric->kind == FR_KIND_COUNT ? json_integer((json_int_t)value)
-                                                               : cli_json_real(value);
-        if (!is_numbered(choice->metric)) {
-            cli_json_put(out, cli_key(choice->name).s, number);
-            continue;
-        }
-        cli_text stem;
-        (void)snprintf(stem.s, sizeof stem.s, "%.*s", (int)strcspn(choice->name, "@"),
-                       choice->name);
-        stem = cli_key(stem.s);
-        if (!json_object_get(out, stem.s)) cli_json_put(out, stem.s, json_object());
-        cli_json_put(json_object_get(out, stem.s), strchr(choice->name, '@') + 1, number);
+        add_metric_json(out, choice,
+                        choice->metric->kind == FR_KIND_COUNT ? json_integer((json_int_t)value)
+                                                              : cli_json_real(value));
     }
 }
 
@@ -350,6 +367,12 @@ static json_t *result_json(const result *from, const request *r) {
                          slice_table_json(&from->slices[i], &metrics));
         cli_json_put(root, "slices", slices);
     }
+    if (r->how.settings) {
+        json_t *intervals = board_resampling_json(r->how);
+        for (int i = 0; i < r->metrics.count; i++)
+            add_metric_json(intervals, &r->metrics.at[i], board_interval_json(from->interval[i]));
+        cli_json_put(root, "intervals", intervals);
+    }
     return root;
 }
 
@@ -384,26 +407,49 @@ static void print_title(const char *kind, const char *what) {
                  cli_style(stdout, CLI_PLAIN));
 }
 
+static void print_interval(fr_interval i, int decimals, int wide) {
+    char text[64] = "";
+    if (!isnan(i.low))
+        (void)snprintf(text, sizeof text, "[%.*f, %.*f]", decimals, i.low, decimals, i.high);
+    (void)printf("  %*s", wide, text);
+}
+
+/* Of a value and the ends of its interval. */
+static int decimals(const metric_choice *choice) {
+    return choice->metric->kind == FR_KIND_COUNT ? 0 : 4;
+}
+
+enum { NARROW = 8, WIDE = 18 }; /* least columns of a value, and with its interval */
+
 /* The values of the metrics from .. to, by their kind; rankings down, metrics across. */
 static void print_values(const result *all, int count, int width, const request *r, int from,
                          int to, bool numbers) {
+    int least = r->how.settings ? WIDE : NARROW;
     (void)printf("%-*s", width, numbers ? "k" : "scorer");
     for (int m = from; m < to; m++) {
         const char *name = r->metrics.at[m].name;
-        (void)printf("  %8s", numbers ? strchr(name, '@') + 1 : name);
+        (void)printf("  %*s", least, numbers ? strchr(name, '@') + 1 : name);
     }
     (void)printf("\n");
     for (int i = 0; i < count; i++) {
         (void)printf("%-*s", width, all[i].row.name);
         for (int m = from; m < to; m++) {
-            int column = numbers ? 8 : (int)strlen(r->metrics.at[m].name);
+            int column = numbers ? least : (int)strlen(r->metrics.at[m].name);
             double value = all[i].value[m].value;
             cli_text text = {"-"};
             if (r->metrics.at[m].metric->kind == FR_KIND_COUNT)
                 text = cli_count((int64_t)value);
             else if (!isnan(value))
                 (void)snprintf(text.s, sizeof text.s, "%.4f", value);
-            (void)printf("  %*s", column < 8 ? 8 : column, text.s);
+            (void)printf("  %*s", column < least ? least : column, text.s);
+        }
+        (void)printf("\n");
+        if (!r->how.settings) continue;
+        (void)printf("%-*s", width, "");
+        for (int m = from; m < to; m++) {
+            int column = numbers ? least : (int)strlen(r->metrics.at[m].name);
+            print_interval(all[i].interval[m], decimals(&r->metrics.at[m]),
+                           column < least ? least : column);
         }
         (void)printf("\n");
     }
@@ -472,6 +518,10 @@ static void print_sampler(const result *all, int count, int width, const request
             print_cell(e->mrr, e->sd, e->events > 0);
         }
         (void)printf("\n");
+        if (r->how.settings) (void)printf("%-*s", width, "");
+        for (int k = 0; r->how.settings && k < choice->k.count; k++)
+            print_interval(all[i].expected_interval[sampler][k], 4, CELL);
+        if (r->how.settings) (void)printf("\n");
         if (drawn) (void)printf("%-*s", width, "  drawn");
         for (int k = 0; drawn && k < choice->k.count; k++)
             print_cell(all[i].drawn[k].mrr, all[i].drawn[k].sd, all[i].drawn[k].events > 0);
@@ -480,19 +530,146 @@ static void print_sampler(const result *all, int count, int width, const request
     }
 }
 
-static int print_slices(const result *all, int count, const request *r) {
+static int print_slices(const result *all, int count, const request *r, int format) {
     const char *name[MOST_METRICS];
+    int code = CLI_OK;
     metric_names(r, name);
     slice_metrics metrics = {.name = name, .count = r->metrics.count};
-    for (int f = 0; f < r->by_count; f++)
-        for (int i = 0; i < count; i++) {
+    for (int f = 0; !code && f < r->by_count; f++)
+        for (int i = 0; !code && i < count; i++) {
+            const char *of = count > 1 ? all[i].row.name : NULL;
+            const char *protocol = fr_ranking_get(all[i].ranking).protocol_text;
             if (f + i) (void)printf("\n");
-            slice_table_print(&all[i].slices[f], count > 1 ? all[i].row.name : NULL, &metrics);
+            if (format == FR_FORMAT_TEXT)
+                slice_table_print(&all[i].slices[f], of, &metrics);
+            else
+                code = slice_table_print_as(&all[i].slices[f], of, &metrics, protocol, format);
         }
-    return CLI_OK;
+    return code;
 }
 
-static int print_tables(const result *all, int count, board_shape shape, const request *r) {
+/* One CSV table: a row for every slice of every ranking. */
+static int print_slices_csv(const result *all, int count, const request *r) {
+    slice_metrics metrics = {NULL, r->metrics.count, add_metrics, r};
+    json_t *rows = json_array();
+    for (int i = 0; i < count; i++)
+        for (int f = 0; f < r->by_count; f++) {
+            json_t *list = slice_table_json(&all[i].slices[f], &metrics), *slice;
+            size_t k;
+            json_array_foreach(list, k, slice) {
+                json_t *row = json_pack("{s:o, s:s, s:s}", "file", cli_json_text(all[i].path),
+                                        "scorer", fr_ranking_get(all[i].ranking).scorer, "by",
+                                        all[i].slices[f].slices.field);
+                cli_json_join(row, json_incref(slice));
+                cli_json_push(rows, row);
+            }
+            json_decref(list);
+        }
+    return cli_print_csv(rows);
+}
+
+/* ---- LaTeX and Markdown ---- */
+
+/* A table with a row per ranking, begun with its head; the caller closes it. */
+static int open_table(const result *all, const char *title, const char *caption, fr_table **out) {
+    fr_error err = {0};
+    const char *protocol = fr_ranking_get(all[0].ranking).protocol_text;
+    int code = cli_report(fr_table_make(title, caption, protocol, out, &err), &err);
+    fr_table_column(*out, NULL, "scorer", true);
+    return code;
+}
+
+static fr_table_cell value_cell(const result *from, const request *r, int metric) {
+    double value = from->value[metric].value;
+    if (r->metrics.at[metric].metric->kind == FR_KIND_COUNT) return cli_cell_count((int64_t)value);
+    return cli_cell_number(value, 4);
+}
+
+/* The metrics from .. to: rankings down, metrics across, intervals below their values. */
+static int print_values_as(const result *all, int count, const request *r, int from, int to,
+                           bool first, int format) {
+    fr_table *table = NULL;
+    char note[160];
+    int code = open_table(all, "Metrics", "Over the full catalog.", &table);
+    for (int m = from; m < to; m++) fr_table_column(table, NULL, r->metrics.at[m].name, false);
+    for (int i = 0; i < count; i++) {
+        fr_table_row(table);
+        fr_table_put(table, cli_cell_text(all[i].row.name));
+        for (int m = from; m < to; m++) fr_table_put(table, value_cell(&all[i], r, m));
+        if (!r->how.settings) continue;
+        fr_table_row(table);
+        fr_table_put(table, (fr_table_cell){FR_CELL_EMPTY});
+        for (int m = from; m < to; m++)
+            fr_table_put(table, cli_cell_interval(all[i].interval[m], decimals(&r->metrics.at[m])));
+    }
+    if (r->how.settings) {
+        board_resampling_text(r->how, note, sizeof note);
+        fr_table_note(table, note);
+    }
+    if (!code) code = cli_table_print(table, format, first);
+    fr_table_close(table);
+    return code;
+}
+
+static int print_sampler_as(const result *all, int count, const request *r, int sampler, bool first,
+                            int format) {
+    const sampler_choice *choice = &r->samplers[sampler];
+    fr_table *table = NULL;
+    char caption[256], note[160];
+    (void)snprintf(caption, sizeof caption,
+                   "Sampler %s: %s. The exact expectation over all draws, and the deviation that "
+                   "drawing would add.",
+                   choice->sampler->name, choice->sampler->title);
+    int code = open_table(all, "Expected MRR by number of sampled negatives", caption, &table);
+    for (int k = 0; k < choice->k.count; k++) {
+        char head[32];
+        (void)snprintf(head, sizeof head, "K = %lld", (long long)choice->k.at[k]);
+        fr_table_column(table, NULL, head, false);
+    }
+    for (int i = 0; i < count; i++) {
+        const fr_expected *e = all[i].expected[sampler];
+        fr_table_row(table);
+        fr_table_put(table, cli_cell_text(all[i].row.name));
+        for (int k = 0; k < choice->k.count; k++)
+            fr_table_put(table, cli_cell_mean(e[k].mrr, e[k].sd, 4));
+        if (!r->how.settings) continue;
+        fr_table_row(table);
+        fr_table_put(table, (fr_table_cell){FR_CELL_EMPTY});
+        for (int k = 0; k < choice->k.count; k++)
+            fr_table_put(table, cli_cell_interval(all[i].expected_interval[sampler][k], 4));
+    }
+    if (r->how.settings) {
+        board_resampling_text(r->how, note, sizeof note);
+        fr_table_note(table, note);
+    }
+    if (!code) code = cli_table_print(table, format, first);
+    fr_table_close(table);
+    return code;
+}
+
+/* The tables of print_tables in another format. */
+static int print_tables_as(const result *all, int count, const board_row *rows, board_shape shape,
+                           const request *r, int format) {
+    int code, last = r->metrics.count;
+    if (r->chosen)
+        code = print_values_as(all, count, r, 0, last, true, format);
+    else
+        code = board_print_as(rows, count, shape, r->how,
+                              fr_ranking_get(all[0].ranking).protocol_text, format);
+    for (int m = 0, to; !code && !r->chosen && m < last; m = to) {
+        for (to = m; to < last && r->metrics.at[to].metric == r->metrics.at[m].metric;) to++;
+        if (is_numbered(r->metrics.at[m].metric))
+            code = print_values_as(all, count, r, m, to, false, format);
+    }
+    for (int s = 0; !code && s < r->sampler_count; s++)
+        code = print_sampler_as(all, count, r, s, false, format);
+    return code;
+}
+
+/* ---- All of them ---- */
+
+static int print_tables(const result *all, int count, board_shape shape, const request *r,
+                        int format) {
     board_row *rows = calloc((size_t)count, sizeof *rows);
     int width = 9; /* of "  counted" */
     if (!rows) {
@@ -502,6 +679,11 @@ static int print_tables(const result *all, int count, board_shape shape, const r
     for (int i = 0; i < count; i++) {
         rows[i] = all[i].row;
         if ((int)strlen(rows[i].name) > width) width = (int)strlen(rows[i].name);
+    }
+    if (format != FR_FORMAT_TEXT) {
+        int code = print_tables_as(all, count, rows, shape, r, format);
+        free(rows);
+        return code;
     }
     if (r->chosen) {
         print_values(all, count, width, r, 0, r->metrics.count, false);
@@ -518,112 +700,15 @@ static int print_tables(const result *all, int count, board_shape shape, const r
     else if (r->sampler_count)
         (void)printf(
             "\n± is the standard deviation over evaluation seeds that drawing would add.\n");
+    if (r->how.settings) {
+        char text[160];
+        board_resampling_text(r->how, text, sizeof text);
+        (void)printf("\n%s\n", text);
+    }
     if (r->draws)
         (void)printf("drawn: mean and standard deviation over %s seeds, as a check.\n",
                      cli_count(r->draws).s);
     return CLI_OK;
-}
-
-/* ---- Per event ---- */
-
-static void write_events(FILE *out, const fr_ranking *ranking) {
-    fr_ranking_facts f = fr_ranking_get(ranking);
-    const char *scorer = cli_visible(f.scorer); /* without tabs and ends of lines, too */
-    for (int64_t i = 0; i < f.count; i++) {
-        const fr_record *e = &f.records[i];
-        (void)fprintf(out, "%s\t%lld\t%lld\t%lld\t%.17g\t%d\t%d\t", scorer, (long long)e->event,
-                      (long long)e->source, (long long)e->destination, e->time, e->covered,
-                      e->repeated);
-        double rank = 1 + e->above + e->tied / 2.0;
-        if (e->covered)
-            (void)fprintf(out, "%d\t%d\t%d\t%.1f\t%.6f\n", e->n, e->above, e->tied, rank, 1 / rank);
-        else
-            (void)fprintf(out, "\t\t\t\t%s\n", f.oov == FR_OOV_ZERO ? "0" : "");
-    }
-}
-
-/* Where the lines go. A file appears complete or not at all, in place of what a symbolic link
- * points to; devices and pipes are written as they are. */
-typedef struct event_file {
-    char path[PATH_MAX]; /* "" = standard output */
-    bool direct;
-} event_file;
-
-/* Asked before the work: may it be written? */
-static int find_event_file(event_file *out, const char *path, bool force) {
-    struct stat facts;
-    *out = (event_file){0};
-    if (!strcmp(path, "-")) return CLI_OK;
-    bool there = !stat(path, &facts);
-    if (!there && !lstat(path, &facts)) {
-        cli_error("%s: a symbolic link to nothing", path);
-    } else if (there && S_ISDIR(facts.st_mode)) {
-        cli_error("%s: is a directory, expected a file", path);
-    } else if (there && S_ISREG(facts.st_mode) && !force) {
-        cli_error("%s: exists; --force replaces it", path);
-    } else if (there ? !realpath(path, out->path)
-                     : snprintf(out->path, sizeof out->path, "%s", path) >= PATH_MAX) {
-        cli_error("%s: the name cannot be used", path);
-    } else {
-        out->direct = there && !S_ISREG(facts.st_mode);
-        return CLI_OK;
-    }
-    return CLI_FAILED;
-}
-
-static void write_lines(FILE *out, const result *all, int count) {
-    (void)fprintf(out, "scorer\tevent\tsource\tdestination\ttime\tcovered\trepeated\tn\tabove\t"
-                       "tied\trank\treciprocal_rank\n");
-    for (int i = 0; i < count; i++) write_events(out, all[i].ranking);
-}
-
-/* What a FILE needs to write to an fr_file. */
-typedef struct file_end {
-    fr_file *file;
-    fr_status status;
-    fr_error err;
-} file_end;
-
-static ssize_t put_bytes(void *user, const char *bytes, size_t size) {
-    file_end *end = user;
-    if (!end->status) end->status = fr_file_put(end->file, bytes, size, &end->err);
-    return end->status ? 0 : (ssize_t)size; /* 0 is an error to stdio */
-}
-
-static int write_file(const char *path, const result *all, int count) {
-    file_end end = {0};
-    fr_status status = fr_file_open(path, &end.file, &end.err);
-    if (!status) {
-        FILE *out = fopencookie(&end, "w", (cookie_io_functions_t){.write = put_bytes});
-        if (out) write_lines(out, all, count);
-        bool good = out && !ferror(out);
-        good = out && !fclose(out) && good;
-        status = end.status;
-        if (!status && !good) {
-            status = FR_ENOMEM; /* all that is left */
-            (void)snprintf(end.err.message, sizeof end.err.message, "out of memory");
-        }
-    }
-    if (!status) status = fr_file_commit(end.file, &end.err);
-    fr_file_close(end.file);
-    return cli_report(status, &end.err);
-}
-
-static int write_per_event(const event_file *file, const result *all, int count) {
-    if (!file->path[0]) {
-        write_lines(stdout, all, count); /* main sees to its errors */
-        return CLI_OK;
-    }
-    if (!file->direct) return write_file(file->path, all, count);
-    FILE *out = fopen(file->path, "w");
-    bool good = out != NULL;
-    if (good) {
-        write_lines(out, all, count);
-        good = !ferror(out);
-        good = !fclose(out) && good;
-    }
-    if (!good) cli_error("%s: cannot be written: %s", file->path, strerror(errno));
-    return good ? CLI_OK : CLI_FAILED;
 }
 
 /* ---- The command ---- */
@@ -643,16 +728,21 @@ static void warn_of_protocols(const cli_call *call, const result *all, int count
     }
 }
 
-static int print_all(cli_call *call, const request *r, result *all, board_shape shape) {
+static int print_all(cli_call *call, const request *r, result *all, board_shape shape, int format) {
     const metrics_settings *settings = call->settings[0];
     int count = call->arguments;
-    if (!call->common.json && !settings->lines)
-        return r->by_count ? print_slices(all, count, r) : print_tables(all, count, shape, r);
+    bool tables = format != CLI_FORMAT_JSON && format != FR_FORMAT_CSV;
+    if (r->by_count && format == FR_FORMAT_CSV) return print_slices_csv(all, count, r);
+    if (tables && !settings->lines)
+        return r->by_count ? print_slices(all, count, r, format)
+                           : print_tables(all, count, shape, r, format);
     json_t *list = json_array();
     for (int i = 0; i < count; i++) cli_json_push(list, result_json(&all[i], r));
     int code = CLI_OK;
     if (call->common.json) /* one file: its object; several: an array of them */
         code = cli_print_json(json_incref(count == 1 ? json_array_get(list, 0) : list));
+    else if (format == FR_FORMAT_CSV)
+        code = cli_print_csv(json_incref(list));
     else if (!cli_json_whole())
         code = CLI_FAILED;
     else
@@ -670,7 +760,19 @@ static int64_t column(const cli_numbers *asked, int64_t standard) {
     return asked->count ? asked->at[0] : standard;
 }
 
-static int answer(cli_call *call, const request *r) {
+static int write_events(const event_file *events, const result *all, int count) {
+    fr_ranking **rankings = calloc((size_t)count, sizeof *rankings);
+    if (!rankings) {
+        cli_error("out of memory");
+        return CLI_FAILED;
+    }
+    for (int i = 0; i < count; i++) rankings[i] = all[i].ranking;
+    int code = write_per_event(events, rankings, count);
+    free(rankings);
+    return code;
+}
+
+static int answer(cli_call *call, const request *r, int format) {
     const metrics_settings *settings = call->settings[0];
     event_file events;
     int code = CLI_OK;
@@ -697,8 +799,9 @@ static int answer(cli_call *call, const request *r) {
         code = cli_report(status, &named);
     }
     cli_terminal_clear();
-    if (!code && settings->per_event) code = write_per_event(&events, all, count);
-    if (!code && !(settings->per_event && !events.path[0])) code = print_all(call, r, all, shape);
+    if (!code && settings->per_event) code = write_events(&events, all, count);
+    if (!code && !(settings->per_event && !events.path[0]))
+        code = print_all(call, r, all, shape, format);
     for (int i = 0; i < count; i++) {
         fr_ranking_close(all[i].ranking);
         for (int f = 0; f < r->by_count; f++) slice_table_free(&all[i].slices[f]);
@@ -710,8 +813,15 @@ static int answer(cli_call *call, const request *r) {
 static int run_metrics(cli_call *call) {
     const metrics_settings *settings = call->settings[0];
     request r = {.small = settings->small, .draws = settings->draws, .context = &call->context};
-    int code = take_request(settings, &r);
-    if (!code) code = answer(call, &r);
+    const cli_seed *seed = call->settings[SEED];
+    int format, code = cli_format_take(call, call->settings[OUTPUT], &format);
+    r.how = (board_resampling){settings->interval ? call->settings[INTERVALS] : NULL, seed->seed};
+    if (!code && settings->lines && format != FR_FORMAT_TEXT)
+        code = cli_usage("options lines and format, expected one or the other");
+    if (!code && settings->by && settings->interval)
+        code = cli_usage("option interval: slices have none, expected it without --by");
+    if (!code) code = take_request(settings, &r);
+    if (!code) code = answer(call, &r, format);
     free(r.by_memory);
     return code;
 }
@@ -767,14 +877,18 @@ const cli_command cli_metrics_command = {
         "from "
         "the records of `fullrank rank`, without scoring again. -m NAME gives just the metrics "
         "named. With --json every metric has a key and one file gives one object, several an "
-        "array.\n"
+        "array; --format csv has a row for each file and a column for each of these numbers. "
+        "--interval adds an interval to every number.\n"
         "--by FIELD gives metrics of slices of the events, such as repeated and new pairs or "
         "stretches of time.\n"
         "`fullrank metrics --help NAME` explains a metric, sampler or field; the names metrics, "
         "samplers, slices and all list them.",
     .arguments = "RANKS.npy...",
     .example = "fullrank metrics recency.npy --sampler history-mix-100 --json",
-    .groups = {{"Metrics", metrics_options, sizeof(metrics_settings)}},
+    .groups = {{"Metrics", metrics_options, sizeof(metrics_settings)},
+               {"Intervals", fr_interval_options, sizeof(fr_interval_settings)},
+               CLI_SEED_GROUP,
+               CLI_FORMAT_GROUP},
     .run = run_metrics,
     .explain = explain,
 };

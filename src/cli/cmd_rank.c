@@ -2,13 +2,17 @@
  * untrained. */
 #include "board.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 typedef struct rank_io {
     char *data, *scorer, *output, *list;
-    bool force;
+    bool interval, force;
 } rank_io;
+
+/* Numbers of groups of options. */
+enum { PROTOCOL = 1, RECORDS, SEED, READING, INTERVALS, OUTPUT };
 
 static const fr_option rank_io_options[] = {
     {"data", FR_OPTION_TEXT, "", "DATA", 0, 0, offsetof(rank_io, data),
@@ -23,6 +27,7 @@ static const fr_option rank_io_options[] = {
      "rank nothing, but write what there is to score: events, sources and times, and the "
      "candidates "
      "to LIST.destinations.npy"},
+    {"interval", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(rank_io, interval), BOARD_INTERVAL_HELP},
     {"force", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(rank_io, force), "replace files that exist"},
     {0}};
 
@@ -46,32 +51,57 @@ static int list(cli_call *call, const fr_window *window) {
     return CLI_OK;
 }
 
+static json_t *report_json(const char *path, const fr_ranking_facts *f, const board_row *row,
+                           board_resampling how) {
+    static const char *const shown[BOARD_NUMBERS] = {"mrr", "hits10", "expected20", "all_seen",
+                                                     "all_unseen"};
+    const double value[BOARD_NUMBERS] = {row->mrr, row->hits, row->expected, row->all_seen,
+                                         row->all_unseen};
+    json_t *out = json_pack("{s:o, s:o, s:o}", "output", cli_json_text(path), "scorer",
+                            cli_json_text(f->scorer), "protocol", cli_json_text(f->protocol_text));
+    for (int i = 0; i < BOARD_NUMBERS; i++) cli_json_put(out, shown[i], cli_json_real(value[i]));
+    cli_json_put(out, "coverage", cli_json_real(row->coverage));
+    cli_json_put(out, "ranked", json_integer((json_int_t)row->ranked));
+    cli_json_put(out, "ties", json_integer((json_int_t)row->ties));
+    cli_json_put(out, "seconds", cli_json_real(f->seconds));
+    cli_json_put(out, "scores_per_second", cli_json_real(f->scores_per_second));
+    if (f->epochs_asked) {
+        cli_json_put(out, "epochs_done", json_integer((json_int_t)f->epochs_done));
+        cli_json_put(out, "epochs_asked", json_integer((json_int_t)f->epochs_asked));
+        if (f->selected) cli_json_put(out, "selected", json_integer((json_int_t)f->selected));
+    }
+    if (how.settings) {
+        json_t *intervals = board_resampling_json(how);
+        for (int i = 0; i < BOARD_NUMBERS; i++)
+            cli_json_put(intervals, shown[i], board_interval_json(row->interval[i]));
+        cli_json_put(out, "intervals", intervals);
+    }
+    return out;
+}
+
 /* The main numbers of what was just ranked; `fullrank metrics` has the others. */
-static int report(cli_call *call, const char *path, const fr_ranking *ranking) {
+static int report(cli_call *call, const char *path, const fr_ranking *ranking, int format) {
+    const rank_io *io = call->settings[0];
+    const cli_seed *seed = call->settings[SEED];
+    board_resampling how = {io->interval ? call->settings[INTERVALS] : NULL, seed->seed};
     board_row row;
     fr_error err = {0};
     fr_ranking_facts f = fr_ranking_get(ranking);
-    fr_status status = board_fill(&row, f.scorer, ranking, board_standard, &call->context, &err);
+    fr_status status =
+        board_fill(&row, f.scorer, ranking, board_standard, how, &call->context, &err);
     if (status) return cli_report(status, &err);
     cli_terminal_clear();
-    if (call->common.json) {
-        json_t *out = json_pack(
-            "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:o}", "output",
-            cli_json_text(path), "scorer", cli_json_text(f.scorer), "protocol",
-            cli_json_text(f.protocol_text), "mrr", cli_json_real(row.mrr), "hits10",
-            cli_json_real(row.hits), "expected20", cli_json_real(row.expected), "all_seen",
-            cli_json_real(row.all_seen), "all_unseen", cli_json_real(row.all_unseen), "coverage",
-            cli_json_real(row.coverage), "ranked", (json_int_t)row.ranked, "ties",
-            (json_int_t)row.ties, "seconds", cli_json_real(f.seconds), "scores_per_second",
-            cli_json_real(f.scores_per_second));
-        if (f.epochs_asked) {
-            cli_json_put(out, "epochs_done", json_integer((json_int_t)f.epochs_done));
-            cli_json_put(out, "epochs_asked", json_integer((json_int_t)f.epochs_asked));
-            if (f.selected) cli_json_put(out, "selected", json_integer((json_int_t)f.selected));
-        }
-        return cli_print_json(out);
-    }
+    if (format == CLI_FORMAT_JSON) return cli_print_json(report_json(path, &f, &row, how));
+    if (format == FR_FORMAT_CSV)
+        return cli_print_csv(json_pack("[o]", report_json(path, &f, &row, how)));
+    if (format != FR_FORMAT_TEXT)
+        return board_print_as(&row, 1, board_standard, how, f.protocol_text, format);
     board_print(&row, 1, board_standard);
+    if (how.settings) {
+        char text[160];
+        board_resampling_text(how, text, sizeof text);
+        (void)printf("\n%s\n", text);
+    }
     if (f.selected)
         (void)printf("\nEpoch %s, selected on the validation part\n", cli_count(f.selected).s);
     else if (f.epochs_done < f.epochs_asked)
@@ -101,12 +131,14 @@ static bool same_place(const char *a, const char *b) {
            facts[0].st_ino == facts[1].st_ino;
 }
 
-static fr_status rank(cli_call *call, const fr_window *window, fr_ranking **out, fr_error *err) {
+static fr_status rank(cli_call *call, const fr_window *window, char *top, fr_ranking **out,
+                      fr_error *err) {
     const rank_io *io = call->settings[0];
-    fr_rank_settings *settings = call->settings[2];
-    const cli_seed *seed = call->settings[3];
+    fr_rank_settings own = *(const fr_rank_settings *)call->settings[RECORDS], *settings = &own;
+    const cli_seed *seed = call->settings[SEED];
     fr_scorer *scorer = NULL;
     settings->force = io->force;
+    settings->top_output = top;
     if (!strncmp(io->scorer, "counts:", 7)) {
         if (settings->negatives)
             return fr_fail(err, FR_EUSAGE,
@@ -124,6 +156,31 @@ static fr_status rank(cli_call *call, const fr_window *window, fr_ranking **out,
     return status;
 }
 
+/* Where the best candidates go unless it was said: RANKS.top.csv. Says what is wrong and returns an
+ * exit code otherwise; *out is the caller's. */
+static int name_top(const rank_io *io, const fr_rank_settings *settings, char **out) {
+    size_t n = io->output ? strlen(io->output) : 0;
+    struct stat facts;
+    *out = NULL;
+    if (!settings->top && settings->top_output)
+        return cli_usage("option top-output without --top K: how many candidates?");
+    if (!settings->top || io->list) return CLI_OK;
+    if (!strncmp(io->scorer, "counts:", 7))
+        return cli_usage("option top: counts have no candidates to show, expected another scorer");
+    *out = settings->top_output ? strdup(settings->top_output) : malloc(n + 9);
+    if (!*out) {
+        cli_error("out of memory");
+        return CLI_FAILED;
+    }
+    if (!settings->top_output) {
+        if (n > 4 && !strcmp(io->output + n - 4, ".npy")) n -= 4;
+        (void)snprintf(*out, n + 9, "%.*s.top.csv", (int)n, io->output);
+    }
+    if (io->force || lstat(*out, &facts)) return CLI_OK;
+    cli_error("%s: exists; --force replaces it", *out);
+    return CLI_FAILED;
+}
+
 /* Could the results be written? Asked before the work. */
 static fr_status check_outputs(const rank_io *io, const fr_rank_settings *settings, fr_error *err) {
     if (io->list) return FR_OK;
@@ -135,21 +192,30 @@ static fr_status check_outputs(const rank_io *io, const fr_rank_settings *settin
 
 static int run_rank(cli_call *call) {
     const rank_io *io = call->settings[0];
-    const fr_rank_settings *settings = call->settings[2];
+    const fr_rank_settings *settings = call->settings[RECORDS];
+    int format, usage = cli_format_take(call, call->settings[OUTPUT], &format);
     fr_error err = {0};
     fr_stream *stream = NULL;
     fr_window *window = NULL;
     fr_ranking *ranking = NULL;
+    char *top = NULL;
+    if (usage) return usage;
     if (!io->list && settings->dump_scores && same_place(io->output, settings->dump_scores))
         return cli_usage("options output and dump-scores are the same file, %s", io->output);
+    if ((usage = name_top(io, settings, &top))) {
+        free(top);
+        return usage;
+    }
     fr_status status = check_outputs(io, settings, &err);
     if (!status)
-        status = fr_stream_open(io->data, call->settings[4], &call->context, &stream, &err);
-    if (!status) status = fr_window_open(stream, call->settings[1], &call->context, &window, &err);
-    if (!status && !io->list) status = rank(call, window, &ranking, &err);
+        status = fr_stream_open(io->data, call->settings[READING], &call->context, &stream, &err);
+    if (!status)
+        status = fr_window_open(stream, call->settings[PROTOCOL], &call->context, &window, &err);
+    if (!status && !io->list) status = rank(call, window, top, &ranking, &err);
     int code = status     ? cli_report(status, &err)
                : io->list ? list(call, window)
-                          : report(call, io->output, ranking);
+                          : report(call, io->output, ranking, format);
+    free(top);
     fr_ranking_close(ranking);
     fr_window_close(window);
     fr_stream_close(stream);
@@ -164,14 +230,17 @@ const cli_command cli_rank_command = {
         "candidates score above and equal to the true destination, in the catalog, among the "
         "destinations the source has met, and among those seen so far. Every metric follows from "
         "the "
-        "records without scoring again: see `fullrank metrics`.",
+        "records without scoring again: see `fullrank metrics`. --top K also writes RANKS.top.csv "
+        "with the K best candidates of every event.",
     .required = "data scorer|list output|list",
     .example = "fullrank rank --data wikipedia --scorer baseline:recency -o recency.npy",
     .groups = {{"Ranking", rank_io_options, sizeof(rank_io)},
                {"Protocol", fr_protocol_options, sizeof(fr_protocol)},
                {"Records and scores", fr_rank_options, sizeof(fr_rank_settings)},
                CLI_SEED_GROUP,
-               {"Reading tables", fr_import_options, sizeof(fr_import)}},
+               {"Reading tables", fr_import_options, sizeof(fr_import)},
+               {"Intervals", fr_interval_options, sizeof(fr_interval_settings)},
+               CLI_FORMAT_GROUP},
     .run = run_rank,
 };
 

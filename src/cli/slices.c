@@ -92,6 +92,41 @@ void slice_table_print(const slice_table *table, const char *name, const slice_m
               metrics);
 }
 
+static void put_row(fr_table *out, const char *label, int64_t events, int64_t ranked,
+                    const fr_metric_value *value, const slice_metrics *metrics) {
+    fr_table_row(out);
+    fr_table_put(out, cli_cell_text(label));
+    fr_table_put(out, cli_cell_count(events));
+    fr_table_put(out, cli_cell_count(ranked));
+    for (int m = 0; m < metrics->count; m++)
+        fr_table_put(out, fr_metric_find(metrics->name[m], NULL)->kind == FR_KIND_COUNT
+                              ? cli_cell_count((int64_t)value[m].value)
+                              : cli_cell_number(value[m].value, 4));
+}
+
+int slice_table_print_as(const slice_table *table, const char *name, const slice_metrics *metrics,
+                         const char *protocol, int format) {
+    const fr_slices *s = &table->slices;
+    fr_table *out = NULL;
+    fr_error err = {0};
+    char title[256];
+    (void)snprintf(title, sizeof title, "By %s%s%s", s->field, name ? ", " : "", name ? name : "");
+    int code = cli_report(
+        fr_table_make(title, "Metrics of the full catalog.", protocol, &out, &err), &err);
+    fr_table_column(out, NULL, "slice", true);
+    fr_table_column(out, NULL, "events", false);
+    fr_table_column(out, NULL, "ranked", false);
+    for (int m = 0; m < metrics->count; m++) fr_table_column(out, NULL, metrics->name[m], false);
+    for (int i = 0; i < s->count; i++)
+        put_row(out, s->slice[i].label, s->slice[i].events, s->slice[i].ranked,
+                &table->value[i * metrics->count], metrics);
+    put_row(out, "all", table->events, table->ranked, &table->value[s->count * metrics->count],
+            metrics);
+    if (!code) code = cli_table_print(out, format, true);
+    fr_table_close(out);
+    return code;
+}
+
 json_t *slice_table_json(const slice_table *table, const slice_metrics *metrics) {
     json_t *list = json_array();
     for (int i = 0; i < table->slices.count; i++) {

@@ -32,6 +32,9 @@ void slice_table_free(slice_table *table);
 
 /* `name` tells rankings apart; NULL if there is one only. */
 void slice_table_print(const slice_table *table, const char *name, const slice_metrics *metrics);
+/* The same as LaTeX or Markdown; returns an exit code. */
+int slice_table_print_as(const slice_table *table, const char *name, const slice_metrics *metrics,
+                         const char *protocol, int format);
 /* [{"slice": "4-17", "from": 4, "to": 18, "events": ..., "ranked": ..., and the metrics}, ...] */
 json_t *slice_table_json(const slice_table *table, const slice_metrics *metrics);
 

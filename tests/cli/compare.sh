@@ -14,7 +14,7 @@ compare() { "$fullrank" compare --block 32 "$@"; }
 rank() { "$fullrank" rank --data tiny "$@" >/dev/null 2>&1; }
 "$fullrank" data synth --preset tiny -o tiny >/dev/null
 for model in craft craft-r; do
-    for seed in 7 17; do
+    for seed in 7 17 27; do
         "$fullrank" train --data tiny --model $model --dim 8 --history 10 --epochs 1 --seed $seed \
             -o run-$model-$seed >/dev/null 2>&1
         rank --scorer run-$model-$seed/model.safetensors -o $model-$seed.npy --seed 3
@@ -30,6 +30,7 @@ has "a baseline is its own model" "$(cat recency.json)" '"model": "baseline:rece
 
 runs "two models of two seeds" 0 compare craft-7.npy craft-17.npy craft-r-7.npy craft-r-17.npy
 has "grouped by model" "$stdout" "craft-r                 2    "
+has "two seeds are too few" "$stdout" "too few seeds"
 has "tells blocks and resamples" "$stdout" "900 ranked events in 29 blocks of 32, 10,000 resamples"
 has "the second minus the first" "$stdout" "craft-r minus craft"
 has "with both intervals" "$stdout" "block bootstrap 95%"
@@ -38,17 +39,24 @@ cp .stdout straight
 runs "nor does mixing the models" 0 compare craft-7.npy craft-r-17.npy craft-17.npy craft-r-7.npy
 if cmp -s straight .stdout; then pass "same bytes"; else miss "same bytes" "$(diff straight .stdout)"; fi
 for threads in 1 2 5; do
-    compare craft-7.npy craft-17.npy craft-r-7.npy craft-r-17.npy recency.npy --json --threads $threads >t$threads.json
+    compare craft-7.npy craft-17.npy craft-27.npy craft-r-7.npy craft-r-17.npy craft-r-27.npy recency.npy --json \
+        --threads $threads >t$threads.json
     cmp -s t1.json t$threads.json || echo $threads
 done >differ
 is "1, 2, 5 threads: the same bytes" "$(cat differ)" ""
 
 runs "one run each" 0 compare recency.npy popularity.npy
-has "has no interval over seeds" "$stdout" "needs at least 2 seeds"
+has "has no interval over seeds" "$stdout" "too few seeds"
 runs "one run each, as JSON" 0 compare recency.npy popularity.npy --json
-for key in difference seed_t block_bootstrap kendall_tau low high gain flipped reversed permutation_p models pairs \
+for key in difference seed_t block_bootstrap kendall_tau low high gain flipped reversed permutation_p \
+    permutation_p_holm method models pairs \
     protocol; do has "key $key" "$stdout" "\"$key\": "; done
-has "null, and why" "$stdout" '"note": "needs at least 2 seeds"'
+has "null, and why" "$stdout" '"note": "too few seeds: 1, expected at least 3"'
+has "of the interval" "$stdout" '"low": null,'
+runs "models without a seed in common" 0 compare craft-7.npy craft-17.npy craft-27.npy \
+    b@1=craft-r-7.npy b@2=craft-r-17.npy b@3=craft-r-27.npy
+has "say so" "$stdout" "craft and b have no seed in common: difference of means, Welch's interval."
+case $stdout in *"too few"*) miss "and have an interval over seeds" "$stdout" ;; *) pass "and have an interval over seeds" ;; esac
 runs "a baseline against seeds" 0 compare recency.npy craft-7.npy craft-17.npy
 has "is used for each of them" "$stdout" "baseline:recency is one run, compared with every seed of craft."
 runs "names of one's own" 0 compare old=craft-7.npy old=craft-17.npy new@7=craft-r-7.npy new@8=craft-r-17.npy
@@ -68,8 +76,37 @@ runs "a metric without expectations" 0 compare recency.npy popularity.npy -m mrr
 is "has the full catalog alone" "$(printf '%s\n' "$stdout" | grep -c 'K =')" 0
 runs "which takes no K" 2 compare recency.npy popularity.npy -m mrr-new --k 5
 has "says so" "$stderr" "metric mrr-new with 1 values of K, expected none"
-runs "a metric that is no mean over events" 2 compare recency.npy popularity.npy -m median-rank
-has "names it" "$stderr" "metric median-rank has no number for each event"
+runs "a metric that is no mean over events" 0 compare recency.npy popularity.npy -m median-rank --resamples 200
+has "is compared all the same" "$stdout" "full      +20.0000"
+while read -r name; do # and so is every other one
+    compare recency.npy popularity.npy -m "$(printf '%s' "$name" | sed 's/@k/@3/')" --resamples 100 >one 2>&1 || cat one
+done <<END >refused
+$("$fullrank" metrics --help metrics | awk '{ print $1 }')
+END
+is "every metric of the registry is compared" "$(cat refused)" ""
+
+# Formats. CSV has every pair and K with all digits; names are escaped as each format needs.
+set -- 'a_b|c&d=recency.npy' 'x,"y"%=popularity.npy' craft-7.npy
+runs "as LaTeX" 0 compare "$@" --format latex
+has "names are escaped" "$stdout" 'a\_b\textbar{}c\&d & x,{'"''"'}y{'"''"'}\%'
+has "the protocol is a comment" "$stdout" "% data_sha256="
+is "and in no caption" "$(printf '%s\n' "$stdout" | grep caption | grep -c sha256)" 0
+has "with Holm's p" "$stdout" "p (Holm)"
+has "too few seeds, in words" "$stdout" "& too few seeds &"
+runs "as Markdown" 0 compare "$@" --format markdown
+has "names are escaped there" "$stdout" 'a\_b\|c\&d'
+runs "as CSV" 0 compare "$@" --format csv --k 5,20
+is "a line for each pair and K" "$(printf '%s\n' "$stdout" | wc -l | tr -d ' ')" 10
+has "quoted" "$stdout" '"x,""y""%"'
+is "with all digits" "$(printf '%s\n' "$stdout" | sed -n 4p | awk -F , '{ print $(NF - 9) }')" \
+    "$(compare recency.npy popularity.npy craft-7.npy --json --k 5,20 | number difference)"
+compare "$@" --json >a.json
+compare "$@" --format json >b.json
+if cmp -s a.json b.json; then pass "--json is --format json"; else miss "--json is --format json" "$(diff a.json b.json)"; fi
+runs "both, in conflict" 2 compare "$@" --json --format csv
+has "are refused" "$stderr" "options json and format, expected one or the other"
+runs "a format that is none" 2 compare "$@" --format tex
+has "names those there are" "$stderr" "text|latex|markdown|csv|json"
 runs "a metric that is not there" 2 compare recency.npy popularity.npy -m mrr-nwe
 has "names the nearest" "$stderr" "did you mean mrr-new?"
 runs "help" 0 "$fullrank" compare --help
@@ -105,7 +142,8 @@ if [ -n "${FULLRANK_PYTHON:-}" ]; then
     "$FULLRANK_PYTHON" - >numpy.log 2>&1 <<'END'
 import json, numpy as np
 c = json.load(open("t1.json"))
-files = {"craft": ["craft-7", "craft-17"], "craft-r": ["craft-r-7", "craft-r-17"], "baseline:recency": ["recency"]}
+files = {"craft": ["craft-7", "craft-17", "craft-27"], "craft-r": ["craft-r-7", "craft-r-17", "craft-r-27"],
+         "baseline:recency": ["recency"]}
 rr = {m: np.array([1 / (1 + r["above"] + r["tied"] / 2) for r in (np.load(f + ".npy") for f in fs)])
       for m, fs in files.items()}
 wrong = []
@@ -116,7 +154,7 @@ for m in c["models"]:
     check("mean of " + m["model"], m["mrr"]["mean"], means.mean())
     if len(means) > 1: check("sd of " + m["model"], m["mrr"]["sd"], means.std(ddof=1))
 each = rr["craft-r"].mean(axis=1) - rr["craft"].mean(axis=1)
-half = np.tan(np.pi * 0.475) * each.std(ddof=1) / np.sqrt(2)  # Student's t with one degree of freedom
+half = 0.95 * np.sqrt(2 / 0.0975) * each.std(ddof=1) / np.sqrt(3)  # Student's t with two degrees of freedom
 check("difference", c["difference"], each.mean())
 check("t low", c["seed_t"]["low"], each.mean() - half, 1e-10)
 check("t high", c["seed_t"]["high"], each.mean() + half, 1e-10)

@@ -79,6 +79,39 @@ refused_side() { # FILE.npy: only its .json is there
 }
 refused_side -o lonely.npy
 refused_side -o d.npy --dump-scores lonely.npy
+# The best candidates: of any scorer, with any number of threads the same bytes.
+runs "rank --top" 0 rank --scorer baseline:markov -o best.npy --top 4
+is "writes a file beside the records" "$(head -n 1 best.top.csv)" "event,source,destination,place,candidate,score,positive"
+is "four lines for each ranked event" "$(wc -l <best.top.csv | tr -d ' ')" 3601
+is "best first" "$(awk -F , 'NR > 2 && $1 == e && ($6 + 0 > s + 0 || ($6 == s && $5 < c)) { print NR } { e = $1; s = $6; c = $5 }' \
+    best.top.csv)" ""
+is "the destination is told" "$(awk -F , 'NR > 1 && ($3 == $5) != $7' best.top.csv)" ""
+for scorer in baseline:markov baseline:random scores:scores.npy oracle; do
+    for threads in 1 2 5; do
+        rank --scorer $scorer -o best-$threads.npy --top 4 --threads $threads --force >/dev/null 2>&1
+        cmp best-1.top.csv best-$threads.top.csv || echo "$scorer, $threads threads"
+    done
+done >differ 2>&1
+is "1, 2, 5 threads: the same best candidates" "$(cat differ)" ""
+rank --scorer scores:scores.npy -o again.npy --top 4 --top-output again.csv >/dev/null 2>&1
+if cmp -s best.top.csv again.csv; then pass "and those of its score file"; else miss "and those of its score file"; fi
+runs "a file of best candidates that exists" 1 rank --scorer baseline:markov -o best9.npy --top 4 --top-output again.csv
+has "is named" "$stderr" "again.csv: exists; --force replaces it"
+runs "best candidates of counts" 2 rank --scorer counts:none.npy -o best9.npy --top 4
+has "there are none" "$stderr" "option top: counts have no candidates to show"
+runs "a file without a number" 2 rank --scorer baseline:markov -o best9.npy --top-output x.csv
+has "asks for it" "$stderr" "option top-output without --top K"
+runs "a file of another kind" 2 rank --scorer baseline:markov -o best9.npy --top 3 --top-output x.npy
+has "says which" "$stderr" "expected a name that ends in .csv"
+for file in best9.npy best9.top.csv x.csv x.npy; do [ ! -e $file ] || echo $file; done >left
+is "nothing is left" "$(cat left)" ""
+runs "rank --interval" 0 rank --scorer baseline:markov -o best.npy --force --interval --resamples 200 --json
+has "has intervals" "$stdout" '"intervals": {'
+runs "rank --format csv" 0 rank --scorer baseline:markov -o best.npy --force --format csv
+is "a head and a row" "$(printf '%s\n' "$stdout" | wc -l | tr -d ' ')" 2
+runs "rank --format latex" 0 rank --scorer baseline:markov -o best.npy --force --format latex
+has "is a table" "$stdout" "begin{tabular}"
+
 runs "records and scores in one file" 2 rank --scorer baseline:markov -o same.npy --dump-scores ./same.npy
 has "are refused" "$stderr" "are the same file"
 is "before ranking" "$(ls same.* 2>/dev/null)" ""
@@ -165,6 +198,34 @@ is "nothing else" "$(printf '%s\n' "$stdout" | awk '{ print $1 }' | tr '\n' ' ')
 is "a count is a whole number" "$(printf '%s\n' "$stdout" | awk '$1 == "ranked" { print $3 }')" 900
 runs "metrics --lines" 0 metrics recency.npy --lines
 has "one number a line" "$stdout" "expected.20.mrr	baseline:recency	0."
+runs "metrics --interval" 0 metrics recency.npy edgebank.npy --interval --block 32 --resamples 200
+has "below the numbers" "$stdout" "[0."
+has "says what they are" "$stdout" "95% intervals over time blocks of 32 events, 200 resamples"
+for threads in 1 2 5; do
+    metrics recency.npy --interval --block 32 --resamples 300 --json --threads $threads >i$threads.json
+    cmp -s i1.json i$threads.json || echo $threads
+done >differ
+is "1, 2, 5 threads: the same intervals" "$(cat differ)" ""
+while read -r name; do # every metric has one
+    key=$(printf '%s' "${name%@k}" | tr - _)
+    sed -n '/"intervals"/,$p' i1.json | grep -q "^    \"$key\": {" || echo "$name"
+done <registered >missing
+is "every metric of the registry has an interval" "$(cat missing)" ""
+metrics recency.npy -m mrr,median-rank --interval --block 32 --resamples 300 --format csv >interval.csv
+is "metrics --format csv: a column for each number" "$(head -n 1 interval.csv)" \
+    "file,scorer,data,protocol,mrr,median_rank,intervals.level,intervals.block,intervals.resamples,intervals.seed,intervals.mrr.low,intervals.mrr.high,intervals.median_rank.low,intervals.median_rank.high"
+is "with all digits" "$(metrics recency.npy -m mrr --format csv | tail -n 1 | sed 's/.*,//')" \
+    "$(metrics recency.npy -m mrr --json | sed -n 's/^  "mrr": \(.*\),/\1/p')"
+runs "metrics --format csv, two files" 0 metrics recency.npy edgebank.npy --format csv
+is "a row each" "$(printf '%s\n' "$stdout" | wc -l | tr -d ' ')" 3
+runs "metrics --format latex" 0 metrics recency.npy edgebank.npy --interval --block 32 --resamples 200 --format latex
+has "has the table" "$stdout" 'scorer & MRR & Hits@10 & Expected-20'
+has "the protocol as a comment" "$stdout" '% data_sha256='
+is "and in no caption" "$(printf '%s\n' "$stdout" | grep caption | grep -c sha256)" 0
+runs "metrics --format markdown" 0 metrics recency.npy --format markdown --sampler tgb-mix-20
+has "has the samplers" "$stdout" "Sampler tgb-mix"
+runs "lines in another format" 2 metrics recency.npy --lines --format csv
+has "are refused" "$stderr" "options lines and format, expected one or the other"
 runs "metrics --per-event" 0 metrics recency.npy --per-event events.tsv
 is "one line per event and a header" "$(wc -l <events.tsv | tr -d ' ')" 901
 runs "per-event that exists" 1 metrics recency.npy --per-event events.tsv
@@ -280,7 +341,7 @@ lacks "columns of the paper, which has no such data, are left out" "$stdout" "pa
 is "no line of it is longer than 100 columns" "$(printf '%s\n' "$stdout" | awk 'length($0) > 104')" ""
 is "every kind of result is there" "$(cd demo && echo costs/*.txt tables/*.txt)" \
     "costs/scaling.txt costs/timing.txt tables/exhaustive.txt tables/expected.txt tables/gain.txt \
-tables/intervals.txt tables/kendall.txt tables/main.txt tables/membership.txt tables/minimal.txt \
+tables/intervals.txt tables/kendall.txt tables/main.txt tables/membership.txt tables/minimal.txt tables/models.txt \
 tables/pairs.txt tables/projection-cells.txt tables/projection.txt tables/settings.txt tables/ties.txt \
 tables/time-available.txt"
 first=$stdout
