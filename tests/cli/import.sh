@@ -575,7 +575,7 @@ for unit in ms:1000 us:1000000 ns:1000000000; do
     awk -v factor=${unit#*:} 'BEGIN { print "u,i,t"; for (n = 0; n < 20; n++)
         printf "1,%d,%.0f\n", n % 3, (1700000000 + n / 4) * factor }' >unit.csv
     runs "times in ${unit%:*}" 0 import unit.csv -o unit --force
-    has "look like it" "$stderr" "but are taken as seconds; --time-unit ${unit%:*} converts them"
+    has "look like it" "$stderr" "but are taken as seconds; option time-unit ${unit%:*} converts them"
     runs "are converted" 0 import unit.csv -o unit --force --time-unit "${unit%:*}"
     lacks "then without a warning" "$stderr" "look like"
     has "${unit%:*} become seconds" "$(cat unit/manifest.json)" '"last": 1700000004.75'
