@@ -101,6 +101,21 @@ static void ask_metrics(const fr_ranking_facts *f) {
     }
 }
 
+/* Every record is in one slice. */
+static void cut_records(const fr_ranking_facts *f) {
+    for (int i = 0; fr_slice_field_at(i); i++) {
+        fr_error err = {0};
+        fr_slices slices;
+        int64_t events = 0;
+        fr_status status =
+            fr_slices_compute(f->records, f->count, fr_slice_field_at(i)->name, &slices, &err);
+        fuzz_reason(status, &err);
+        for (int k = 0; k < slices.count; k++) events += slices.slice[k].events;
+        if (!status && events != f->count) abort();
+        fr_slices_free(&slices);
+    }
+}
+
 static void compare(const fr_ranking *ranking) {
     static const int64_t k[] = {1, 20};
     fr_error err = {0};
@@ -127,6 +142,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     if (status) return 0;
     fr_ranking_facts f = fr_ranking_get(ranking);
     ask_metrics(&f);
+    cut_records(&f);
     compare(ranking);
     fuzz_reason(fr_membership_compute(ranking, 2, 1, &fuzz_context, &membership, &err), &err);
     fr_ranking_close(ranking);
