@@ -469,6 +469,8 @@ typedef struct __attribute__((packed)) fr_record {
     int32_t filtered; /* candidates that the protocol's filter took out */
     /* The same as seen_* among destinations that the source has met in the training part. */
     int32_t train_n, train_above, train_tied;
+    int32_t
+        tied_before; /* of the tied, those that trec_eval puts first: with a larger id as text */
 } fr_record;
 
 /* ---- 9. Scorers: anything that gives every candidate a score (PROTOCOL 4) ---- */

@@ -325,7 +325,8 @@ def make_record(w, i, scorer, name, options, settings, catalog_only):
                   avail_above=-1, avail_tied=-1, score=nan, pair_count=len(pair),
                   source_degree=sum(w.events[j][0] == u for j in past),
                   destination_degree=sum(w.events[j][1] == v for j in past),
-                  gap=t - w.events[pair[-1]][2] if pair else nan, filtered=-1, train_n=-1, train_above=-1, train_tied=-1)
+                  gap=t - w.events[pair[-1]][2] if pair else nan, filtered=-1, train_n=-1, train_above=-1, train_tied=-1,
+                  tied_before=-1)
     candidates, available = w.candidates(i), w.available(i)
     covered, known = v in candidates, v in available and not catalog_only
     if not (covered or known) or len(met - {v}) < settings["met"]:
@@ -342,6 +343,7 @@ def make_record(w, i, scorer, name, options, settings, catalog_only):
         record["covered"], record["n"] = 1, len(candidates)
         record["filtered"] = w.filtered(i)
         record["above"], record["tied"] = count(score, others, v)
+        record["tied_before"] = sum(compare(score, x, v)[1] for x in others if str(x) > str(v))  # as trec_eval
         seen = met & others
         record["seen_n"] = len(seen)
         record["seen_above"], record["seen_tied"] = count(score, seen, v)
@@ -474,6 +476,7 @@ def check_metrics(tool, path, records, zero, fail):
     near("pessimistic", rules["pessimistic"], mean([1 / (1 + r["above"] + r["tied"]) for r in ranked], counted))
     near("random", rules["random"], mean([math.fsum(1 / (1 + r["above"] + j) for j in range(r["tied"] + 1)) /
                                           (r["tied"] + 1) for r in ranked], counted))
+    near("trec", rules["trec"], mean([1 / (1 + r["above"] + r["tied_before"]) for r in ranked], counted))
     for k in (1, 2, 3):
         drawable = [r for r in ranked if r["n"] > 1]
         if not drawable:

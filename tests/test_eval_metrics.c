@@ -148,6 +148,21 @@ static void test_tie_rules_decide(void **state) {
     assert_true(fabs(get(&r, 1, 0, "mrr-random-ties").value - 0.0075) < 5e-5);
     assert_true(fabs(get(&r, 1, 0, "mrr").value - 0.0020) < 5e-5);
     assert_true(get(&r, 1, 0, "mrr-pessimistic").value == 0.001);
+    for (int32_t before = 0; before < 1000; before += 333) { /* the fifth: by id */
+        fr_record named = r;
+        named.tied_before = before;
+        assert_true(get(&named, 1, 0, "mrr-trec").value == 1 / (1.0 + before));
+    }
+    fr_record unknown[2] = {r, r}; /* one that does not know leaves no number */
+    unknown[1].tied_before = -1;
+    assert_true(isnan(get(unknown, 2, 0, "mrr-trec").value));
+    unknown[1].tied = 0; /* nothing to know */
+    assert_true(get(unknown, 2, 0, "mrr-trec").value == 1);
+    fr_error err;
+    fr_metric_value out;
+    const char *const mrr[] = {"mrr"};
+    unknown[0].tied_before = 1000;
+    FAILS(fr_metrics_compute(unknown, 1, 0, mrr, 1, &out, &err), FR_EINPUT, "1000 tied before");
     assert_true(get(&r, 1, 0, "tie-spread").value > FR_TIE_WARNING);
 }
 

@@ -138,7 +138,7 @@ static void check_record(const toy *t, const fr_record *r, int32_t event) {
     float positive = toy_score(t, event, v);
     pool in = {{positive}, 1}, seen = in, available = in, trained = in;
     double pop[2] = {0}, total = 0, self = 0;
-    int filtered = 0;
+    int filtered = 0, before = 0;
     for (int32_t c = 0; c < w->destinations; c++) {
         float s = toy_score(t, event, c);
         bool ranked = in_catalog(w, cut, c), rival = is_rival(w, event, c);
@@ -152,6 +152,10 @@ static void check_record(const toy *t, const fr_record *r, int32_t event) {
         if (occurs(w, 0, cut, -1, c)) available.score[available.n++] = s;
         if (!ranked) continue;
         in.score[in.n++] = s;
+        char names[2][24]; /* as trec_eval compares them */
+        (void)snprintf(names[0], sizeof names[0], "%lld", (long long)w->destination_id[c]);
+        (void)snprintf(names[1], sizeof names[1], "%lld", (long long)w->destination_id[v]);
+        before += s == positive && strcmp(names[0], names[1]) > 0;
         if (occurs(w, 0, cut, u, c)) seen.score[seen.n++] = s;
         if (occurs(w, 0, w->train, u, c)) trained.score[trained.n++] = s;
         if (s > positive) pop[0] += count;
@@ -177,6 +181,7 @@ static void check_record(const toy *t, const fr_record *r, int32_t event) {
     assert_int_equal(r->seen_n, seen.n - 1);
     assert_int_equal(r->train_n, trained.n - 1);
     assert_int_equal(r->filtered, filtered);
+    assert_int_equal(r->tied_before, before);
     check_pool(&in, r->above, r->tied);
     check_pool(&seen, r->seen_above, r->seen_tied);
     check_pool(&trained, r->train_above, r->train_tied);

@@ -328,12 +328,13 @@ static void add_metrics(json_t *out, const fr_metric_value *values, const void *
     }
 }
 
-/* The four tie rules side by side. */
+/* The tie rules side by side. */
 static json_t *tie_rules(const json_t *metrics) {
     static const char *const rules[][2] = {{"mrr", "average"},
                                            {"mrr_optimistic", "optimistic"},
                                            {"mrr_pessimistic", "pessimistic"},
-                                           {"mrr_random_ties", "random"}};
+                                           {"mrr_random_ties", "random"},
+                                           {"mrr_trec", "trec"}};
     json_t *out = json_object();
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         cli_json_put(out, rules[i][1], json_incref(json_object_get(metrics, rules[i][0])));

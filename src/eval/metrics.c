@@ -29,7 +29,8 @@ typedef struct metric {
     fr_status (*compute)(const request *q, fr_metric_value *out, fr_error *err);
     bool (*applies)(const fr_record *r);            /* to a covered event */
     double (*value)(const fr_record *r, int64_t k); /* of a covered event */
-    bool seen; /* needs counts among the destinations that the source has met */
+    bool seen;  /* needs counts among the destinations that the source has met */
+    bool order; /* needs to know which of the tied come first by id */
     bool (*missed)(const fr_record *r); /* to an uncovered event, which counts 0 if oov is zero */
 } metric;
 
@@ -62,6 +63,11 @@ static double pessimistic_value(const fr_record *r, int64_t k) {
 static double random_ties_value(const fr_record *r, int64_t k) {
     (void)k;
     return harmonic(r->above, (int64_t)r->above + r->tied + 1) / (1.0 + r->tied);
+}
+static bool knows_order(const fr_record *r) { return r->tied == 0 || r->tied_before >= 0; }
+static double trec_value(const fr_record *r, int64_t k) {
+    (void)k;
+    return knows_order(r) ? 1 / (1.0 + r->above + (r->tied ? r->tied_before : 0)) : NAN;
 }
 static double seen_value(const fr_record *r, int64_t k) {
     (void)k;
@@ -168,6 +174,8 @@ static fr_status mean_over(const request *q, fr_metric_value *out, fr_error *err
     (void)err;
     *out = (fr_metric_value){.value = NAN};
     if (q->metric->seen && !check_knows_seen(q->records, q->count)) return FR_OK;
+    for (int64_t i = 0; q->metric->order && i < q->count; i++) /* a part of them would mislead */
+        if (q->records[i].covered && !knows_order(&q->records[i])) return FR_OK;
     for (int64_t i = 0; i < q->count; i++) {
         double x = event_value(q, &q->records[i]);
         if (isnan(x)) continue;
@@ -472,8 +480,19 @@ static const metric metrics[] = {
      .applies = every,
      .value = random_ties_value,
      .missed = every},
+    {{"mrr-trec", FR_KIND_MEAN, "MRR, ties by id as trec_eval",
+      AB "the mean of 1/(1 + a + f), f = tied_before of the record: those of the b whose id, as "
+         "decimal text, is larger than the positive's, which is the order in which trec_eval "
+         "sorts equal scores. The number depends on how destinations are named: a constant scorer "
+         "gets more for larger names. None if the records do not have the field (made from counts, "
+         "or by an earlier release) and there are ties."},
+     .compute = mean_over,
+     .order = true,
+     .applies = every,
+     .value = trec_value,
+     .missed = every},
     {{"tie-spread", FR_KIND_MEAN, "largest difference between tie rules",
-      "mrr-optimistic minus mrr-pessimistic; mrr and mrr-random-ties lie between them. Above 1e-4 "
+      "mrr-optimistic minus mrr-pessimistic; the other rules lie between them. Above 1e-4 "
       "the tie rule decides digits people report, and a warning is due."},
      .compute = tie_spread},
     {{"ties", FR_KIND_COUNT, "events with ties",

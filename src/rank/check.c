@@ -39,6 +39,11 @@ static fr_status check_record(const fr_record *r, int64_t number, fr_error *err)
                         row, event, r->above, r->tied, negatives, r->n);
         if (!check_is_listed(r) || r->seen_above != -1 || r->seen_tied != -1)
             TRY(check_part(r, row, "seen", r->seen_n, r->seen_above, r->seen_tied, err));
+        if (r->tied_before < -1 || r->tied_before > r->tied) /* -1: not recorded */
+            return fail(err, FR_EINPUT,
+                        "record %lld (event %lld): %d tied before the positive, expected a part of "
+                        "%d tied",
+                        row, event, r->tied_before, r->tied);
         if (r->train_n != -1) /* an earlier release did not record them */
             TRY(check_part(r, row, "trained", r->train_n, r->train_above, r->train_tied, err));
         double mass = r->pop_above + r->pop_tied + r->pop_self; /* NaN: not recorded */

@@ -21,7 +21,7 @@ static fr_status fill_record(run *r, const float *zeros, int32_t event, const fr
     record->tied = counts->tied;
     record->seen_above = counts->seen_above;
     record->seen_tied = counts->seen_tied;
-    record->train_above = record->train_tied = -1;
+    record->train_above = record->train_tied = record->tied_before = -1;
     record->pop_above = record->pop_tied = NAN;
     record->score = NAN;
     return FR_OK;

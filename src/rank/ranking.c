@@ -44,11 +44,12 @@ static const npy_field fields[] = {
     {.name = "train_n", .kind = 'i', .size = 4},
     {.name = "train_above", .kind = 'i', .size = 4},
     {.name = "train_tied", .kind = 'i', .size = 4},
+    {.name = "tied_before", .kind = 'i', .size = 4},
 };
 /* New fields go to the end. Records of the first release have FIRST_FIELDS of them, and a file of
  * any release has at least these. */
 enum { FIELDS = sizeof fields / sizeof *fields, FIRST_FIELDS = 23 };
-_Static_assert(sizeof(fr_record) == 134, "the record is packed");
+_Static_assert(sizeof(fr_record) == 138, "the record is packed");
 
 fr_status ranking_side_path(const char *path, const char *end, char **out, fr_error *err) {
     size_t n = strlen(path);

@@ -39,7 +39,8 @@ static fr_record describe_event(const fr_window *w, int32_t i) {
                        .filtered = -1,
                        .train_n = -1,
                        .train_above = -1,
-                       .train_tied = -1};
+                       .train_tied = -1,
+                       .tied_before = -1};
 }
 
 static fr_status open_scratch(recorder *r, int threads, fr_error *err) {
@@ -59,12 +60,42 @@ static fr_status open_scratch(recorder *r, int threads, fr_error *err) {
     return FR_OK;
 }
 
+/* A destination by the decimal text of its id: the digits from the left, then their number. */
+typedef struct text_key {
+    uint64_t aligned; /* the digits, and zeros up to 19 of them */
+    int32_t digits, destination;
+} text_key;
+
+static int by_text(const void *a, const void *b) {
+    const text_key *x = a, *y = b;
+    if (x->aligned != y->aligned) return x->aligned < y->aligned ? -1 : 1;
+    return x->digits - y->digits;
+}
+
+static fr_status sort_texts(recorder *r, fr_error *err) {
+    enum { MOST_DIGITS = 19 }; /* of an id, which is never negative */
+    int32_t count = r->w->destinations;
+    text_key *key;
+    TRY(TAKE(&r->memory, r->text, count, err));
+    TRY(ALLOCATE(key, count, err));
+    for (int32_t v = 0; v < count; v++) {
+        key[v] = (text_key){(uint64_t)r->w->destination_id[v], 1, v};
+        for (uint64_t rest = key[v].aligned; rest >= 10; rest /= 10) key[v].digits++;
+        for (int32_t k = key[v].digits; k < MOST_DIGITS; k++) key[v].aligned *= 10;
+    }
+    qsort(key, (size_t)count, sizeof *key, by_text);
+    for (int32_t k = 0; k < count; k++) r->text[key[k].destination] = k;
+    free(key);
+    return FR_OK;
+}
+
 fr_status recorder_open(recorder *r, const fr_window *w, bool catalog_only, double popularity_power,
                         int threads, fr_error *err) {
     *r = (recorder){.w = w, .catalog_only = catalog_only};
     int32_t ranked = w->to - w->from;
     TRY(TAKE(&r->memory, r->listed, w->destinations, err));
     TRY(TAKE(&r->memory, r->first, w->destinations, err));
+    TRY(sort_texts(r, err));
     TRY(TAKE(&r->memory, r->popularity, w->destinations, err));
     TRY(open_scratch(r, threads, err));
     TRY(ALLOCATE(r->records, ranked, err));
@@ -142,6 +173,24 @@ static counts count_candidates(const recorder *r, const int32_t *since, int32_t 
     for (int32_t k = 0; k < x->count; k++) /* afterwards, so that the loop has no branch */
         if (since[x->at[k]] < cut) count_one(&c, scores, x->at[k], positive, -1);
     return c;
+}
+
+/* Of the tied candidates, those whose id is larger as text. Few scorers tie, so that this is a loop
+ * of its own. */
+static int32_t count_before(const recorder *r, const scored_event *e, const excluded *x,
+                            const float *scores) {
+    bool by_time = r->w->catalog_kind == CATALOG_TIME;
+    const int32_t *since = by_time ? r->first : r->listed;
+    int32_t cut = by_time ? e->cut : 1, count = 0;
+    float positive = scores[e->destination];
+    int32_t place = r->text[e->destination];
+    for (int32_t v = 0; v < r->w->destinations; v++)
+        count += (scores[v] == positive) & (since[v] < cut) & (r->text[v] > place);
+    for (int32_t k = 0; k < x->count; k++) {
+        int32_t v = x->at[k];
+        count -= (scores[v] == positive) & (since[v] < cut) & (r->text[v] > place);
+    }
+    return count;
 }
 
 /* Counts the destinations that the source has met, and those that it has met in training. */
@@ -257,6 +306,7 @@ static fr_status read_scores(void *state, const scored_event *e, const float *sc
     out->seen_n = seen.n;
     out->seen_above = seen.above;
     out->seen_tied = seen.tied;
+    out->tied_before = ranked.tied ? count_before(r, e, &x, scores) : 0;
     out->filtered = count_filtered(r, e, &x);
     out->train_n = trained.n;
     out->train_above = trained.above;

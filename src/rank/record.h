@@ -11,6 +11,7 @@ typedef struct recorder {
     /* [destinations] from which event on it is a candidate of the fixed catalog (0; INT32_MAX =
      * never) and of the time-available one (its first event): one comparison serves both. */
     int32_t *listed, *first;
+    int32_t *text;      /* [destinations] place of its id in the order of ids as decimal text */
     double *popularity; /* [destinations] training count ^ power, 0 outside the catalog */
     double popularity_total;
     /* Of one worker each, for a protocol with a filter; else NULL. */

@@ -222,8 +222,8 @@ runs "metrics --format latex" 0 metrics recency.npy edgebank.npy --interval --bl
 has "has the table" "$stdout" 'scorer & MRR & Hits@10 & Expected-20'
 has "the protocol as a comment" "$stdout" '% data_sha256='
 is "and in no caption" "$(printf '%s\n' "$stdout" | grep caption | grep -c sha256)" 0
-runs "metrics --format markdown" 0 metrics recency.npy --format markdown --sampler tgb-mix-20
-has "has the samplers" "$stdout" "Sampler tgb-mix"
+runs "metrics --format markdown" 0 metrics recency.npy --format markdown --sampler history-mix-20
+has "has the samplers" "$stdout" "Sampler history-mix"
 runs "lines in another format" 2 metrics recency.npy --lines --format csv
 has "are refused" "$stderr" "options lines and format, expected one or the other"
 runs "metrics --per-event" 0 metrics recency.npy --per-event events.tsv
