@@ -339,7 +339,7 @@ static void test_refusals(void **state) {
     (void)state;
     fr_error err;
     synth_parameters parameters;
-    FAILS(synth_preset_find("wiki", &parameters, &err), FR_EUSAGE, "one of tiny wikipedia");
+    FAILS(synth_preset_find("wiki", &parameters, &err), FR_EUSAGE, "did you mean wikipedia?");
     parameters = preset("tiny");
     parameters.gap_shape = NAN;
     synth *s = (synth *)&parameters; /* anything but NULL */

@@ -109,7 +109,7 @@ refused "an empty file" "is no shared object" plugin:empty.so 1
 refused "a text" "is no shared object" plugin:text.so 1
 refused "no file" "cannot be read" plugin:nowhere.so 1
 refused "a directory" "data" plugin:data 1
-refused "no name" "" plugin: 1
+refused "no name" "" plugin: 2
 size=$(wc -c <here.so)
 cut=0
 for part in 1 4 16 63 64 200 1000 4000 8000 12000 $((size / 2)) $((size - 1000)) $((size - 1)); do

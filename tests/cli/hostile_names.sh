@@ -87,7 +87,9 @@ check() { # WHAT ARGUMENT...
 }
 check json info-*.json rank-*.json
 check document study.json
-runs "hostile study" 1 "$fullrank" study run study.json -o study # one unit fails, as it should
+check document unknown.json
+shows "a hostile baseline" 1 "$fullrank" study run unknown.json -o unknown
+runs "hostile study" 0 "$fullrank" study run study.json -o study
 tame "hostile study: stderr" .stderr
 shows "hostile status" 0 "$fullrank" study status study
 runs "hostile status as JSON" 0 "$fullrank" study status study --json
