@@ -71,6 +71,11 @@ class Window:
         self.by_src, self.src_order, self.src_start = self.sort_by(self.src)
         self.by_dst, self.dst_order, _ = self.sort_by(self.dst)
 
+    def cut_by_batches(self, size):
+        """Test events see what came before their batch (PROTOCOL 14)."""
+        test = np.arange(self.events - self.ntrain)
+        self.cut[self.ntrain:] = self.ntrain + test // size * size
+
     def sort_by(self, node):
         """Ascending keys node * events + index, the events in that order, each node's first."""
         order = np.argsort(node, kind="stable")
@@ -372,6 +377,7 @@ def main():
     parser.add_argument("--batches", type=int, help="at most this many per epoch")
     parser.add_argument("--evaluate", action="store_true", help="rank the test events at the end")
     parser.add_argument("--test-events", type=int, help="evenly spaced test events instead of all")
+    parser.add_argument("--granularity", type=int, default=1, help="score: events of a batch")
     parser.add_argument("--double", action="store_true", help="compute in float64")
     parser.add_argument("--threads", type=int, default=1)
     for key, value in DEFAULTS.items():
@@ -383,6 +389,8 @@ def main():
         first, n = map(int, args.events.split(":")) if args.events else (
             window.ntrain, window.events - window.ntrain)
         model.eval()
+        if args.granularity > 1:
+            window.cut_by_batches(args.granularity)
         scores = [score(model, window, e).float().numpy() for e in range(first, first + n)]
         np.save(args.out, np.stack(scores))
     elif args.action == "train":

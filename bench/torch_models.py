@@ -83,6 +83,11 @@ class Window:
         self.key = node[order] * W + self.event
         self.start = np.searchsorted(node[order], np.arange(self.nodes + 1))
 
+    def cut_by_batches(self, size):
+        """Test events see what came before their batch (PROTOCOL 14)."""
+        test = np.arange(self.events - self.ntrain)
+        self.cut[self.ntrain:] = self.ntrain + test // size * size
+
     def newest(self, nodes, events, most):
         """The nodes' entries before the events: one past the newest, and how many, up to most."""
         end = np.searchsorted(self.key, nodes * self.events + self.cut[events])
@@ -732,17 +737,21 @@ def score(args, settings, window, model, _):
         wanted = np.unique([int(r) for r in args.events.split(",")]) - window.first
         if not np.isin(wanted, ranked).all():
             sys.exit(f"--events {args.events}: not all are ranked events")
+    if args.granularity > 1:
+        window.cut_by_batches(args.granularity)
     model.eval()
     place = {event: row for row, event in enumerate(wanted)}
     scores = np.empty((len(wanted), len(window.catalog)), np.float32)
     seconds = []
+    observed = window.ntrain
     for event in range(window.ntrain, wanted[-1] + 1):
         begin = time.perf_counter()
+        for earlier in range(observed, window.cut[event]):
+            model.observe(earlier)
+        observed = max(observed, window.cut[event])
         if event in place:
             s = model(np.array([event]), window.catalog[None])[0]
             scores[place[event]] = s.numpy()
-        model.observe(event)
-        if event in place:
             seconds.append(time.perf_counter() - begin)
     if args.out:
         np.save(args.out, scores)
@@ -769,6 +778,7 @@ def main():
     parser.add_argument("--checkpoint", help="score: what to score with")
     parser.add_argument("--events", default="all", help="score: all, first:N, every:N or rows 5,9")
     parser.add_argument("-o", "--out", help="score: scores.npy to write")
+    parser.add_argument("--granularity", type=int, default=1, help="score: events of a batch")
     parser.add_argument("--double", action="store_true", help="compute in float64")
     parser.add_argument("--threads", type=int, default=1)
     args = parser.parse_args()

@@ -51,7 +51,7 @@ def test(name, function, *arguments):
 def options(action, folder, **more):
     plain = dict(action=action, data=folder, model=None, set=[], epochs=1, init=None, losses=3,
                  deterministic=True, batches="all", save=None, checkpoint=None, events="every:40",
-                 out=None, double=False)
+                 out=None, double=False, granularity=1)
     return argparse.Namespace(**{**plain, **more})
 
 
@@ -66,8 +66,9 @@ def made(folder, model, settings, double=False):
     return m.eval(), window
 
 
-def scores_of(folder, checkpoint, prepared=None, events="every:15"):
-    args = options("score", folder, checkpoint=checkpoint, out="scores.npy", events=events)
+def scores_of(folder, checkpoint, prepared=None, events="every:15", granularity=1):
+    args = options("score", folder, checkpoint=checkpoint, out="scores.npy", events=events,
+                   granularity=granularity)
     rival.score(args, *(prepared or rival.prepare(args)))
     return np.load("scores.npy")
 
@@ -174,10 +175,11 @@ def train_both(folder, model, settings):
     expect(apart < 1e-4, f"epoch means {ours} and {theirs}")
 
 
-def score_both(folder, checkpoint):
+def score_both(folder, checkpoint, granularity=1):
     run("rank", "--data", folder, "--scorer", checkpoint, "-o", "ranks.npy", "--force", "-q",
-        "--dump-scores", "ours.npy", "--events", "every:15")
-    ours, theirs = np.load("ours.npy"), scores_of(folder, checkpoint)
+        "--order", f"batch:{granularity}", "--dump-scores", "ours.npy", "--events", "every:15")
+    ours = np.load("ours.npy")
+    theirs = scores_of(folder, checkpoint, granularity=granularity)
     expect(ours.shape == theirs.shape and theirs.std() > 0, f"shapes {ours.shape}, {theirs.shape}")
     apart = np.abs(ours - theirs).max() / np.abs(theirs).max()
     expect(apart < 1e-4, f"apart by {apart} of the largest")
@@ -199,6 +201,7 @@ def main():
             test(f"{form}: losses of both", train_both, folder, model, settings)
             test(f"{form}: scores of ours", score_both, folder, "ours/model.safetensors")
             test(f"{form}: scores of theirs", score_both, folder, "theirs.safetensors")
+            test(f"{form}: batch:37", score_both, folder, "ours/model.safetensors", 37)
 
 
 main()

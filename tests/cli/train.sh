@@ -194,11 +194,14 @@ for python in "${FULLRANK_TORCH:-}" python3 /usr/bin/python3; do
 done
 if [ -n "$torch" ]; then
     "$fullrank" data export tiny -o tiny.csv
-    for model in craft craft-r; do
+    for form in 'craft 1' 'craft 17' 'craft-r 1' 'craft-r 17'; do
+        model=${form% *}
+        batch=${form#* }
         rm -rf ours
-        train --model $model -o ours >/dev/null 2>&1
-        rank --scorer ours/model.safetensors -o o.npy --force --dump-scores ours.npy --events first:40 >/dev/null 2>&1
-        "$torch" "$FULLRANK_SOURCE/bench/torch_craft.py" score --data tiny.csv --window 6000 \
+        train --model "$model" -o ours >/dev/null 2>&1
+        rank --scorer ours/model.safetensors -o o.npy --force --dump-scores ours.npy --events first:40 \
+            --order "batch:$batch" >/dev/null 2>&1
+        "$torch" "$FULLRANK_SOURCE/bench/torch_craft.py" score --data tiny.csv --window 6000 --granularity "$batch" \
             --checkpoint ours/model.safetensors --events 5100:60 --out theirs.npy >torch.log 2>&1
         "$torch" - >apart 2>&1 <<'END'
 import json, numpy as np
@@ -208,7 +211,7 @@ keep = [k for k, r in enumerate(rows) if r < 60]
 apart = np.abs(ours[keep] - theirs[[rows[k] for k in keep]]).max() / np.abs(ours).max()
 print("agree" if len(keep) >= 30 and apart < 1e-4 else "largest relative difference %g, %d rows" % (apart, len(keep)))
 END
-        is "$model: logits of an independent PyTorch forward" "$(cat apart)" agree
+        is "$model, batch:$batch: logits of an independent PyTorch forward" "$(cat apart)" agree
     done
     "$torch" - >loaded 2>&1 <<'END'
 from safetensors.torch import load_file
