@@ -41,10 +41,10 @@ const fr_option fr_training_options[FR_OPTIONS_MAX] = {
     {"resume", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(fr_training, resume),
      "go on from the last complete epoch"},
     {"select", FR_OPTION_TEXT, "", "METRIC", 0, 0, offsetof(fr_training, select),
-     "rank every epoch on the validation part (--val-share) and keep the best by this metric: mrr, "
+     "rank every epoch on the validation part (val-share) and keep the best by this metric: mrr, "
      "hits@10, expected-20, ...; without it the last epoch is kept"},
     {"patience", FR_OPTION_INT, "0", "N", 0, 100000, offsetof(fr_training, patience),
-     "stop after N epochs in a row that were not better; 0 = train all of them. Without --select: "
+     "stop after N epochs in a row that were not better; 0 = train all of them. Without select: "
      "by mrr"},
     {"final", FR_OPTION_CHOICE, "train", "train|train+val", 0, 0, offsetof(fr_training, final),
      "what the model learns from in the end; train+val: trained again on both parts, from the "
