@@ -671,8 +671,8 @@ typedef struct fr_rank_settings {
     char *dump_scores;       /* write score vectors to this .npy, and its .json; NULL = no */
     char *events;            /* which of them: all, first:N, every:N or a list of rows 5,9,12 */
     bool force;              /* replace files that exist; the caller's */
-    char *negatives; /* rank against the lists of this .npy instead of the catalog; NULL = no */
-    bool repeats;    /* an id may be listed twice and counts twice, and may be the event's own */
+    char *negatives;  /* rank against the lists of this .npy instead of the catalog; NULL = no */
+    bool repeats;     /* an id may be listed twice and counts twice, and may be the event's own */
     int64_t top;      /* write so many candidates of every ranked event, best first; 0 = none */
     char *top_output; /* to this CSV file (docs/formats.md) */
 } fr_rank_settings;

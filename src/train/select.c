@@ -76,9 +76,10 @@ fr_status selection_open(selection *s, const fr_window *w, const fr_training *ho
     if (!s->metric) return FR_OK;
     TRY(selection_check(s->metric, err));
     if (!w->val)
-        return fail(err, FR_EUSAGE,
-                    "option select: the window has no validation part to select on; option val-share "
-                    "makes one, or a split that has one");
+        return fail(
+            err, FR_EUSAGE,
+            "option select: the window has no validation part to select on; option val-share "
+            "makes one, or a split that has one");
     if (how->final == FR_FINAL_TRAIN_VAL && w->protocol.part != FR_PART_TEST)
         return fail(err, FR_EUSAGE,
                     "option final: a model of train+val cannot rank the validation part, expected "
