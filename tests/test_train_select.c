@@ -302,10 +302,12 @@ static void test_refused(void **state) {
     char *run = in_directory(*state, "run"), *done = in_directory(*state, "done");
     char rank[] = "mean-rank", none[] = "mmr", zero[] = "expected-0", hits[] = "hits@3";
     fr_training how = selecting(2);
-    FAILS(fr_train_run(bare, "craft", &small, &how, run, NULL, &err), FR_EUSAGE, "--val-share");
+    FAILS(fr_train_run(bare, "craft", &small, &how, run, NULL, &err), FR_EUSAGE,
+          "option val-share");
     how.select = NULL;
     how.patience = 1;
-    FAILS(fr_train_run(bare, "craft", &small, &how, run, NULL, &err), FR_EUSAGE, "--val-share");
+    FAILS(fr_train_run(bare, "craft", &small, &how, run, NULL, &err), FR_EUSAGE,
+          "option val-share");
     how.patience = 0;
     how.final = FR_FINAL_TRAIN_VAL;
     FAILS(fr_train_run(f.w, "craft", &small, &how, run, NULL, &err), FR_EUSAGE, "--select");

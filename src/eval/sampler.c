@@ -149,7 +149,7 @@ static bool deal_tgb_halves(int64_t k, int small, expected_pool pool[]) {
     "appears for the first time is then not covered), or see `fullrank diagnose membership`."
 
 #define TGB_SETTINGS                                                                               \
-    "--window 0 --split quantile --train-share 0.7 --val-share 0.15 --catalog range --filter "     \
+    "window 0, split quantile, train-share 0.7, val-share 0.15, catalog range and filter "         \
     "same-time"
 
 static const sampler samplers[] = {

@@ -152,7 +152,7 @@ done
 is "four know the seen ones" "$(numbers four-ranks.npy all-seen,loss-within)" "$(numbers ours.npy all-seen,loss-within)"
 is "two do not" "$(numbers two-ranks.npy all-seen,loss-within,mrr-available | sort -u)" "$(numbers two-ranks.npy mrr-available)"
 runs "a report of four columns" 0 "$fullrank" report four-ranks.npy ours.npy -o four.html
-refused "a report of two" "two-ranks.npy: made from counts without seen_above and seen_tied" \
+refused "a report of two" "two-ranks.npy: has no seen_above and seen_tied, which tables and figures need" \
     "$fullrank" report two-ranks.npy ours.npy -o no.html
 has "their hash is in RANKS.json" "$(cat two-ranks.json)" "$(sha256sum <two.npy | cut -c1-64)"
 refused "more above than there are" "record 5 (event 5105): 100 above" rank --scorer counts:many.npy -o no.npy

@@ -168,8 +168,8 @@ has "says so" "$stdout" '"part": "train+val"'
 # shellcheck disable=SC2086 # options are words
 runs "the validation part is no longer for ranking" 1 rank $parts --part val --scorer final/model.safetensors -o x.npy
 has "says why" "$stderr" "ntrain"
-refused "no validation part" 2 "--val-share makes one" train --model craft --select mrr -o x
-refused "patience without one" 2 "--val-share makes one" train --model craft --patience 2 -o x
+refused "no validation part" 2 "option val-share makes one" train --model craft --select mrr -o x
+refused "patience without one" 2 "option val-share makes one" train --model craft --patience 2 -o x
 refused "a metric of which less is better" 2 "expected a metric of which more is better" chosen --select mean-rank -o x
 refused "no such metric" 2 "did you mean" chosen --select mmr -o x
 refused "both parts, without a number of epochs" 2 "expected --select" chosen --final train+val -o x
