@@ -9,8 +9,8 @@
 #include "base/file.h"
 #include "base/rng.h"
 #include "base/shards.h"
+#include "base/simd.h"
 #include "models/model.h"
-#include "nn/simd.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -7,8 +7,8 @@
  * configuring. libxsmm is asked for plain products only, which its generated kernels do without
  * copying; its kernel is dispatched beforehand. Then elementwise functions, in G elements/s.
  */
+#include "base/simd.h"
 #include "nn/gemm.h"
-#include "nn/simd.h"
 #include "nn/vmath.h"
 
 #include <stdio.h>

@@ -1027,6 +1027,9 @@ typedef struct fr_compare_settings {
     int64_t resamples; /* of the bootstrap and of the permutation test */
     double level;      /* of both intervals */
     bool force;        /* compare runs of different protocols, with a warning */
+    /* Runs may differ in their order: what a batch size does to a model. The order is part of the
+     * model's name then: "tgn, batch:200". */
+    bool across_orders;
 } fr_compare_settings;
 extern FR_API const fr_option fr_compare_options[FR_OPTIONS_MAX];
 

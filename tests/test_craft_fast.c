@@ -5,9 +5,9 @@
  * the same for any block, worker, thread, order of events and instruction set; candidates that are
  * equal in all the model sees tie exactly.
  */
+#include "base/simd.h"
 #include "fast_path.h"
 #include "models/craft.h"
-#include "nn/simd.h"
 
 enum { EVENTS = 220, MOST_DESTINATIONS = 64 };
 

@@ -6,9 +6,9 @@
  * of events, number of them at once and instruction set; candidates that are equal in all the model
  * sees tie exactly; scoring leaves the memory alone.
  */
+#include "base/simd.h"
 #include "dygformer_fixture.h"
 #include "models/dygformer_fast.h"
-#include "nn/simd.h"
 
 static const char *const names[] = {"dygformer", "dygformer-lha"};
 

@@ -5,10 +5,10 @@
  * Random streams with ties in time, features or none, histories from empty to longer than the model
  * reads; every parameter away from its initial value.
  */
+#include "base/simd.h"
 #include "fast_path.h"
 #include "models/checkpoint.h"
 #include "models/graphmixer.h"
-#include "nn/simd.h"
 
 enum { EVENTS = 200, FEATURES = 4, CHANGED = 150 };
 

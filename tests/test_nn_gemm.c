@@ -1,8 +1,8 @@
 /* test_nn_gemm.c - products against the chain of fused multiply-adds they promise, by memcmp: all
  * forms, sizes up to and over tiles, strides, instruction sets; equal rows give equal bits.
  */
+#include "base/simd.h"
 #include "nn/gemm.h"
-#include "nn/simd.h"
 #include "testing.h"
 
 #include <math.h>

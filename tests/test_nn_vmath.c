@@ -1,7 +1,7 @@
 /* test_nn_vmath.c - elementwise functions: accuracy against libm in double, special values, the
  * same bits at every place of an array and on every instruction set.
  */
-#include "nn/simd.h"
+#include "base/simd.h"
 #include "nn/vmath.h"
 #include "testing.h"
 

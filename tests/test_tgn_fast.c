@@ -5,9 +5,9 @@
  * model, both orders, replayed from the start and after training. Bits: the same for any block,
  * worker, thread, order of events and instruction set, and for one event alone or among others.
  */
+#include "base/simd.h"
 #include "fast_path.h"
 #include "models/tgn.h"
-#include "nn/simd.h"
 #include "train/trainer.h"
 
 enum { EVENTS = 220, MOST_DESTINATIONS = 64 };

@@ -1,6 +1,8 @@
 /* rng.c - see rng.h. */
 #include "base/rng.h"
 
+#include "base/simd.h"
+
 #include <Random123/philox.h>
 #ifdef __x86_64__
 #include <immintrin.h>
@@ -18,7 +20,7 @@ rng_block rng_bits(rng_key key, uint64_t event, uint32_t draw) {
 
 /* ---- many blocks ---- */
 
-#ifdef __x86_64__
+#ifdef SIMD_X86
 enum { LANES = 16 };
 
 /* Philox 4x32-10 on LANES counters that differ in their first word. Each word sits in the low half
@@ -62,8 +64,8 @@ __attribute__((target("avx2"))) static void fill_lanes(rng_key key, uint64_t eve
 #endif
 
 void rng_fill(rng_key key, uint64_t event, uint32_t draw, int count, rng_block *out) {
-#ifdef __x86_64__
-    if (__builtin_cpu_supports("avx2")) {
+#ifdef SIMD_X86
+    if (simd_now() >= SIMD_AVX2) {
         for (; count >= LANES; count -= LANES, draw += LANES, out += LANES)
             fill_lanes(key, event, draw, out);
         if (count > 2) { /* the rest, through a full set of lanes */

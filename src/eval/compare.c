@@ -44,6 +44,9 @@ const fr_option fr_compare_options[FR_OPTIONS_MAX] = {
      "of both intervals"},
     {"force", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(fr_compare_settings, force),
      "compare runs of different protocols, with a warning"},
+    {"across-orders", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(fr_compare_settings, across_orders),
+     "compare runs of different orders (stream, batch:200, ...), each as a model of its own: what "
+     "the granularity of updates does"},
     OPTIONS_END(fr_compare_settings)};
 
 static char standard_sampler[] = "uniform", standard_metric[] = "mrr";
@@ -82,12 +85,17 @@ struct fr_comparison {
 
 /* ---- who is compared, and may it be ---- */
 
-static fr_status check_protocol(const compared_run *a, const compared_run *b, bool force,
-                                const fr_context *context, fr_error *err) {
+static fr_status check_protocol(const compared_run *a, const compared_run *b,
+                                const fr_compare_settings *settings, const fr_context *context,
+                                fr_error *err) {
     char fields[640];
-    if (!fr_protocol_compare(&a->facts.protocol, &b->facts.protocol, fields, sizeof fields))
-        return FR_OK;
-    if (!force)
+    fr_protocol_facts other = b->facts.protocol;
+    if (settings->across_orders) {
+        other.order = a->facts.protocol.order;
+        other.batch = a->facts.protocol.batch;
+    }
+    if (!fr_protocol_compare(&a->facts.protocol, &other, fields, sizeof fields)) return FR_OK;
+    if (!settings->force)
         return fail(err, FR_EFORCE,
                     "%s and %s follow different protocols and must not be compared; they differ in "
                     "%s",
@@ -141,12 +149,19 @@ static fr_status take_metric(fr_comparison *c, int k_count, fr_error *err) {
     return keep(c, metric, "", "", &c->facts.metric, err);
 }
 
-/* A model trained for another objective is another model. */
+/* A model trained for another objective is another model, and so is one under another order. */
 static fr_status name_run(fr_comparison *c, compared_run *r, fr_error *err) {
     const char *objective = r->facts.objective;
-    if (r->given->model) return keep(c, r->given->model, "", "", &r->name, err);
-    bool plain = !*objective || !strcmp(objective, "bce");
-    return keep(c, r->facts.model, plain ? "" : "/", plain ? "" : objective, &r->name, err);
+    bool plain = r->given->model || !*objective || !strcmp(objective, "bce");
+    TRY(keep(c, r->given->model ? r->given->model : r->facts.model, plain ? "" : "/",
+             plain ? "" : objective, &r->name, err));
+    if (!c->settings.across_orders) return FR_OK;
+    char order[40];
+    fr_options_text(fr_options_find(fr_protocol_fields, "order"), &r->facts.protocol, order,
+                    sizeof order);
+    if (r->facts.protocol.batch)
+        (void)snprintf(order, sizeof order, "batch:%lld", (long long)r->facts.protocol.batch);
+    return keep(c, r->name, ", ", order, &r->name, err);
 }
 
 static int by_model_and_seed(const void *a, const void *b) {
@@ -170,7 +185,7 @@ static fr_status group_runs(fr_comparison *c, const fr_compare_run *given, int c
             if (!strcmp(c->run[j].name, r->name)) r->model = c->run[j].model;
         models += r->model == models;
         if (!i) continue;
-        TRY(check_protocol(&c->run[0], r, c->settings.force, context, err));
+        TRY(check_protocol(&c->run[0], r, &c->settings, context, err));
         TRY(check_events(&c->run[0], r, err));
     }
     if (models < 2)

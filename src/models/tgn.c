@@ -10,9 +10,9 @@
  */
 #include "models/tgn.h"
 
+#include "base/simd.h"
 #include "models/layers.h"
 #include "models/tgn_reads.h"
-#include "nn/simd.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -12,10 +12,10 @@
  * gets no gradient, which is its true one. Per head: U = Q WK, logits U x^T, mix M = a x, output M
  * WV^T + s bV.
  */
+#include "base/simd.h"
 #include "nn/gemm.h"
 #include "nn/lanes.h"
 #include "nn/ops.h"
-#include "nn/simd.h"
 #include "nn/vmath.h"
 
 #include <string.h>

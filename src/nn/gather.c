@@ -1,7 +1,7 @@
 /* gather.c - rows moved about: numbers that come from outside, rows taken by number, means of
  * groups of rows. */
+#include "base/simd.h"
 #include "nn/ops.h"
-#include "nn/simd.h"
 
 #include <string.h>
 

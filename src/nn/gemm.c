@@ -11,7 +11,7 @@
  */
 #include "nn/gemm.h"
 
-#include "nn/simd.h"
+#include "base/simd.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -7,9 +7,9 @@
  * It begins with the state s: so s is not given apart, and the two sides of gates r and z are one
  * product, forward and back. Weights have row blocks r, z, n.
  */
+#include "base/simd.h"
 #include "nn/gemm.h"
 #include "nn/ops.h"
-#include "nn/simd.h"
 #include "nn/vmath.h"
 
 #include <string.h>

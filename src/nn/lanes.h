@@ -14,8 +14,8 @@
 #ifndef FR_NN_LANES_H
 #define FR_NN_LANES_H
 
+#include "base/simd.h"
 #include "nn/real.h"
-#include "nn/simd.h"
 
 enum { LANES = 16 };
 

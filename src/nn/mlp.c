@@ -5,9 +5,9 @@
  * stay in the cache, and the middle has no gradient array. Numbers and gradients are those of
  * op_linear, op_gelu, op_dropout, op_linear.
  */
+#include "base/simd.h"
 #include "nn/gemm.h"
 #include "nn/ops.h"
-#include "nn/simd.h"
 #include "nn/vmath.h"
 
 enum { BLOCK = 96 }; /* rows */

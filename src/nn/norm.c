@@ -3,9 +3,9 @@
  * A row's sums run in fixed lanes (lanes.h) and nothing is contracted, so each set gives the same
  * bits; the plain C below is compiled once per set (SIMD_LOOPS).
  */
+#include "base/simd.h"
 #include "nn/lanes.h"
 #include "nn/ops.h"
-#include "nn/simd.h"
 
 typedef struct norm_node {
     tape_node node;

@@ -6,9 +6,9 @@
 #include "nn/ops.h"
 
 #include "base/rng.h"
+#include "base/simd.h"
 #include "nn/gemm.h"
 #include "nn/lanes.h"
-#include "nn/simd.h"
 #include "nn/vmath.h"
 
 #include <string.h>

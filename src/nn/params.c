@@ -2,7 +2,7 @@
 #include "nn/params.h"
 
 #include "base/rng.h"
-#include "nn/simd.h"
+#include "base/simd.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  */
 #include "nn/vmath.h"
 
-#include "nn/simd.h"
+#include "base/simd.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include "base/number.h"
 #include "base/rng.h"
 #include "base/shards.h"
-#include "nn/simd.h"
+#include "base/simd.h"
 #include "train/loss.h"
 
 #include <stdio.h>

@@ -176,6 +176,17 @@ else
     skip "NumPy finds the same" "NumPy is not installed"
 fi
 
+# The granularity of updates: one scorer under several orders.
+for size in 20 200; do rank --scorer baseline:recency --order batch:$size -o recency-$size.npy; done
+runs "runs of different orders" 1 compare recency.npy recency-200.npy
+has "are refused" "$stderr" "order (stream against batch), batch (0 against 200)"
+runs "unless that is what is compared" 0 compare --across-orders recency.npy recency-20.npy recency-200.npy
+has "each is a model" "$stdout" "baseline:recency, batch:200"
+has "and their differences are shown" "$stdout" "baseline:recency, batch:20 minus baseline:recency, stream"
+rank --scorer baseline:recency --oov zero --order batch:20 -o other.npy
+runs "another difference" 1 compare --across-orders recency.npy other.npy
+has "is refused all the same" "$stderr" "they differ in oov (exclude against zero)"
+
 explain() { "$fullrank" explain --data tiny "$@"; }
 runs "why two protocols differ" 0 explain --scorer baseline:edgebank
 has "begins with the first protocol" "$stdout" "tgb  "

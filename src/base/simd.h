@@ -1,10 +1,11 @@
-/* simd.h - which instruction set products, elementwise functions and fast paths use.
+/* simd.h - which instruction set random numbers, products, elementwise functions and fast paths
+ * use.
  *
  * Chosen here, when the program runs, so one binary serves all x86-64 machines. Every AArch64
  * processor has NEON; others get plain C. All levels give the same bits.
  */
-#ifndef FR_NN_SIMD_H
-#define FR_NN_SIMD_H
+#ifndef FR_BASE_SIMD_H
+#define FR_BASE_SIMD_H
 
 #include <stdint.h> /* tells whether this is glibc */
 

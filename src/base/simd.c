@@ -1,5 +1,5 @@
 /* simd.c - see simd.h. */
-#include "nn/simd.h"
+#include "base/simd.h"
 
 simd_level simd_limit = SIMD_LEVELS;
 
