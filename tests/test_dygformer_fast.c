@@ -70,11 +70,11 @@ static void test_accuracy(void **state) {
         fine.patch = 1, fine.history = 24; /* sources that share logits */
         check_accuracy(*state, FR_ORDER_STREAM, 4, names[n], one);
         check_accuracy(*state, FR_ORDER_STREAM, 4, names[n], fine);
-        check_accuracy(*state, FR_ORDER_STREAM, 0, names[n], deep);
+        if (!SANITIZED) check_accuracy(*state, FR_ORDER_STREAM, 0, names[n], deep);
         check_accuracy(*state, FR_ORDER_STREAM, 4, names[n], odd);
         /* features and cosines are computed when used */
         check_within(*state, FR_ORDER_STREAM, 4, names[n], odd, 1);
-        check_accuracy(*state, FR_ORDER_STREAM, 0, names[n], wide);
+        if (!SANITIZED) check_accuracy(*state, FR_ORDER_STREAM, 0, names[n], wide);
     }
 }
 
