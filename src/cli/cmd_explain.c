@@ -92,7 +92,7 @@ const cli_command cli_explain_command = {
         "Switches one setting at a time from the first protocol's value to the second's, ranks, "
         "and "
         "shows what each switch does to the number. Protocols: fullrank (the defaults of `rank`), "
-        "tgb (TGB's leaderboards) and dyglib, with changes behind a comma: tgb,order=stream. "
+        "tgb (TGB's leaderboards) and dyglib, with changes after a comma: tgb,order=stream. "
         "Settings are those of `rank`, and ties=average|optimistic|pessimistic|random and "
         "negatives=all or a sampler with its number, such as tgb-hist-20 (see `metrics --help`).",
     .required = "data scorer",

@@ -28,7 +28,7 @@ const fr_option fr_rank_options[FR_OPTIONS_MAX] = {
      "which ranked events to dump: all, first:N, every:N, or rows of the stream 5,9,12"},
     {"negatives", FR_OPTION_TEXT, "", "FILE.npy", 0, 0, offsetof(fr_rank_settings, negatives),
      "rank against these instead of the catalog: int64 [events of the part, K] of destination ids, "
-     "-1 behind the end of a list"},
+     "-1 after the end of a list"},
     {"repeats", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(fr_rank_settings, repeats),
      "negatives were drawn with repeats: an id may be listed twice and counts twice, and may be "
      "the event's own, a tie"},

@@ -177,6 +177,27 @@ static fr_status distribution(const model_numbers *m, int n, const double *x, do
     return FR_OK;
 }
 
+/* y[n] of a model at x[n]. */
+typedef fr_status model_curve(const model_numbers *m, int n, const double *x, double *y,
+                              fr_error *err);
+
+/* One line for every model that is compared. */
+static fr_status draw_models(const data_numbers *set, arena *memory, int n, const double *x,
+                             model_curve *values, chart_series **out, int *count, fr_error *err) {
+    chart_series *list;
+    TRY(TAKE(memory, list, set->models, err));
+    for (int i = 0; i < set->models; i++) {
+        double *y;
+        if (!summary_is_compared(&set->model[i])) continue;
+        TRY(TAKE(memory, y, n, err));
+        TRY(values(&set->model[i], n, x, y, err));
+        list[*count] = (chart_series){set->model[i].label, n, x, y, NULL, NULL, *count};
+        ++*count;
+    }
+    *out = list;
+    return FR_OK;
+}
+
 static fr_status rank_figure(const summary *s, arena *memory, const char *path,
                              const fr_context *context, bool *drawn, fr_error *err) {
     (void)context;
@@ -187,18 +208,10 @@ static fr_status rank_figure(const summary *s, arena *memory, const char *path,
         int64_t k[MOST_POINTS];
         int n = k_grid(most_negatives(set) + 1, k), series = 0;
         double *x;
-        chart_series *list;
+        chart_series *list = NULL;
         TRY(TAKE(memory, x, n, err));
-        TRY(TAKE(memory, list, set->models, err));
         for (int i = 0; i < n; i++) x[i] = (double)k[i];
-        for (int i = 0; i < set->models; i++) {
-            double *y;
-            if (!summary_is_compared(&set->model[i])) continue;
-            TRY(TAKE(memory, y, n, err));
-            TRY(distribution(&set->model[i], n, x, y, err));
-            list[series] = (chart_series){set->model[i].label, n, x, y, NULL, NULL, series};
-            series++;
-        }
+        TRY(draw_models(set, memory, n, x, distribution, &list, &series, err));
         if (!series || !n) continue;
         h.panel[h.count++] =
             (chart_panel){.kind = CHART_STEPS,
@@ -261,18 +274,10 @@ static fr_status time_figure(const summary *s, arena *memory, const char *path,
         const data_numbers *set = &s->data[d];
         int n, series = 0;
         double *x;
-        chart_series *list;
+        chart_series *list = NULL;
         TRY(TAKE(memory, x, STRETCHES, err));
-        TRY(TAKE(memory, list, set->models, err));
         TRY(stretch_starts(set, x, &n, err));
-        for (int i = 0; n && i < set->models; i++) {
-            double *y;
-            if (!summary_is_compared(&set->model[i])) continue;
-            TRY(TAKE(memory, y, n, err));
-            TRY(stretches(&set->model[i], n, x, y, err));
-            list[series] = (chart_series){set->model[i].label, n, x, y, NULL, NULL, series};
-            series++;
-        }
+        if (n) TRY(draw_models(set, memory, n, x, stretches, &list, &series, err));
         if (!series) continue;
         h.panel[h.count++] = (chart_panel){.kind = CHART_LINES,
                                            .title = set->name,
