@@ -221,6 +221,27 @@ FR_API FR_MUST_USE fr_status fr_import_file(const char *input, const char *outpu
                                             const fr_import *settings, const fr_context *context,
                                             fr_error *err);
 
+/* Events that are in memory already, [events] each, in any order of time. */
+typedef struct fr_arrays {
+    size_t size;      /* as every settings struct */
+    const char *name; /* what results call the data; NULL = "arrays" */
+    int64_t events;
+    const int64_t *source, *destination; /* ids from 0; with words, places in their lists */
+    const double *time;
+    int64_t width;         /* float32 features per event, 0 = none */
+    const float *features; /* [events, width] */
+    const uint8_t *split;  /* 0, 1, 2: part train, val, test; NULL = there is no such column */
+    /* Of ids that are words, UTF-8, of both roles; NULL = ids are numbers. */
+    const char *const *source_words, *const *destination_words;
+    int64_t source_word_count, destination_word_count;
+} fr_arrays;
+
+/* Does with arrays what fr_import_file does with a table of the same events: equal columns, equal
+ * hash, the same notices. Of the settings, `columns` and `ids` are of no use here. */
+FR_API FR_MUST_USE fr_status fr_import_arrays(const fr_arrays *arrays, const char *output,
+                                              const fr_import *settings, const fr_context *context,
+                                              fr_error *err);
+
 /* ---- 4. Stream: an imported set, opened by mmap ---- */
 
 typedef struct fr_stream fr_stream;
@@ -250,6 +271,11 @@ typedef struct fr_stream_facts {
  * differs (as in a copy of the directory) or if all columns have less than 64 MiB. The caller
  * closes the stream, after every window of it. */
 FR_API FR_MUST_USE fr_status fr_stream_open(const char *path, const fr_import *settings,
+                                            const fr_context *context, fr_stream **out,
+                                            fr_error *err);
+/* The same from arrays, which are copied: the caller may free them. The copy is in a temporary file
+ * without a name, in $TMPDIR or /tmp, as that of a table. */
+FR_API FR_MUST_USE fr_status fr_stream_make(const fr_arrays *arrays, const fr_import *settings,
                                             const fr_context *context, fr_stream **out,
                                             fr_error *err);
 FR_API void fr_stream_close(fr_stream *stream);

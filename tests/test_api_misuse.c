@@ -470,6 +470,8 @@ static void test_null_handles(void **state) {
     fr_projection projection;
     FAILS(fr_stream_open(NULL, NULL, NULL, &stream, &err), FR_EUSAGE, "path is NULL");
     FAILS(fr_stream_open("x", NULL, NULL, NULL, &err), FR_EUSAGE, "out is NULL");
+    FAILS(fr_stream_make(NULL, NULL, NULL, &stream, &err), FR_EUSAGE, "arrays is NULL");
+    FAILS(fr_import_arrays(NULL, "x", NULL, NULL, &err), FR_EUSAGE, "arrays is NULL");
     FAILS(fr_import_file(NULL, "x", NULL, NULL, &err), FR_EUSAGE, "NULL");
     FAILS(fr_import_file("x", NULL, NULL, NULL, &err), FR_EUSAGE, "output is NULL");
     FAILS(fr_import_file("x", "y", &(fr_import){.size = sizeof(fr_import), .ids = 7}, NULL, &err),

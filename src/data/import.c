@@ -7,7 +7,6 @@
 #include "data/import.h"
 #include "base/npy.h"
 #include "base/options.h"
-#include "data/columns.h"
 #include "data/csv.h"
 
 #include <math.h>
@@ -104,9 +103,12 @@ typedef struct reading {
 static const double units[] = {1, 1e3, 1e6, 1e9};
 static const char *const unit_names[] = {"s", "ms", "us", "ns"};
 
+double import_unit(const fr_import *settings) { return units[settings->time_unit]; }
+const char *import_unit_name(const fr_import *settings) { return unit_names[settings->time_unit]; }
+
 static fr_status copy_rows(reading *r, fr_error *err) {
     csv *c = &r->c;
-    const double unit = units[r->settings->time_unit];
+    const double unit = import_unit(r->settings);
     for (;;) {
         TRY(context_check(r->context, err));
         TRY(csv_next(c, err));
@@ -114,7 +116,7 @@ static fr_status copy_rows(reading *r, fr_error *err) {
         if (c->times == TIMES_DATES && r->settings->time_unit)
             return fail(err, FR_EUSAGE,
                         "%s: times are dates, expected numbers with option time-unit %s", r->input,
-                        unit_names[r->settings->time_unit]);
+                        import_unit_name(r->settings));
         for (int64_t row = 0; unit > 1 && row < c->block.count; row++) c->block.time[row] /= unit;
         if (r->side.width) TRY(gather_side(&r->side, c, err));
         TRY(columns_put(&r->out, c->block.count, c->block.source, c->block.destination,
@@ -130,10 +132,10 @@ static json_t *origin_json(reading *r) {
     char sha[65];
     csv *c = &r->c;
     input_sha256(&c->in, sha);
-    json_t *json = json_pack("{s:o, s:I, s:s, s:I, s:s}", "name", json_text(r->origin->name),
-                             "bytes", (json_int_t)c->in.taken, "sha256", sha, "out_of_order",
-                             (json_int_t)r->out.late, "time_unit",
-                             c->times == TIMES_DATES ? "date" : unit_names[r->settings->time_unit]);
+    json_t *json =
+        json_pack("{s:o, s:I, s:s, s:I, s:s}", "name", json_text(r->origin->name), "bytes",
+                  (json_int_t)c->in.taken, "sha256", sha, "out_of_order", (json_int_t)r->out.late,
+                  "time_unit", c->times == TIMES_DATES ? "date" : import_unit_name(r->settings));
     if (!json || !r->origin->url || !json_object_set_new(json, "url", json_text(r->origin->url)))
         return json;
     json_decref(json);
@@ -143,34 +145,31 @@ static json_t *origin_json(reading *r) {
 /* Times of today count 1.7e9 seconds. A file whose times are all a thousand times beyond any date
  * within reach counts something smaller: seconds from 1e11 on lie behind the year 5138, while
  * milliseconds from there on begin in 1973. */
-static void warn_unit(const reading *r) {
+static void warn_unit(const char *name, const columns *out, const fr_context *context) {
     static const char *const words[] = {"", "milliseconds", "microseconds", "nanoseconds"};
-    const columns *out = &r->out;
-    if (r->c.times == TIMES_DATES || r->settings->time_unit) return;
     for (int unit = FR_TIME_MS; unit <= FR_TIME_NS; unit++)
         if (out->first_time >= 1e8 * units[unit] && out->last_time < 1e11 * units[unit])
             context_log(
-                r->context, FR_WARNING,
+                context, FR_WARNING,
                 "%s: times from %.0f to %.0f look like Unix %s (all from %.0e to %.0e), but "
                 "are taken as seconds; option time-unit %s converts them",
-                r->input, out->first_time, out->last_time, words[unit], 1e8 * units[unit],
+                name, out->first_time, out->last_time, words[unit], 1e8 * units[unit],
                 1e11 * units[unit], unit_names[unit]);
 }
 
-static void tell(const reading *r) {
-    const columns *out = &r->out;
+void import_tell(const char *name, const columns *out, const fr_import *settings, bool dates,
+                 const fr_context *context) {
     const int64_t *parts = out->parts.rows;
     if (out->late)
-        context_log(r->context, FR_NOTICE,
+        context_log(context, FR_NOTICE,
                     "%s: %lld of %lld events are earlier than an event before them; sorted by "
                     "time, equal times as they came",
-                    r->input, (long long)out->late, (long long)out->rows);
+                    name, (long long)out->late, (long long)out->rows);
     if (out->split)
-        context_log(r->context, FR_NOTICE,
-                    "%s: column split: %lld train, %lld val, %lld test events", r->input,
-                    (long long)parts[PART_TRAIN], (long long)parts[PART_VAL],
+        context_log(context, FR_NOTICE, "%s: column split: %lld train, %lld val, %lld test events",
+                    name, (long long)parts[PART_TRAIN], (long long)parts[PART_VAL],
                     (long long)parts[PART_TEST]);
-    warn_unit(r);
+    if (!dates && !settings->time_unit) warn_unit(name, out, context);
 }
 
 static fr_status read_once(reading *r, fr_error *err) {
@@ -192,7 +191,7 @@ static fr_status read_once(reading *r, fr_error *err) {
                              .shared_ids = r->settings->shared_ids,
                              .origin = origin_json(r)};
     TRY(columns_close(&r->out, finish, r->context, err));
-    tell(r);
+    import_tell(r->input, &r->out, r->settings, r->c.times == TIMES_DATES, r->context);
     return FR_OK;
 }
 

@@ -1,9 +1,9 @@
-/* import.h - import with a word on where the file came from; the rest is in fullrank.h, chapter 3.
- */
+/* import.h - import with a word on where the file came from, and what tables and arrays share; the
+ * rest is in fullrank.h, chapter 3. */
 #ifndef FR_DATA_IMPORT_H
 #define FR_DATA_IMPORT_H
 
-#include "base/context.h"
+#include "data/columns.h"
 
 typedef struct import_origin {
     const char *name; /* what the manifest calls the file */
@@ -13,5 +13,13 @@ typedef struct import_origin {
 /* fr_import_file with `origin` in the manifest. */
 fr_status import_file(const char *input_path, const import_origin *origin, const char *output,
                       const fr_import *settings, const fr_context *context, fr_error *err);
+
+/* What the settings' times count: so many make a second, and its name. */
+double import_unit(const fr_import *settings);
+const char *import_unit_name(const fr_import *settings);
+/* Notices of what was read, by its name: rows out of order, a split, times that look like another
+ * unit, if they were numbers. */
+void import_tell(const char *name, const columns *out, const fr_import *settings, bool dates,
+                 const fr_context *context);
 
 #endif

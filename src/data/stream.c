@@ -223,6 +223,51 @@ static fr_status open_directory(fr_stream *s, const char *folder, bool fresh,
     return fresh ? FR_OK : check_files(s, context, err);
 }
 
+/* What to put into a temporary place: a table, or arrays. */
+typedef struct origin {
+    const char *table;
+    const fr_arrays *arrays;
+    const fr_import *settings;
+} origin;
+
+/* Imports to a place that is gone once it is mapped. */
+static fr_status open_imported(fr_stream *s, const origin *in, const fr_context *context,
+                               fr_error *err) {
+    staging place = {0};
+    char *inside = NULL;
+    fr_status status = staging_temporary(&place, err);
+    if (!status && !(inside = path_join(place.place, "stream"))) status = fail_memory(err, 0);
+    if (!status)
+        status = in->arrays ? fr_import_arrays(in->arrays, inside, in->settings, context, err)
+                            : fr_import_file(in->table, inside, in->settings, context, err);
+    if (!status) status = open_directory(s, inside, true, context, err);
+    staging_discard(&place);
+    free(inside);
+    return status;
+}
+
+/* `folder`: the input is a directory, imported already. */
+static fr_status open_stream(const origin *in, bool folder, const fr_context *context,
+                             fr_stream **out, fr_error *err) {
+    fr_stream *s;
+    TRY(ALLOCATE(s, 1, err));
+    fr_status status = folder ? open_directory(s, in->table, false, context, err)
+                              : open_imported(s, in, context, err);
+    if (status)
+        fr_stream_close(s);
+    else
+        *out = s;
+    return status;
+}
+
+fr_status fr_stream_make(const fr_arrays *arrays, const fr_import *settings,
+                         const fr_context *context, fr_stream **out, fr_error *err) {
+    NEED(out, err);
+    *out = NULL;
+    NEED(arrays, err);
+    return open_stream(&(origin){.arrays = arrays, .settings = settings}, false, context, out, err);
+}
+
 fr_status fr_stream_open(const char *path, const fr_import *settings, const fr_context *context,
                          fr_stream **out, fr_error *err) {
     fr_import own;
@@ -236,24 +281,8 @@ fr_status fr_stream_open(const char *path, const fr_import *settings, const fr_c
             "%s: is a directory, imported already; columns, ids, time-unit and shared-ids say "
             "how to read a table: give them to `fullrank data import`",
             path);
-    fr_stream *s;
-    TRY(ALLOCATE(s, 1, err));
-    staging place = {0};
-    char *inside = NULL;
-    fr_status status = FR_OK;
-    if (!directory_is(path)) { /* a table: import it to a place that is gone once it is mapped */
-        status = staging_temporary(&place, err);
-        if (!status && !(inside = path_join(place.place, "stream"))) status = fail_memory(err, 0);
-        if (!status) status = fr_import_file(path, inside, settings, context, err);
-    }
-    if (!status) status = open_directory(s, inside ? inside : path, inside != NULL, context, err);
-    staging_discard(&place);
-    free(inside);
-    if (status)
-        fr_stream_close(s);
-    else
-        *out = s;
-    return status;
+    origin in = {.table = path, .settings = settings};
+    return open_stream(&in, directory_is(path), context, out, err);
 }
 
 void fr_stream_close(fr_stream *s) {
