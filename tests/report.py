@@ -21,6 +21,7 @@ import time
 import urllib.parse
 
 SAMPLERS = ["uniform", "random", "source-history", "unseen"]
+GRID = ["popularity", "tgb-hist"]  # computed beforehand, for some K
 
 
 class Browser:
@@ -135,7 +136,7 @@ def expectations(fullrank, directory, ks, small):
     files = sorted(glob.glob(os.path.join(directory, "ranks", "*.npy")))
     out = subprocess.run(
         [fullrank, "metrics", "--json", "--k", ",".join(map(str, ks)), "--small", small,
-         "--sampler", ",".join(SAMPLERS[1:]), *files], check=True, capture_output=True, text=True)
+         "--sampler", ",".join(SAMPLERS[1:] + GRID), *files], check=True, capture_output=True, text=True)
     for one in json.loads(out.stdout):
         # DATA+MODEL+rank, DATA+MODEL+SEED+rank or DATA+MODEL+OBJECTIVE+SEED+rank
         data, name, *rest = map(urllib.parse.unquote, os.path.basename(one["file"]).split("+"))
@@ -145,7 +146,7 @@ def expectations(fullrank, directory, ks, small):
         sums.setdefault((data, title, "full", 0), []).append(one["mrr"])
         for k, value in one["expected"].items():
             sums.setdefault((data, title, "uniform", int(k)), []).append(value["mrr"])
-        for sampler in SAMPLERS[1:]:
+        for sampler in SAMPLERS[1:] + GRID:
             for k, value in one["sampled"][sampler].items():
                 sums.setdefault((data, title, sampler, int(k)), []).append(value["mrr"])
     return {key: None if None in v else sum(v) / len(v) for key, v in sums.items()}
@@ -174,10 +175,10 @@ def check_numbers(page, fullrank, directory):
     for small in ("whole", "ineligible"):
         expected = expectations(fullrank, directory, ks, small)
         choose(page, "small", small)
-        for sampler in SAMPLERS:
+        for sampler in SAMPLERS + (GRID if small == "whole" else []):
             choose(page, "sampler", sampler)
             worst, compared = 0, 0
-            for k in ks:
+            for k in ks if sampler in SAMPLERS else (1, 5, 20):
                 choose(page, "k-number", k)
                 for data, board in page.run(BOARDS).items():
                     for model, mrr, _ in board["now"]:
@@ -315,8 +316,109 @@ def check_silence(page, path):
     test("the policy refuses requests", blocked == "connect-src", blocked)
 
 
+def check_figures(page):
+    """Every scorer of the board is in the figures; a pointer is told values; files come along."""
+    scorers = set(page.run("[...document.querySelectorAll('#model-filter input[data-name]')]"
+                           ".map((b) => b.dataset.name)"))
+    main = {s for s in scorers if not s.endswith(")")}  # "CRAFT (bpr)" has tables of its own
+    for name in ("expected", "ranks", "time"):
+        words = set(page.run(f"""[...document.querySelector('[download="{name}.svg"]')
+            .closest('figure').querySelectorAll('.at-wide text')].map((t) => t.textContent)"""))
+        test(f"all scorers are in the figure {name}", main and main <= words, main - words)
+    hints = page.run("[...document.querySelectorAll('.at-wide circle > title')]"
+                     ".map((t) => t.textContent)")
+    test("a pointer is told values", any(h.startswith("CRAFT-R at 20: 0.") for h in hints), hints[:3])
+    kinds = page.run("""[...document.querySelectorAll('.get a')].map((a) =>
+        [a.download.split('.').pop(), a.href.split(';')[0], a.href.length > 500])""")
+    test("figures can be taken along as SVG, PDF and CSV",
+         {tuple(k) for k in kinds} == {("svg", "data:image/svg+xml", True),
+                                       ("pdf", "data:application/pdf", True),
+                                       ("csv", "data:text/csv", True)}, kinds[:3])
+
+
+def check_agreement(page):
+    """Kendall's tau is one number: in short, on the board and in the table."""
+    choose(page, "k-number", 20)
+    short = page.run("[...document.querySelectorAll('#short .tau')].map((t) => t.textContent)")
+    board = page.run("""[...document.querySelectorAll('.board .verdict')].map((v) =>
+        /is (-?[\\d.]+)\\./.exec(v.textContent)[1])""")
+    table = page.run("""(() => {
+        const t = [...document.querySelectorAll('table')].find((t) =>
+            t.caption.textContent === 'Agreement of model orders');
+        const k = [...t.tHead.querySelectorAll('th')].findIndex((h) => h.textContent === 'K = 20');
+        return [...t.tBodies].map((b) => b.rows[1].cells[k].textContent); })()""")
+    test("tau is the same everywhere", short and short == board == table, (short, board, table))
+
+
+def check_tables(page):
+    """Columns sort, the first one stays, and tables can be copied."""
+    head = """[...document.querySelectorAll('table')].find((t) =>
+        t.caption.textContent === 'Main result')"""
+    column = f"""[...{head}.tBodies[0].rows].filter((r) => !r.classList.contains('set'))
+        .map((r) => parseFloat(r.cells[1].textContent))"""
+    before = page.run(column)
+    page.run(f"{head}.tHead.rows[0].cells[1].focus()")
+    page.key("Enter", 13, "\r")
+    down = page.run(column)
+    page.key("Enter", 13, "\r")
+    up = page.run(column)
+    test("Enter on a head sorts by it, both ways",
+         down == sorted(before, reverse=True) and up == sorted(before), (before, down, up))
+    page.size(390)
+    page.run(f"{head}.parentElement.scrollLeft = 200")
+    left = page.run(f"{head}.tBodies[0].rows[1].cells[0].getBoundingClientRect().left - "
+                    f"{head}.parentElement.getBoundingClientRect().left")
+    test("the first column stays while the rest scrolls", abs(left) < 1, left)
+    page.size(1280)
+    buttons = page.run(f"[...{head}.closest('figure').querySelectorAll('.copies button')]"
+                       ".map((b) => b.textContent)")
+    test("tables can be copied", buttons == ["CSV", "LaTeX", "Markdown"], buttons)
+    text = page.run("""new Promise((done) => {
+        document.addEventListener('copy', (e) => done(String(getSelection()) ||
+            document.activeElement.value), {once: true});
+        navigator.clipboard.writeText = (t) => { done(t); return Promise.resolve(); };
+        document.querySelector('.copies button').click(); })""")
+    test("what is copied is the table", text.startswith("data") or "," in text.splitlines()[0], text[:80])
+
+
+def check_contrast(page):
+    """WCAG's contrast of every text on the page with what is painted behind it."""
+    measure = """(() => {
+        const parts = (c) => (c.match(/[\\d.]+/g) || []).map(Number);
+        const light = (c) => c.slice(0, 3).map((v) => (v /= 255) <= .04045 ? v / 12.92 :
+            ((v + .055) / 1.055) ** 2.4).reduce((s, v, i) => s + v * [.2126, .7152, .0722][i], 0);
+        const low = [];
+        for (const e of document.querySelectorAll('main *, header *')) {
+            if (e.closest('svg') || !e.offsetParent || e.closest(':disabled')) continue;
+            if (![...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim())) continue;
+            let behind = e, paint;
+            do paint = parts(getComputedStyle(behind).backgroundColor);
+            while ((paint.length > 3 && paint[3] < 1) && (behind = behind.parentElement));
+            if (!behind) paint = parts(getComputedStyle(document.body).backgroundColor);
+            const [a, b] = [light(parts(getComputedStyle(e).color)), light(paint)];
+            const ratio = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
+            if (ratio < 4.5) low.push([e.tagName, e.className, e.textContent.slice(0, 30), ratio]);
+        }
+        return low; })()"""
+    for scheme in ("light", "dark"):
+        page.call("Emulation.setEmulatedMedia",
+                  features=[{"name": "prefers-color-scheme", "value": scheme}])
+        low = page.run(measure)
+        test(f"text has a contrast of 4.5 at least, {scheme}", not low, low[:5])
+    page.call("Emulation.setEmulatedMedia", features=[])
+
+
+def check_grid(page):
+    """K of samplers that were computed beforehand."""
+    choose(page, "sampler", "popularity")
+    choose(page, "k-number", 19)
+    shown = page.run("document.querySelector('.board h4').textContent")
+    test("K snaps to what was computed", shown == "K = 20 sampled, computed beforehand", shown)
+    choose(page, "sampler", "uniform")
+
+
 def check_layout(page, path):
-    for width in (1280, 640, 360):  # 640: 200 % zoom of a usual window
+    for width in (1280, 640, 390, 360):  # 640: 200 % zoom of a usual window
         page.size(width)
         wide = page.run("document.documentElement.scrollWidth")
         test(f"nothing is cut off at {width} px", wide <= width, wide)
@@ -326,7 +428,16 @@ def check_layout(page, path):
         .length""")
     test("every control has a name", names == 0, names)
     test("all figures have a text", page.run(
-        "[...document.images].every((i) => i.alt.length > 20 && i.naturalWidth > 0)"))
+        "[...document.querySelectorAll('.plot')].every((f) => f.querySelector('svg[aria-label]') && "
+        "f.querySelector('figcaption').innerText.length > 20)"))
+    page.size(390)
+    test("a phone shows narrow figures", page.run(
+        "[...document.querySelectorAll('.plot')].every((f) => !f.querySelector('.at-wide').offsetParent"
+        " && f.querySelector('.at-narrow svg').getBoundingClientRect().width > 300)"))
+    page.size(1280)
+    widths = page.run("[...document.querySelectorAll('.plot > .at-wide')].map((d) => "
+                      "d.getBoundingClientRect().width / d.closest('main').clientWidth)")
+    test("figures are as wide as the text", widths and min(widths) > 0.9, widths)
     ids = page.run("[...document.querySelectorAll('[id]')].map((e) => e.id)")
     test("no identifier occurs twice", len(ids) == len(set(ids)))
     dark = []
@@ -385,6 +496,11 @@ def main():
         check_numbers(page, fullrank, directory)
         if "--numbers" in sys.argv:
             return
+        check_agreement(page)
+        check_figures(page)
+        check_tables(page)
+        check_contrast(page)
+        check_grid(page)
         check_controls(page)
         check_events(page, directory)
         check_silence(page, path)

@@ -437,6 +437,38 @@ static void test_no_fonts(void **state) {
     assert_int_equal(system(command), 0);
 }
 
+/* For a page: an element that tells a pointer its values, and the numbers as a table. */
+static void test_page_and_numbers(void **state) {
+    (void)state;
+    fr_error err;
+    figure f = *gain_figure();
+    text_buffer plain = {0}, told = {0}, csv = {0};
+    table t = {0};
+    OK(figure_put(&f, &plain, &err));
+    f.hints = true;
+    OK(figure_put(&f, &told, &err));
+    assert_memory_equal(plain.at, "<svg xmlns=", 11);
+    assert_non_null(strstr(plain.at, "aria-label=\"Gain of the module against K\""));
+    assert_null(strstr(plain.at, "<title>"));
+    assert_non_null(strstr(told.at, "<title>BCE at 20: 0.2608 [0.2268, 0.2948]</title>"));
+    assert_non_null(strstr(told.at, "<title>BPR at 1: 0.0868</title>"));
+    figure_table(&f, &t);
+    assert_int_equal(t.row_count, 4 * 2 * 6);
+    OK(table_render(&t, TABLE_CSV, &csv, &err));
+    assert_memory_equal(csv.at, "panel,series,x,y,low,high", 25);
+    assert_non_null(strstr(csv.at, "LastFM,BCE,20,0.2608,0.22"));
+    table_free(&t);
+    text_free(&csv);
+    figure_table(matrix_figure(), &t); /* a row for every cell */
+    assert_int_equal(t.row_count, 4 * 4);
+    table_free(&t);
+    figure_table(bars_figure(), &t);
+    assert_true(t.row_count > 0);
+    table_free(&t);
+    text_free(&plain);
+    text_free(&told);
+}
+
 /* ---- axes ---- */
 
 static void assert_ticks(axis_range r, int most, const char *expected) {
@@ -499,6 +531,8 @@ static void test_colours_differ_in_grey(void **state) {
         assert_memory_equal(&(colour[]){style_colour(s)}, &(colour[]){style_colour(s - STYLES)},
                             sizeof(colour));
     }
+    for (int s = STYLE_QUIET; s < STYLE_QUIET + QUIET_STYLES; s++)
+        assert_true(colour_luminance(style_ink(s)) < 0.19);
     /* The scale grows steadily darker. */
     for (int i = 0; i < 100; i++)
         for (int side = 0; side < 2; side++) {
@@ -518,6 +552,7 @@ int main(void) {
         WITH_DIRECTORY(test_failures_leave_nothing),
         WITH_DIRECTORY(test_hostile_text),
         WITH_DIRECTORY(test_no_fonts),
+        cmocka_unit_test(test_page_and_numbers),
         cmocka_unit_test(test_ticks),
         cmocka_unit_test(test_spread),
         cmocka_unit_test(test_colours_differ_in_grey),

@@ -18,8 +18,8 @@ enum { FORMAT_SVG, FORMAT_PDF, FORMAT_PNG };
 
 /* Run memory of one page. */
 struct canvas {
-    int format; /* FORMAT_* */
-    char *path;
+    int format;             /* FORMAT_* */
+    char *path;             /* NULL = an element of a page */
     text_buffer bytes;      /* of the file */
     cairo_surface_t *ruled; /* nothing is drawn on it: text is measured */
     cairo_t *ruler;
@@ -87,18 +87,22 @@ static void put_colour(text_buffer *out, const char *name, colour c) {
 }
 
 static void start_svg(canvas *c, double width, double height, const char *title) {
-    text_put(&c->bytes, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-                        "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\"");
-    put_coordinate(&c->bytes, " width=\"", width);
-    put_coordinate(&c->bytes, "pt\" height=\"", height);
-    put_coordinate(&c->bytes, "pt\" viewBox=\"0 0 ", width);
-    put_coordinate(&c->bytes, " ", height);
-    text_put(&c->bytes, "\" font-family=\"DejaVu Sans, sans-serif\">\n");
-    if (title) {
-        text_put(&c->bytes, "<title>");
-        html_put(&c->bytes, title);
-        text_put(&c->bytes, "</title>\n");
+    if (c->path) text_put(&c->bytes, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    text_put(&c->bytes, "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\"");
+    if (c->path) { /* in a page its style says how large it is */
+        put_coordinate(&c->bytes, " width=\"", width);
+        put_coordinate(&c->bytes, "pt\" height=\"", height);
+        text_put(&c->bytes, "pt\"");
     }
+    put_coordinate(&c->bytes, " viewBox=\"0 0 ", width);
+    put_coordinate(&c->bytes, " ", height);
+    text_put(&c->bytes, "\" font-family=\"DejaVu Sans, sans-serif\"");
+    if (title) { /* a title element would be shown wherever the pointer rests */
+        text_put(&c->bytes, c->path ? ">\n<title>" : " aria-label=\"");
+        html_put(&c->bytes, title);
+        text_put(&c->bytes, c->path ? "</title" : "\"");
+    }
+    text_put(&c->bytes, ">\n");
     const paint white = {.filled = true, .fill = {1, 1, 1}};
     canvas_rectangle(c, 0, 0, width, height, &white);
 }
@@ -127,7 +131,7 @@ static void start_cairo(canvas *c, double width, double height, const char *titl
 
 fr_status canvas_open(canvas **out, const char *path, fr_error *err) {
     *out = NULL;
-    const char *dot = strrchr(path_name(path), '.');
+    const char *dot = path ? strrchr(path_name(path), '.') : ".svg";
     static const char *const suffix[] = {".svg", ".pdf", ".png"};
     int format = 0;
     while (format < 3 && (!dot || strcmp(dot, suffix[format]))) format++;
@@ -138,8 +142,8 @@ fr_status canvas_open(canvas **out, const char *path, fr_error *err) {
     TRY(ALLOCATE(c, 1, err));
     *out = c;
     c->format = format;
-    c->path = strdup(path);
-    if (!c->path) return fail_memory(err, strlen(path));
+    c->path = path ? strdup(path) : NULL;
+    if (path && !c->path) return fail_memory(err, strlen(path));
     c->ruled = cairo_image_surface_create(CAIRO_FORMAT_A8, 1, 1);
     c->ruler = cairo_create(c->ruled);
     set_font_options(c->ruler);
@@ -168,7 +172,8 @@ fr_status canvas_end(canvas *c, fr_error *err) {
     TRY(text_status(&c->bytes, err));
     if (drawn)
         return fail(err, drawn == CAIRO_STATUS_NO_MEMORY ? FR_ENOMEM : FR_EINPUT,
-                    "%s: cannot be drawn: %s", c->path, cairo_status_to_string(drawn));
+                    "%s: cannot be drawn: %s", c->path ? c->path : "figure",
+                    cairo_status_to_string(drawn));
     return FR_OK;
 }
 
@@ -183,6 +188,10 @@ fr_status canvas_commit(const canvas *c, fr_error *err) {
     if (!status) status = writer_commit(&file, err);
     writer_discard(&file);
     return status;
+}
+
+void canvas_put(const canvas *c, text_buffer *out) {
+    text_put_bytes(out, c->bytes.at, c->bytes.count);
 }
 
 void canvas_discard(canvas *c) {
@@ -311,6 +320,18 @@ void canvas_unclip(canvas *c) {
         text_put(&c->bytes, "</svg>\n");
     else
         cairo_restore(c->cairo);
+}
+
+/* A circle that nobody sees, for the pointer to meet. */
+void canvas_hint(canvas *c, double x, double y, const char *text) {
+    const double reach = 4;
+    if (c->format != FORMAT_SVG) return;
+    put_coordinate(&c->bytes, "<circle cx=\"", x);
+    put_coordinate(&c->bytes, "\" cy=\"", y);
+    put_coordinate(&c->bytes, "\" r=\"", reach);
+    text_put(&c->bytes, "\" fill-opacity=\"0\"><title>");
+    html_put(&c->bytes, text);
+    text_put(&c->bytes, "</title></circle>\n");
 }
 
 /* ---- text ---- */

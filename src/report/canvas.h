@@ -12,6 +12,7 @@
 #define FR_REPORT_CANVAS_H
 
 #include "base/status.h"
+#include "base/text.h"
 
 typedef struct canvas canvas;
 
@@ -52,9 +53,9 @@ typedef struct point {
     double x, y;
 } point;
 
-/* Prepares a file whose suffix (.svg .pdf .png) says the format; text can be measured from now on.
- * Nothing is written before canvas_commit. *out is the caller's, to be given to canvas_discard in
- * any case. */
+/* Prepares a file whose suffix (.svg .pdf .png) says the format, or an SVG element for a page if
+ * `path` is NULL; text can be measured from now on. Nothing is written before canvas_commit. *out
+ * is the caller's, to be given to canvas_discard in any case. */
 fr_status canvas_open(canvas **out, const char *path, fr_error *err);
 /* Begins the page, once, before anything is drawn. The title goes into the file's facts; NULL =
  * none. */
@@ -65,6 +66,8 @@ fr_status canvas_end(canvas *c, fr_error *err);
 bool canvas_equal(const canvas *a, const canvas *b);
 /* Writes the file of a page that has ended, atomically. */
 fr_status canvas_commit(const canvas *c, fr_error *err);
+/* Appends its bytes instead. */
+void canvas_put(const canvas *c, text_buffer *out);
 void canvas_discard(canvas *c);
 
 /* A line through the points, or the area they enclose if `closed`. */
@@ -74,6 +77,8 @@ void canvas_rectangle(canvas *c, double x, double y, double width, double height
 void canvas_circle(canvas *c, double x, double y, double radius, const paint *p);
 /* One line of UTF-8; y is its base line. */
 void canvas_text(canvas *c, double x, double y, const char *text, const lettering *l);
+/* What a pointer that rests near (x, y) is told; SVG only. */
+void canvas_hint(canvas *c, double x, double y, const char *text);
 double canvas_text_width(canvas *c, const char *text, double size, bool bold);
 /* Until canvas_unclip only the inside of the rectangle is drawn on. Not nested. */
 void canvas_clip(canvas *c, double x, double y, double width, double height);

@@ -178,7 +178,10 @@ static double height_for(const figure *f, double width) {
     if (f->plot_height_cm > 0) return f->plot_height_cm * POINTS_PER_CM;
     const chart_panel *p = &f->panels[0];
     if (p->kind == CHART_MATRIX) return width * p->rows / p->columns;
-    return width * (f->columns > 2 ? 0.9 : 0.68);
+    double least = 0; /* names at the ends of lines need one line each */
+    for (int i = 0; i < f->panel_count; i++)
+        if (f->panels[i].direct) least = fmax(least, NAME_GAP * f->panels[i].series_count);
+    return fmax(width * (f->columns > 2 ? 0.9 : 0.68), least);
 }
 
 static void measure(layout *l, canvas *c) {
@@ -239,7 +242,10 @@ static fr_status draw(const figure *f, const char *path, canvas **out, fr_error 
     if ((status = canvas_open(out, path, err))) goto done;
     canvas *c = *out;
     if ((status = gather_legend(&l, c, err))) goto done;
-    for (int i = 0; i < f->panel_count; i++) l.plots[i].panel = &f->panels[i];
+    for (int i = 0; i < f->panel_count; i++) {
+        l.plots[i].panel = &f->panels[i];
+        l.plots[i].hints = f->hints;
+    }
     settle_ranges(&l);
     choose_labels(&l);
     measure(&l, c);
@@ -263,14 +269,61 @@ done:
 /* When memory is short, cairo and what it stands on leave things out or write them in another way
  * without a word. So a figure is drawn twice, which takes milliseconds, and must come out the same.
  */
-fr_status figure_write(const figure *f, const char *path, fr_error *err) {
-    canvas *c = NULL, *again = NULL;
+static fr_status draw_twice(const figure *f, const char *path, canvas **out, fr_error *err) {
+    canvas *again = NULL;
+    *out = NULL;
     TRY(check(f, err));
-    fr_status status = draw(f, path, &c, err);
+    fr_status status = draw(f, path, out, err);
     if (!status) status = draw(f, path, &again, err);
-    if (!status && !canvas_equal(c, again)) status = fail_memory(err, 0);
-    if (!status) status = canvas_commit(c, err);
-    canvas_discard(c);
+    if (!status && !canvas_equal(*out, again)) status = fail_memory(err, 0);
     canvas_discard(again);
     return status;
+}
+
+fr_status figure_write(const figure *f, const char *path, fr_error *err) {
+    canvas *c;
+    fr_status status = draw_twice(f, path, &c, err);
+    if (!status) status = canvas_commit(c, err);
+    canvas_discard(c);
+    return status;
+}
+
+fr_status figure_put(const figure *f, text_buffer *out, fr_error *err) {
+    canvas *c;
+    fr_status status = draw_twice(f, NULL, &c, err);
+    if (!status) canvas_put(c, out);
+    canvas_discard(c);
+    return status;
+}
+
+/* ---- numbers ---- */
+
+static cell name_cell(const char *name) { return name ? cell_text(name) : cell_empty(); }
+
+static void put_point(table *t, const chart_panel *p, const chart_series *s, int i) {
+    const double *ends[] = {s->low, s->high};
+    table_row(t, NULL);
+    table_put(t, name_cell(p->title));
+    table_put(t, name_cell(s->name));
+    table_put(t, p->kind == CHART_BARS ? name_cell(p->groups[i]) : cell_number(s->x[i], 6));
+    table_put(t, cell_number(s->y[i], 6));
+    for (int e = 0; e < 2; e++) table_put(t, ends[e] ? cell_number(ends[e][i], 6) : cell_empty());
+}
+
+void figure_table(const figure *f, table *t) {
+    static const char *const heads[] = {"panel", "series", "x", "y", "low", "high"};
+    table_start(t, f->title, NULL);
+    for (int i = 0; i < 6; i++) table_column(t, NULL, heads[i], i < 2 ? TABLE_LEFT : TABLE_RIGHT);
+    for (int i = 0; i < f->panel_count; i++) {
+        const chart_panel *p = &f->panels[i];
+        for (int k = 0; p->kind == CHART_MATRIX && k < p->rows * p->columns; k++) {
+            table_row(t, NULL);
+            table_put(t, name_cell(p->title));
+            table_put(t, name_cell(p->row_heads ? p->row_heads[k / p->columns] : NULL));
+            table_put(t, name_cell(p->column_heads ? p->column_heads[k % p->columns] : NULL));
+            table_put(t, cell_number(p->cells[k], 6));
+        }
+        for (int s = 0; p->kind != CHART_MATRIX && s < p->series_count; s++)
+            for (int k = 0; k < p->series[s].n; k++) put_point(t, p, &p->series[s], k);
+    }
 }

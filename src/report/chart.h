@@ -13,7 +13,7 @@
 #ifndef FR_REPORT_CHART_H
 #define FR_REPORT_CHART_H
 
-#include "base/status.h"
+#include "report/table.h"
 
 typedef enum chart_kind {
     CHART_LINES,  /* y over x, a marker at each point */
@@ -71,9 +71,14 @@ typedef struct figure {
     double width_cm;       /* 0 = 8.4 with one column, else 17.4: one or two columns of print */
     double plot_height_cm; /* of each panel between its axes; 0 = by its width */
     bool same_x, same_y;   /* one range for all panels; inner panels then show no numbers */
+    bool hints;            /* a pointer is told the values: for a page */
 } figure;
 
 /* Writes the figure in the format of the suffix, atomically. Equal figures give equal bytes. */
 fr_status figure_write(const figure *f, const char *path, fr_error *err);
+/* Appends it as an SVG element for a page. */
+fr_status figure_put(const figure *f, text_buffer *out, fr_error *err);
+/* Its numbers: a row for every point, bar or cell. */
+void figure_table(const figure *f, table *t);
 
 #endif

@@ -1,8 +1,8 @@
 /* figures.c - see figures.h. One panel per data set; a model has the same look in all figures. */
 #include "report/figures.h"
 
-#include "report/chart.h"
 #include "report/selection.h"
+#include "report/style.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,10 +11,10 @@
 
 /* ---- shared ---- */
 
-/* Panels and their arrays live in `memory`; a figure without panels is not written. */
+/* Panels of a figure under construction; they and their arrays live in `memory`. */
 typedef struct sheet {
     arena *memory;
-    chart_panel *panel; /* [data sets] */
+    chart_panel *panel; /* [2 * data sets] */
     int count;
 } sheet;
 
@@ -23,15 +23,65 @@ static fr_status sheet_open(sheet *h, const summary *s, arena *memory, fr_error 
     return TAKE(memory, h->panel, s->datas ? 2 * s->datas : 1, err);
 }
 
-static fr_status sheet_write(const sheet *h, const char *title, const char *path, bool *drawn,
+static void sheet_end(const sheet *h, const char *title, figure *out) {
+    *out = (figure){.title = title,
+                    .panel_count = h->count,
+                    .panels = h->panel,
+                    .columns = h->count == 1 ? 1 : 2};
+}
+
+/* ---- a line for every scorer ---- */
+
+/* y[n] of one run at x[n]. */
+typedef fr_status run_curve(const result *run, int n, const double *x, const fr_context *context,
+                            double *y, fr_error *err);
+
+/* Mean over seeds of y at x, with a band of one deviation to both sides. */
+static fr_status draw_model(const model_numbers *m, int n, const double *x, run_curve *values,
+                            const fr_context *context, arena *memory, chart_series *out,
+                            fr_error *err) {
+    double *y, *low, *high, *one;
+    TRY(TAKE(memory, y, n, err));
+    TRY(TAKE(memory, low, n, err));
+    TRY(TAKE(memory, high, n, err));
+    TRY(TAKE(memory, one, (size_t)n * (size_t)m->runs, err));
+    for (int r = 0; r < m->runs; r++) TRY(values(m->run[r].run, n, x, context, one + r * n, err));
+    for (int i = 0; i < n; i++) {
+        double squares = 0;
+        y[i] = 0;
+        for (int r = 0; r < m->runs; r++) y[i] += one[r * n + i] / m->runs;
+        for (int r = 0; r < m->runs; r++) squares += pow(one[r * n + i] - y[i], 2);
+        double sd = m->runs > 1 ? sqrt(squares / (m->runs - 1)) : 0;
+        low[i] = y[i] - sd;
+        high[i] = y[i] + sd;
+    }
+    bool band = m->runs > 1;
+    *out = (chart_series){m->label, n, x, y, band ? low : NULL, band ? high : NULL, out->style};
+    return FR_OK;
+}
+
+/* One line for every scorer of the main table: models, baselines, which are quiet, and the oracle.
+ */
+static fr_status draw_models(const data_numbers *set, int n, const double *x, run_curve *values,
+                             const fr_context *context, sheet *h, chart_panel panel,
                              fr_error *err) {
-    *drawn = h->count > 0;
-    if (!h->count) return FR_OK;
-    figure f = {.title = title,
-                .panel_count = h->count,
-                .panels = h->panel,
-                .columns = h->count == 1 ? 1 : 2};
-    return figure_write(&f, path, err);
+    chart_series *list;
+    int count = 0, loud = 0, quiet = 0;
+    TRY(TAKE(h->memory, list, set->models, err));
+    for (int i = 0; n && i < set->models; i++) {
+        const model_numbers *m = &set->model[i];
+        if (!summary_is_main(m)) continue;
+        list[count].style = summary_is_compared(m) ? loud++
+                            : summary_is_oracle(m) ? STYLE_QUIET
+                                                   : STYLE_QUIET + ++quiet;
+        TRY(draw_model(m, n, x, values, context, h->memory, &list[count++], err));
+    }
+    panel.title = set->name;
+    panel.series_count = count;
+    panel.series = list;
+    panel.direct = panel.kind == CHART_LINES; /* distributions all end at 1 */
+    if (count) h->panel[h->count++] = panel;
+    return FR_OK;
 }
 
 /* ---- MRR against K ---- */
@@ -49,7 +99,7 @@ static int k_grid(int64_t most, int64_t *k) {
     return n;
 }
 
-/* The smallest catalog of the events of a data set, less one: where all K exist. */
+/* The smallest catalog of the events of a data set, minus one: where all K exist. */
 static int64_t most_negatives(const data_numbers *d) {
     int64_t most = 0;
     fr_ranking_facts f = fr_ranking_get(d->model[0].run[0].run->ranking);
@@ -58,58 +108,51 @@ static int64_t most_negatives(const data_numbers *d) {
     return most;
 }
 
-/* Mean over seeds of expected-K MRR at every K of the grid. The ledger has the few K of the tables;
- * a smooth curve needs more, up to the whole catalog, so they come from the records it holds. */
-static fr_status curve(const model_numbers *m, const int64_t *k, int n, const fr_context *context,
-                       double *y, fr_error *err) {
-    for (int i = 0; i < n; i++) y[i] = 0;
-    for (int r = 0; r < m->runs; r++) {
-        fr_expected e[MOST_POINTS];
-        fr_ranking_facts f = fr_ranking_get(m->run[r].run->ranking);
-        fr_sampling uniform = {.sampler = "uniform", .oov = f.oov, .k = k, .k_count = n};
-        TRY(fr_expected_compute(f.records, f.count, &uniform, context, e, err));
-        for (int i = 0; i < n; i++) y[i] += e[i].mrr / m->runs;
-    }
+/* The grid of a data set as numbers of an axis. */
+static fr_status take_grid(int64_t most, arena *memory, double **x, int *n, fr_error *err) {
+    int64_t k[MOST_POINTS];
+    *n = k_grid(most, k);
+    TRY(TAKE(memory, *x, *n, err));
+    for (int i = 0; i < *n; i++) (*x)[i] = (double)k[i];
     return FR_OK;
 }
 
-static fr_status expected_figure(const summary *s, arena *memory, const char *path,
-                                 const fr_context *context, bool *drawn, fr_error *err) {
+/* Expected-K MRR at every K of the grid. The ledger has the few K of the tables; a smooth curve
+ * needs more, up to the whole catalog, so they come from the records it holds. */
+static fr_status expected_curve(const result *run, int n, const double *x,
+                                const fr_context *context, double *y, fr_error *err) {
+    fr_expected e[MOST_POINTS];
+    int64_t k[MOST_POINTS];
+    fr_ranking_facts f = fr_ranking_get(run->ranking);
+    for (int i = 0; i < n; i++) k[i] = (int64_t)x[i];
+    fr_sampling uniform = {.sampler = "uniform", .oov = f.oov, .k = k, .k_count = n};
+    TRY(fr_expected_compute(f.records, f.count, &uniform, context, e, err));
+    for (int i = 0; i < n; i++) y[i] = e[i].mrr;
+    return FR_OK;
+}
+
+static fr_status expected_figure(const summary *s, arena *memory, const fr_context *context,
+                                 figure *out, fr_error *err) {
     sheet h;
     TRY(sheet_open(&h, s, memory, err));
     for (int d = 0; d < s->datas; d++) {
-        const data_numbers *set = &s->data[d];
-        int64_t k[MOST_POINTS];
-        int n = k_grid(most_negatives(set), k), series = 0;
         double *x;
-        chart_series *list;
-        if (!n) continue;
-        TRY(TAKE(memory, x, n, err));
-        TRY(TAKE(memory, list, set->models, err));
-        for (int i = 0; i < n; i++) x[i] = (double)k[i];
-        for (int i = 0; i < set->models; i++) {
-            double *y;
-            if (!summary_is_compared(&set->model[i])) continue;
-            TRY(TAKE(memory, y, n, err));
-            TRY(curve(&set->model[i], k, n, context, y, err));
-            list[series] = (chart_series){set->model[i].label, n, x, y, NULL, NULL, series};
-            series++;
-        }
-        if (!series) continue;
-        h.panel[h.count++] = (chart_panel){.kind = CHART_LINES,
-                                           .title = set->name,
-                                           .x = {.label = "K sampled negatives", .log = true},
-                                           .y = {.label = "expected MRR"},
-                                           .series_count = series,
-                                           .series = list};
+        int n;
+        TRY(take_grid(most_negatives(&s->data[d]), memory, &x, &n, err));
+        TRY(draw_models(&s->data[d], n, x, expected_curve, context, &h,
+                        (chart_panel){.kind = CHART_LINES,
+                                      .x = {.label = "K sampled negatives", .log = true},
+                                      .y = {.label = "expected MRR"}},
+                        err));
     }
-    return sheet_write(&h, "Expected MRR against K", path, drawn, err);
+    sheet_end(&h, "Expected MRR against K", out);
+    return FR_OK;
 }
 
 /* ---- module gain ---- */
 
-static fr_status gain_figure(const summary *s, arena *memory, const char *path,
-                             const fr_context *context, bool *drawn, fr_error *err) {
+static fr_status gain_figure(const summary *s, arena *memory, const fr_context *context,
+                             figure *out, fr_error *err) {
     (void)context;
     sheet h;
     TRY(sheet_open(&h, s, memory, err));
@@ -145,7 +188,8 @@ static fr_status gain_figure(const summary *s, arena *memory, const char *path,
             .series = one,
             .zero_line = true};
     }
-    return sheet_write(&h, "Module gain against K", path, drawn, err);
+    sheet_end(&h, "Module gain against K", out);
+    return FR_OK;
 }
 
 /* ---- where positives rank ---- */
@@ -155,20 +199,17 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Share of ranked events, over all seeds, with a rank of at most x, at the points of a grid. */
-static fr_status distribution(const model_numbers *m, int n, const double *x, double *y,
-                              fr_error *err) {
-    int64_t count = 0, at = 0;
+/* Share of ranked events with a rank of at most x, at the points of a grid. */
+static fr_status distribution(const result *run, int n, const double *x, const fr_context *context,
+                              double *y, fr_error *err) {
+    (void)context;
+    fr_ranking_facts f = fr_ranking_get(run->ranking);
+    int64_t at = 0, below = 0;
     double *rank;
-    for (int r = 0; r < m->runs; r++) count += fr_ranking_get(m->run[r].run->ranking).count;
-    TRY(ALLOCATE(rank, count, err));
-    for (int r = 0; r < m->runs; r++) {
-        fr_ranking_facts f = fr_ranking_get(m->run[r].run->ranking);
-        for (int64_t i = 0; i < f.count; i++)
-            if (f.records[i].covered) rank[at++] = 1 + f.records[i].above + 0.5 * f.records[i].tied;
-    }
+    TRY(ALLOCATE(rank, f.count, err));
+    for (int64_t i = 0; i < f.count; i++)
+        if (f.records[i].covered) rank[at++] = 1 + f.records[i].above + 0.5 * f.records[i].tied;
     qsort(rank, (size_t)at, sizeof *rank, by_value);
-    int64_t below = 0;
     for (int i = 0; i < n; i++) {
         while (below < at && rank[below] <= x[i]) below++;
         y[i] = at ? (double)below / (double)at : NAN;
@@ -177,79 +218,48 @@ static fr_status distribution(const model_numbers *m, int n, const double *x, do
     return FR_OK;
 }
 
-/* y[n] of a model at x[n]. */
-typedef fr_status model_curve(const model_numbers *m, int n, const double *x, double *y,
-                              fr_error *err);
-
-/* One line for every model that is compared. */
-static fr_status draw_models(const data_numbers *set, arena *memory, int n, const double *x,
-                             model_curve *values, chart_series **out, int *count, fr_error *err) {
-    chart_series *list;
-    TRY(TAKE(memory, list, set->models, err));
-    for (int i = 0; i < set->models; i++) {
-        double *y;
-        if (!summary_is_compared(&set->model[i])) continue;
-        TRY(TAKE(memory, y, n, err));
-        TRY(values(&set->model[i], n, x, y, err));
-        list[*count] = (chart_series){set->model[i].label, n, x, y, NULL, NULL, *count};
-        ++*count;
-    }
-    *out = list;
-    return FR_OK;
-}
-
-static fr_status rank_figure(const summary *s, arena *memory, const char *path,
-                             const fr_context *context, bool *drawn, fr_error *err) {
-    (void)context;
+static fr_status rank_figure(const summary *s, arena *memory, const fr_context *context,
+                             figure *out, fr_error *err) {
     sheet h;
     TRY(sheet_open(&h, s, memory, err));
     for (int d = 0; d < s->datas; d++) {
-        const data_numbers *set = &s->data[d];
-        int64_t k[MOST_POINTS];
-        int n = k_grid(most_negatives(set) + 1, k), series = 0;
         double *x;
-        chart_series *list = NULL;
-        TRY(TAKE(memory, x, n, err));
-        for (int i = 0; i < n; i++) x[i] = (double)k[i];
-        TRY(draw_models(set, memory, n, x, distribution, &list, &series, err));
-        if (!series || !n) continue;
-        h.panel[h.count++] =
+        int n;
+        TRY(take_grid(most_negatives(&s->data[d]) + 1, memory, &x, &n, err));
+        TRY(draw_models(
+            &s->data[d], n, x, distribution, context, &h,
             (chart_panel){.kind = CHART_STEPS,
-                          .title = set->name,
                           .x = {.label = "rank among all destinations", .log = true},
-                          .y = {.label = "share of events at or above it", .low = 0, .high = 1},
-                          .series_count = series,
-                          .series = list};
+                          .y = {.label = "share of events at or above it", .low = 0, .high = 1}},
+            err));
     }
-    return sheet_write(&h, "Where positives rank", path, drawn, err);
+    sheet_end(&h, "Where positives rank", out);
+    return FR_OK;
 }
 
 /* ---- over time ---- */
 
 enum { STRETCHES = 10 };
 
-/* Mean over seeds of the MRR in every stretch of time; NaN where nothing is ranked. */
-static fr_status stretches(const model_numbers *m, int n, const double *x, double *y,
-                           fr_error *err) {
+/* The MRR in every stretch of time; NaN where nothing is ranked. */
+static fr_status stretches(const result *run, int n, const double *x, const fr_context *context,
+                           double *y, fr_error *err) {
+    (void)context;
     static const char *const mrr[] = {"mrr"};
-    for (int i = 0; i < n; i++) y[i] = 0;
-    for (int r = 0; r < m->runs; r++) {
-        fr_ranking_facts f = fr_ranking_get(m->run[r].run->ranking);
-        fr_slices s;
-        TRY(fr_slices_compute(f.records, f.count, "time", &s, err));
-        fr_status status = FR_OK;
-        for (int i = 0; !status && i < n; i++) {
-            fr_metric_value v = {NAN, 0};
-            bool there = i < s.count && s.slice[i].from == x[i]; /* the same events in all runs */
-            if (there)
-                status = fr_metrics_compute(s.slice[i].records, s.slice[i].events, f.oov, mrr, 1,
-                                            &v, err);
-            y[i] += v.value / m->runs;
-        }
-        fr_slices_free(&s);
-        TRY(status);
+    fr_ranking_facts f = fr_ranking_get(run->ranking);
+    fr_slices s;
+    fr_status status = FR_OK;
+    TRY(fr_slices_compute(f.records, f.count, "time", &s, err));
+    for (int i = 0; !status && i < n; i++) {
+        fr_metric_value v = {NAN, 0};
+        bool there = i < s.count && s.slice[i].from == x[i]; /* the same events in all runs */
+        if (there)
+            status =
+                fr_metrics_compute(s.slice[i].records, s.slice[i].events, f.oov, mrr, 1, &v, err);
+        y[i] = v.value;
     }
-    return FR_OK;
+    fr_slices_free(&s);
+    return status;
 }
 
 /* Where the stretches of a data set begin, by its first run; 0 = not even two. */
@@ -265,34 +275,29 @@ static fr_status stretch_starts(const data_numbers *set, double *x, int *n, fr_e
     return FR_OK;
 }
 
-static fr_status time_figure(const summary *s, arena *memory, const char *path,
-                             const fr_context *context, bool *drawn, fr_error *err) {
-    (void)context;
+static fr_status time_figure(const summary *s, arena *memory, const fr_context *context,
+                             figure *out, fr_error *err) {
     sheet h;
     TRY(sheet_open(&h, s, memory, err));
     for (int d = 0; d < s->datas; d++) {
-        const data_numbers *set = &s->data[d];
-        int n, series = 0;
+        int n;
         double *x;
-        chart_series *list = NULL;
         TRY(TAKE(memory, x, STRETCHES, err));
-        TRY(stretch_starts(set, x, &n, err));
-        if (n) TRY(draw_models(set, memory, n, x, stretches, &list, &series, err));
-        if (!series) continue;
-        h.panel[h.count++] = (chart_panel){.kind = CHART_LINES,
-                                           .title = set->name,
-                                           .x = {.label = "time at which a tenth of events begins"},
-                                           .y = {.label = "MRR"},
-                                           .series_count = series,
-                                           .series = list};
+        TRY(stretch_starts(&s->data[d], x, &n, err));
+        TRY(draw_models(&s->data[d], n, x, stretches, context, &h,
+                        (chart_panel){.kind = CHART_LINES,
+                                      .x = {.label = "time at which a tenth of events begins"},
+                                      .y = {.label = "MRR"}},
+                        err));
     }
-    return sheet_write(&h, "MRR over time", path, drawn, err);
+    sheet_end(&h, "MRR over time", out);
+    return FR_OK;
 }
 
 /* ---- membership ---- */
 
-static fr_status membership_figure(const summary *s, arena *memory, const char *path,
-                                   const fr_context *context, bool *drawn, fr_error *err) {
+static fr_status membership_figure(const summary *s, arena *memory, const fr_context *context,
+                                   figure *out, fr_error *err) {
     (void)context;
     static const char *const rows[] = {"repeated", "new"}, *const columns[] = {"seen", "unseen"};
     sheet h;
@@ -323,11 +328,12 @@ static fr_status membership_figure(const summary *s, arena *memory, const char *
             break;
         }
     }
-    return sheet_write(&h, "Pair membership", path, drawn, err);
+    sheet_end(&h, "Pair membership", out);
+    return FR_OK;
 }
 
-static fr_status projection_figure(const summary *s, arena *memory, const char *path,
-                                   const fr_context *context, bool *drawn, fr_error *err) {
+static fr_status projection_figure(const summary *s, arena *memory, const fr_context *context,
+                                   figure *out, fr_error *err) {
     (void)context;
     static const char *const names[] = {"nothing removed", "membership", "random", "shuffled"};
     sheet h;
@@ -365,13 +371,14 @@ static fr_status projection_figure(const summary *s, arena *memory, const char *
                                            .series = list,
                                            .group_count = n,
                                            .groups = groups};
-    return sheet_write(&h, "Taking membership out", path, drawn, err);
+    sheet_end(&h, "Taking membership out", out);
+    return FR_OK;
 }
 
 /* ---- cost ---- */
 
-static fr_status scaling_figure(const summary *s, arena *memory, const char *path,
-                                const fr_context *context, bool *drawn, fr_error *err) {
+static fr_status scaling_figure(const summary *s, arena *memory, const fr_context *context,
+                                figure *out, fr_error *err) {
     (void)context;
     static const struct {
         const char *title, *label;
@@ -385,16 +392,16 @@ static fr_status scaling_figure(const summary *s, arena *memory, const char *pat
         TRY(TAKE(memory, list, s->datas ? s->datas : 1, err));
         for (int d = 0; d < s->datas; d++) {
             int i = results_next(r, 0, UNIT_SCALING, s->data[d].name, NULL, NULL);
-            fr_scaling_point point[FR_SCALING_MAX];
+            fr_scaling_point cost[FR_SCALING_MAX];
             double *x, *y;
             if (i < 0) continue;
-            int all = results_scaling(&r->list.at[i], point), points = 0;
+            int all = results_scaling(&r->list.at[i], cost), points = 0;
             TRY(TAKE(memory, x, all, err));
             TRY(TAKE(memory, y, all, err));
             for (int k = 0; k < all; k++) {
-                if (strcmp(point[k].path, "forward") != 0) continue;
-                x[points] = (double)point[k].size;
-                y[points++] = p ? 1e-6 * (double)point[k].peak_bytes : 1e3 * point[k].seconds;
+                if (strcmp(cost[k].path, "forward") != 0) continue;
+                x[points] = (double)cost[k].size;
+                y[points++] = p ? 1e-6 * (double)cost[k].peak_bytes : 1e3 * cost[k].seconds;
             }
             list[n] = (chart_series){s->data[d].name, points, x, y, NULL, NULL, n};
             n++;
@@ -407,24 +414,27 @@ static fr_status scaling_figure(const summary *s, arena *memory, const char *pat
                                                .series_count = n,
                                                .series = list};
     }
-    return sheet_write(&h, "Cost against catalog size", path, drawn, err);
+    sheet_end(&h, "Cost against catalog size", out);
+    return FR_OK;
 }
 
 const study_figure study_figures[] = {
     {"expected",
-     "Expected MRR among K uniformly sampled negatives, mean over seeds; at the right end every "
-     "destination is a candidate. Where lines cross, the order of models depends on K.",
+     "Expected MRR among K uniformly sampled negatives; at the right end every destination is a "
+     "candidate. Where lines cross, the order of models depends on K. Thin lines are baselines and "
+     "the oracle; bands are one deviation over seeds to both sides.",
      expected_figure, false},
     {"gain",
      "What a module seems to be worth depends on K: difference in MRR with the 95 % interval of "
      "the paired bootstrap over time blocks.",
      gain_figure, false},
     {"ranks",
-     "Share of test events whose destination ranks at or above a place among all destinations.",
+     "Share of test events whose destination ranks at or above a place among all destinations; "
+     "bands are one deviation over seeds to both sides.",
      rank_figure, false},
     {"time",
-     "MRR over all destinations in ten stretches of time with about as many test events each, mean "
-     "over seeds.",
+     "MRR over all destinations in ten stretches of time with about as many test events each; "
+     "bands are one deviation over seeds to both sides.",
      time_figure, false},
     {"membership",
      "Expected MRR of repeated and new positives against 20 negatives the source has met (seen) "

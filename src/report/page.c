@@ -5,7 +5,6 @@
 #include "report/page.h"
 
 #include "base/file.h"
-#include "report/figures.h"
 #include "report/html.h"
 #include "report/tables.h"
 
@@ -14,45 +13,97 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A figure in a wide window: letters come out as large as the page's small ones. */
+#define WIDE_CM      26.0
+#define WIDE_PLOT_CM 9.0
+
 typedef struct page {
     const summary *s;
+    const fr_context *context;
     const char *directory;
-    const bool *drawn; /* as study_figures */
-    bool alone;        /* without a study's directory around it */
+    const drawn_figure *drawn; /* as study_figures */
+    bool alone;                /* without a study's directory around it */
     text_buffer *out;
 } page;
 
 /* ---- parts by name ---- */
+
+/* The table as text of other programs; the script makes buttons of it that copy. */
+static fr_status put_copies(page *p, const table *t, fr_error *err) {
+    static const struct {
+        const char *name;
+        table_format format;
+    } copies[] = {{"CSV", TABLE_CSV}, {"LaTeX", TABLE_LATEX}, {"Markdown", TABLE_MARKDOWN}};
+    for (int i = 0; i < 3; i++) {
+        text_buffer text = {0};
+        fr_status status = table_render(t, copies[i].format, &text, err);
+        if (!status) {
+            text_print(p->out, "<template data-copy=\"%s\">", copies[i].name);
+            html_put(p->out, text.at);
+            text_put(p->out, "</template>\n");
+        }
+        text_free(&text);
+        TRY(status);
+    }
+    return FR_OK;
+}
 
 static fr_status put_table(page *p, const char *name, fr_error *err) {
     const study_table *one = study_tables;
     table t = {0};
     while (one->name && strcmp(one->name, name)) one++;
     fr_status status = study_table_make(p->s, one, &t, err);
-    if (!status && t.row_count) status = table_render(&t, TABLE_HTML, p->out, err);
+    if (!status && t.row_count) {
+        status = table_render(&t, TABLE_HTML, p->out, err);
+        if (!status) status = put_copies(p, &t, err);
+    }
     table_free(&t);
     return status;
 }
 
-/* As an image: identifiers inside of one figure then mean nothing to another. */
-static fr_status put_figure(page *p, const char *name, fr_error *err) {
-    int i = 0;
+/* A file of figures/ inside of the page, to take along. */
+static fr_status put_download(page *p, const char *name, const char *end, const char *type,
+                              fr_error *err) {
     char *path;
-    mapping svg;
-    while (study_figures[i].name && strcmp(study_figures[i].name, name)) i++;
-    if (!p->drawn[i]) return FR_OK;
-    if (asprintf(&path, "%s/figures/%s.svg", p->directory, name) < 0) return fail_memory(err, 0);
-    fr_status status = mapping_open(path, &svg, err);
+    mapping file;
+    if (asprintf(&path, "%s/figures/%s.%s", p->directory, name, end) < 0)
+        return fail_memory(err, 0);
+    fr_status status = mapping_open(path, &file, err);
     free(path);
     TRY(status);
-    text_put(p->out, "<figure class=\"plot\"><img alt=\"");
+    text_print(p->out, " <a download=\"%s.%s\" href=\"data:%s;base64,", name, end, type);
+    html_base64(p->out, file.bytes, file.size);
+    text_put(p->out, "\">");
+    for (const char *c = end; *c; c++) text_fill(p->out, (char)(*c - 'a' + 'A'), 1);
+    text_put(p->out, "</a>");
+    mapping_close(&file);
+    return FR_OK;
+}
+
+/* As elements of the page, so that a pointer is told values: once for a wide window and once, panel
+ * below panel, for a narrow one. The style shows one of the two. */
+static fr_status put_figure(page *p, const char *name, fr_error *err) {
+    static const struct {
+        const char *end, *type;
+    } downloads[] = {{"svg", "image/svg+xml"}, {"pdf", "application/pdf"}, {"csv", "text/csv"}};
+    int i = 0;
+    while (study_figures[i].name && strcmp(study_figures[i].name, name)) i++;
+    figure wide = p->drawn[i].figure, narrow = wide;
+    if (!wide.panel_count) return FR_OK;
+    wide.hints = true;
+    wide.width_cm = WIDE_CM;
+    if (wide.panel_count == 1) wide.plot_height_cm = WIDE_PLOT_CM;
+    narrow.columns = 1;
+    text_put(p->out, "<figure class=\"plot\"><div class=\"at-wide\">");
+    TRY(figure_put(&wide, p->out, err));
+    text_put(p->out, "</div><div class=\"at-narrow\" aria-hidden=\"true\">");
+    TRY(figure_put(&narrow, p->out, err));
+    text_put(p->out, "</div>\n<figcaption>");
     html_put(p->out, study_figures[i].caption);
-    text_put(p->out, "\" src=\"data:image/svg+xml;base64,");
-    html_base64(p->out, svg.bytes, svg.size);
-    text_put(p->out, "\">\n<figcaption>");
-    html_put(p->out, study_figures[i].caption);
-    text_put(p->out, "</figcaption></figure>\n");
-    mapping_close(&svg);
+    text_put(p->out, " <span class=\"get\">Download:");
+    for (int k = 0; k < 3; k++)
+        TRY(put_download(p, name, downloads[k].end, downloads[k].type, err));
+    text_put(p->out, "</span></figcaption></figure>\n");
     return FR_OK;
 }
 
@@ -410,7 +461,7 @@ static fr_status put_page(page p, const char *script, text_buffer *out, fr_error
     if (!status) status = text_status(&body, err);
     if (!status && body.count) text_put_bytes(out, body.at, body.count);
     text_put(out, "</main>\n<script type=\"application/json\" id=\"study\">");
-    if (!status) status = page_data(s, out, err);
+    if (!status) status = page_data(s, p.context, out, err);
     text_put(out, "</script>\n<script>");
     text_put(out, script);
     text_put(out, "</script>\n</body>\n</html>\n");
@@ -418,11 +469,12 @@ static fr_status put_page(page p, const char *script, text_buffer *out, fr_error
     return status ? status : text_status(out, err);
 }
 
-fr_status page_write(const summary *s, const char *directory, const bool *drawn, const char *path,
-                     fr_error *err) {
+fr_status page_write(const summary *s, const char *directory, const drawn_figure *drawn,
+                     const char *path, const fr_context *context, fr_error *err) {
     text_buffer out = {0}, script = {0};
     writer w = {0};
-    page p = {.s = s, .directory = directory, .drawn = drawn, .alone = path != NULL};
+    page p = {
+        .s = s, .context = context, .directory = directory, .drawn = drawn, .alone = path != NULL};
     char *place = path ? strdup(path) : path_join(directory, "report.html");
     fr_status status = place ? FR_OK : fail_memory(err, 0);
     text_put(&script, embedded_expected_js);

@@ -11,17 +11,18 @@
 #define FR_REPORT_PAGE_H
 
 #include "base/text.h"
-#include "report/summary.h"
+#include "report/figures.h"
 
 /* Writes `path`, atomically; NULL = DIRECTORY/report.html, beside the tables and figures of a
- * study. Figures whose `drawn` (as study_figures) is true are taken from DIRECTORY/figures. */
-fr_status page_write(const summary *s, const char *directory, const bool *drawn, const char *path,
-                     fr_error *err);
+ * study. `drawn` is in the order of study_figures; the files that a reader may take along are in
+ * DIRECTORY/figures. */
+fr_status page_write(const summary *s, const char *directory, const drawn_figure *drawn,
+                     const char *path, const fr_context *context, fr_error *err);
 
 /* ---- parts ---- */
 
 /* JSON with the names of everything and the rank records of the study, in base64. */
-fr_status page_data(const summary *s, text_buffer *out, fr_error *err);
+fr_status page_data(const summary *s, const fr_context *context, text_buffer *out, fr_error *err);
 
 /* A paragraph or list per data set: what was found. */
 fr_status page_findings(const summary *s, text_buffer *out, fr_error *err);

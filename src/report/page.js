@@ -113,41 +113,61 @@
       title: 'unseen (not met before)',
       pool: (set, run, i) => [set.n[i] - 1 - set.seenN[i], run.newAbove[i], run.newTied[i]],
       note: 'K different destinations that would be new to the source.'},
+    'popularity': {
+      title: 'popularity, with replacement', grid: true,
+      note: 'K independent draws, each destination as likely as its share of the training events.'},
+    'tgb-hist': {
+      title: 'half from training history (TGB)', grid: true,
+      note: 'TGB’s hist_rnd lists: up to half of K from the destinations that the source has met ' +
+        'in the training part, the rest from the others.'},
   };
 
-  /* Events of all seeds of a model by equal pools: flat size, above, tied, events. */
+  /* Events of a model by equal pools: flat size, above, tied, and the events of each seed. */
   function groupsOf(set, model, sampler) {
     model.groups ||= {};
     if (model.groups[sampler]) return model.groups[sampler];
     const place = new Map(), flat = [], base = set.negatives + 2;
     const pool = samplers[sampler].pool, exact = base ** 3 < Number.MAX_SAFE_INTEGER;
-    for (const run of model.runs)
+    model.runs.forEach((run, r) => {
       for (let i = 0; i < set.ranked.length; i++) {
         const [size, above, tied] = pool(set, run, i);
         const key = exact ? (size * base + above) * base + tied : `${size},${above},${tied}`;
-        const at = place.get(key);
-        if (at !== undefined) {
-          flat[at + 3]++;
-        } else {
-          place.set(key, flat.length);
-          flat.push(size, above, tied, 1);
+        let at = place.get(key);
+        if (at === undefined) {
+          place.set(key, at = flat.length);
+          flat.push(size, above, tied, ...model.runs.map(() => 0));
         }
+        flat[at + 3 + r]++;
       }
+    });
     return model.groups[sampler] = Float64Array.from(flat);
   }
 
-  /* Expected MRR of a model, mean over its seeds (all rank the same events). */
+  /* Mean and sample deviation of a list; no deviation of one value. */
+  function spread(values) {
+    const mean = values.reduce((a, b) => a + b, 0) / values.length;
+    const squares = values.reduce((a, b) => a + (b - mean) ** 2, 0);
+    return {mrr: mean, sd: values.length > 1 ? Math.sqrt(squares / (values.length - 1)) : NaN};
+  }
+
+  /* Expected MRR of a model, mean and deviation over its seeds (all rank the same events). */
   function evaluate(set, model, sampler, k, small) {
-    const groups = groupsOf(set, model, sampler), replaced = samplers[sampler].replaced === true;
-    let sum = 0, events = 0;
-    for (let g = 0; g < groups.length; g += 4) {
-      const size = groups[g], times = groups[g + 3];
-      if (size <= 0 || (!replaced && small === 'ineligible' && size < k)) continue;
-      sum += times * expectedRR(size, groups[g + 1], groups[g + 2], k, replaced);
-      events += times;
+    if (samplers[sampler].grid) {
+      const [mrr, sd] = model.grid[sampler]?.[study.grid.indexOf(k)] || [null, null];
+      return {mrr: mrr ?? NaN, sd: sd ?? NaN, events: set.zero ? set.events : set.ranked.length};
     }
-    if (events && set.zero) events += (set.events - set.ranked.length) * model.runs.length;
-    return {mrr: events ? sum / events : NaN, events: events / model.runs.length};
+    const groups = groupsOf(set, model, sampler), replaced = samplers[sampler].replaced === true;
+    const seeds = model.runs.length, sums = model.runs.map(() => 0);
+    let events = 0; // of one seed: pools are as large for all of them
+    for (let g = 0; g < groups.length; g += 3 + seeds) {
+      const size = groups[g];
+      if (size <= 0 || (!replaced && small === 'ineligible' && size < k)) continue;
+      const rr = expectedRR(size, groups[g + 1], groups[g + 2], k, replaced);
+      for (let r = 0; r < seeds; r++) sums[r] += groups[g + 3 + r] * rr;
+      events += groups[g + 3];
+    }
+    if (events && set.zero) events += set.events - set.ranked.length;
+    return {...spread(sums.map((sum) => events ? sum / events : NaN)), events};
   }
 
   const rankOf = (set, run, i) => {
@@ -156,11 +176,9 @@
   };
 
   function fullMRR(set, model) {
-    let sum = 0;
-    for (const run of model.runs)
-      for (let i = 0; i < set.ranked.length; i++) sum += 1 / rankOf(set, run, i);
     const events = set.zero ? set.events : set.ranked.length;
-    return sum / (events * model.runs.length);
+    return spread(model.runs.map((run) =>
+      set.ranked.reduce((sum, _, i) => sum + 1 / rankOf(set, run, i), 0) / events));
   }
 
   const title = (m) =>
@@ -185,12 +203,14 @@
 
   const state = {k: 20, sampler: 'uniform', small: 'whole', steps: [1], most: 1};
 
-  /* Positions of the slider: every K while small, then steps of about 4 %. */
+  /* Positions of the slider: every K while small, then steps of about 4 %; with a sampler that was
+   * computed beforehand, the K it was computed for. */
   function setSteps(sets) {
     state.most = Math.max(1, ...sets.map((s) => s.negatives));
     const steps = new Set([...study.k.filter((k) => k <= state.most), state.most]);
     for (let k = 1; k <= state.most; k = Math.max(k + 1, Math.round(k * 1.04))) steps.add(k);
-    state.steps = [...steps].sort((a, b) => a - b);
+    state.steps = samplers[state.sampler].grid ? study.grid : [...steps].sort((a, b) => a - b);
+    if (samplers[state.sampler].grid) state.most = study.grid.at(-1);
     byId('k-slider').max = state.steps.length - 1;
     byId('k-number').max = state.most;
   }
@@ -211,6 +231,8 @@
   function setK(k) {
     if (!Number.isFinite(k)) return;
     state.k = Math.min(state.most, Math.max(1, Math.round(k)));
+    if (samplers[state.sampler].grid)
+      state.k = study.grid.reduce((a, b) => Math.abs(b - state.k) < Math.abs(a - state.k) ? b : a);
     showK();
     schedule();
   }
@@ -242,11 +264,13 @@
         const row = {
           place: make('span', {class: 'place'}), value: make('span', {class: 'value'}),
           bar: make('span', {class: `fill ${model.kind}`}), move: make('span', {class: 'move'}),
+          error: make('span', {class: 'error'}),
         };
         row.item = make('li', {'data-model': title(model)}, row.place,
           make('span', {class: 'name', title: title(model)}, title(model),
             make('small', {}, kindText[model.kind])),
-          row.move, row.value, make('span', {class: 'bar', 'aria-hidden': 'true'}, row.bar));
+          row.move, row.value,
+          make('span', {class: 'bar', 'aria-hidden': 'true'}, row.bar, row.error));
         row.list = list;
         board.rows.set(`${side} ${title(model)}`, row);
       }
@@ -300,23 +324,28 @@
       `${higher ? 'higher' : 'lower'} than over the full catalog`];
   }
 
-  function showBoard(board, models, results, fulls) {
+  function showBoard(board, models, results) {
     const set = board.set, values = results.map((r) => Number.isNaN(r.mrr) ? -1 : r.mrr);
+    const fullResults = models.map((m) => m.full), fulls = fullResults.map((r) => r.mrr);
     const now = rankModels(models, values), full = rankModels(models, fulls);
-    const replaced = samplers[state.sampler].replaced;
-    const beyond = !replaced && state.k > set.negatives;
+    const {replaced, grid} = samplers[state.sampler];
+    const beyond = !replaced && !grid && state.k > set.negatives;
     board.head.textContent = beyond
       ? `K = ${count(state.k)}, more than the ${count(set.negatives)} there are`
-      : `K = ${count(state.k)} sampled`;
+      : `K = ${count(state.k)} sampled${grid ? ', computed beforehand' : ''}`;
     board.fullHead.textContent = `Full catalog, ${count(set.negatives)}`;
-    for (const [side, ranks, numbers] of [['now', now, results.map((r) => r.mrr)],
-      ['full', full, fulls]]) {
+    for (const [side, ranks, numbers] of [['now', now, results], ['full', full, fullResults]]) {
       const items = ranks.order.map((m) => {
         const row = board.rows.get(`${side} ${title(models[m])}`);
         row.place.textContent = ranks.place[m];
-        row.value.textContent = mrrText(numbers[m]);
-        row.item.dataset.mrr = String(numbers[m]);
-        row.bar.style.width = `${100 * (numbers[m] || 0)}%`;
+        const {mrr, sd} = numbers[m];
+        row.value.textContent = mrrText(mrr);
+        row.item.dataset.mrr = String(mrr);
+        row.item.title = Number.isNaN(sd) ? '' : `± ${mrrText(sd)} over seeds`;
+        row.bar.style.width = `${100 * (mrr || 0)}%`;
+        row.error.hidden = Number.isNaN(sd);
+        row.error.style.left = `${100 * (mrr - sd)}%`;
+        row.error.style.width = `${200 * sd}%`;
         if (side === 'now') {
           const [mark, words] = moveText(full.place[m] - now.place[m]);
           row.item.dataset.events = String(results[m].events);
@@ -330,14 +359,17 @@
     }
     drawLinks(board, now, full, {now: now.place, full: full.place});
     const moved = models.filter((_, m) => now.place[m] !== full.place[m]).length;
-    const tau = kendall(values, fulls);
+    const judged = models.map((m) => m.kind !== 'oracle' && (m.objective || 'bce') === 'bce');
+    const scorers = judged.filter((yes) => yes).length;
+    const tau = kendall(values.filter((_, m) => judged[m]), fulls.filter((_, m) => judged[m]));
     const same = now.order[0] === full.order[0];
     const counted = results[0].events;
     board.verdict.textContent =
       (moved ? `${moved} of ${models.length} models stand in another place than over the full ` +
         `catalog${same ? '' : `; ${title(models[now.order[0]])} comes first instead of ` +
         title(models[full.order[0]])}` : 'Same order as over the full catalog') +
-      (models.length > 1 && !Number.isNaN(tau) ? ` (Kendall’s τ = ${tau.toFixed(3)})` : '') + '.' +
+      '.' + (scorers > 1 && !Number.isNaN(tau)
+        ? ` Kendall’s τ between the two orders of ${scorers} scorers is ${tau.toFixed(3)}.` : '') +
       (counted < set.ranked.length ? ` ${count(Math.round(counted))} of ` +
         `${count(set.ranked.length)} ranked events count.` : '');
     return `${set.name}: ${board.verdict.textContent}`;
@@ -365,7 +397,7 @@
         if (mine !== turn) return;
         rested = performance.now();
       }
-      said.push(showBoard(board, models, results, models.map((m) => m.full)));
+      said.push(showBoard(board, models, results));
     }
     byId('boards').dataset.busy = 'no';
     clearTimeout(announcing);
@@ -416,7 +448,8 @@
       });
     }
     for (const [name, sampler] of Object.entries(samplers))
-      byId('sampler').append(make('option', {value: name}, sampler.title));
+      if (!sampler.grid || [...models.values()].some((m) => m.grid[name]))
+        byId('sampler').append(make('option', {value: name}, sampler.title));
     setSteps(sets);
     for (const k of [...study.k.filter((x) => x < state.most), state.most]) {
       const button = make('button', {'type': 'button', 'data-k': k},
@@ -430,9 +463,12 @@
     const read = () => {
       state.sampler = byId('sampler').value;
       state.small = byId('small').value;
-      byId('small').disabled = samplers[state.sampler].replaced === true;
-      byId('sampler-note').textContent = samplers[state.sampler].note;
-      schedule();
+      const {replaced, grid, note} = samplers[state.sampler];
+      byId('small').disabled = replaced === true || grid === true;
+      byId('sampler-note').textContent = note + (grid ? ` Computed beforehand for K = ` +
+        `${study.grid.join(', ')}: the slider goes from one to the next.` : '');
+      setSteps(sets);
+      setK(state.k);
     };
     byId('explorer').addEventListener('change', read);
     byId('filters').open = !matchMedia('(max-width: 40rem)').matches;
@@ -492,7 +528,7 @@
     const choose = () => { // two models worth comparing: the best one and the best baseline
       const set = sets[Number(byId('event-data').value)];
       const best = (...kinds) => set.models.reduce((found, m, i) =>
-        kinds.includes(m.kind) && (found < 0 || m.full > set.models[found].full) ? i : found, -1);
+        kinds.includes(m.kind) && (found < 0 || m.full.mrr > set.models[found].full.mrr) ? i : found, -1);
       const first = Math.max(0, best('trained', 'external')), other = best('baseline');
       const second = other >= 0 && other !== first ? other : Math.min(1, set.models.length - 1);
       fill(byId('event-first'), models(set), first);
@@ -508,6 +544,95 @@
     listEvents(sets);
   }
 
+  /* ---- tables ---- */
+
+  /* The number of a cell: what comes first in "0.2456±0.0026", "[0.05, 0.08]", "1,486". */
+  function numberOf(cell) {
+    const found = /[-−+]?[\d,]*\.?\d+/.exec(cell.textContent);
+    return found ? Number(found[0].replaceAll(',', '').replace('−', '-')) : NaN;
+  }
+
+  /* Sorts the rows of every data set by a column; what has no number stays last. */
+  function sortBy(table, column, down) {
+    for (const body of table.tBodies) {
+      const rows = [...body.rows].filter((row) => !row.classList.contains('set'));
+      const words = rows.every((row) => Number.isNaN(numberOf(row.cells[column])));
+      rows.sort((a, b) => {
+        if (words || !column) {
+          const order = a.cells[column].textContent.localeCompare(b.cells[column].textContent);
+          return down ? -order : order;
+        }
+        const x = numberOf(a.cells[column]), y = numberOf(b.cells[column]);
+        if (Number.isNaN(x) || Number.isNaN(y)) return Number.isNaN(x) - Number.isNaN(y);
+        return down ? y - x : x - y;
+      });
+      body.append(...rows);
+    }
+  }
+
+  /* Heads of columns in the order of cells, with or without groups above them. */
+  function columnHeads(table) {
+    const [first, second] = table.tHead.rows, heads = [], lower = second ? [...second.cells] : [];
+    for (const head of first.cells)
+      if (head.colSpan === 1 && !head.classList.contains('group')) heads.push(head);
+      else heads.push(...lower.splice(0, head.colSpan));
+    return heads;
+  }
+
+  function makeSortable(table) {
+    const heads = columnHeads(table);
+    const longest = Math.max(...Array.from(table.tBodies,
+      (body) => [...body.rows].filter((row) => !row.classList.contains('set')).length));
+    if (longest > 1) heads.forEach((head, column) => {
+      head.setAttribute('aria-sort', 'none');
+      head.tabIndex = 0;
+      const sort = () => {
+        const down = head.getAttribute('aria-sort') === (column ? 'none' : 'ascending') ||
+          (column > 0 && head.getAttribute('aria-sort') === 'ascending');
+        for (const other of heads) other.setAttribute('aria-sort', 'none');
+        head.setAttribute('aria-sort', down ? 'descending' : 'ascending');
+        sortBy(table, column, down);
+      };
+      head.addEventListener('click', sort);
+      head.addEventListener('keydown', (event) => {
+        if (event.key !== 'Enter' && event.key !== ' ') return;
+        event.preventDefault();
+        sort();
+      });
+    });
+  }
+
+  async function copy(text) {
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch { // not allowed here: the old way
+      const area = make('textarea', {class: 'unseen'});
+      area.value = text;
+      document.body.append(area);
+      area.select();
+      document.execCommand('copy');
+      area.remove();
+    }
+  }
+
+  function startTables() {
+    for (const figure of document.querySelectorAll('figure.table')) {
+      makeSortable(figure.querySelector('table'));
+      const line = make('div', {class: 'copies'}, 'Copy as');
+      for (let next = figure.nextElementSibling; next?.dataset.copy; next = next.nextElementSibling) {
+        const button = make('button', {type: 'button'}, next.dataset.copy);
+        const text = next.content.textContent;
+        button.addEventListener('click', async () => {
+          await copy(text);
+          button.textContent = 'copied';
+          setTimeout(() => { button.textContent = next.dataset.copy; }, 1200);
+        });
+        line.append(button);
+      }
+      if (line.children.length) figure.append(line);
+    }
+  }
+
   /* ---- start ---- */
 
   function explain(text) {
@@ -515,6 +640,7 @@
   }
 
   async function start() {
+    startTables();
     const sets = study.data.filter((s) => s.columns);
     for (const set of study.data.filter((s) => !s.columns))
       explain(`${set.name} has too many events for a page (${count(set.events)}); ` +

@@ -12,11 +12,15 @@
  *   pair_count v[E]                        gap f64[repeated events]
  *   n v[C]  seen_n v[C]
  *   per model, per seed: seen_above v[C]  seen_tied v[C]  unseen_above v[C]  unseen_tied v[C]
+ *
+ * Samplers that need more of a record than that (masses, training counts) are computed here, for
+ * the K of a grid: per model "grid": {SAMPLER: [[mrr, sd over seeds], ...]}.
  */
 #include "base/json.h"
 #include "report/html.h"
 #include "report/page.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -120,6 +124,73 @@ static int64_t ranks_of(const data_numbers *d, int seeds) {
     return runs * fr_ranking_get(d->model[0].run[0].run->ranking).count;
 }
 
+/* ---- samplers on a grid ---- */
+
+static const char *const grid_samplers[] = {"popularity", "tgb-hist"};
+enum { GRID_SAMPLERS = sizeof grid_samplers / sizeof *grid_samplers };
+static const int64_t grid_k[] = {1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 200, 500, 1000};
+enum { GRID_K = sizeof grid_k / sizeof *grid_k };
+
+/* Counts that others made may have neither masses nor training counts. */
+static bool has_sampler(const model_numbers *m, const char *sampler) {
+    for (int r = 0; r < m->runs; r++) {
+        fr_ranking_facts f = fr_ranking_get(m->run[r].run->ranking);
+        for (int64_t i = 0; i < f.count; i++) {
+            const fr_record *e = &f.records[i];
+            bool told = strcmp(sampler, "popularity") ? e->train_n >= 0 : e->pop_above >= 0;
+            if (e->covered && !told) return false;
+        }
+    }
+    return true;
+}
+
+static json_t *number_json(double value) { return isnan(value) ? json_null() : json_real(value); }
+
+/* [[mrr, sd], ...] of a sampler over the grid, by the seeds of a model; NULL if it is not to be
+ * had. */
+static fr_status grid_json(const model_numbers *m, const char *sampler, const fr_context *context,
+                           json_t **out, fr_error *err) {
+    double sum[GRID_K] = {0}, squares[GRID_K] = {0};
+    *out = NULL;
+    if (!has_sampler(m, sampler)) return FR_OK;
+    for (int r = 0; r < m->runs; r++) {
+        fr_ranking_facts f = fr_ranking_get(m->run[r].run->ranking);
+        fr_expected e[GRID_K];
+        fr_sampling s = {.sampler = sampler, .oov = f.oov, .k = grid_k, .k_count = GRID_K};
+        TRY(fr_expected_compute(f.records, f.count, &s, context, e, err));
+        for (int i = 0; i < GRID_K; i++) {
+            double before = r ? sum[i] / r : 0, apart = e[i].mrr - before;
+            sum[i] += e[i].mrr;
+            squares[i] += apart * (e[i].mrr - sum[i] / (r + 1)); /* Welford */
+        }
+    }
+    json_t *list = json_array();
+    for (int i = 0; list && i < GRID_K; i++) {
+        double mean = sum[i] / m->runs, sd = m->runs > 1 ? sqrt(squares[i] / (m->runs - 1)) : NAN;
+        json_t *pair = json_pack("[o, o]", number_json(mean), number_json(sd));
+        if (!pair || json_array_append_new(list, pair)) {
+            json_decref(list);
+            list = NULL;
+        }
+    }
+    *out = list;
+    return list ? FR_OK : fail_memory(err, 0);
+}
+
+static fr_status put_grids(json_t *model, const model_numbers *m, const fr_context *context,
+                           fr_error *err) {
+    json_t *grid = json_object();
+    if (!grid || json_object_set_new(model, "grid", grid)) return fail_memory(err, 0);
+    for (int s = 0; s < GRID_SAMPLERS; s++) {
+        json_t *list;
+        TRY(grid_json(m, grid_samplers[s], context, &list, err));
+        if (list && json_object_set_new(grid, grid_samplers[s], list)) return fail_memory(err, 0);
+    }
+    return FR_OK;
+}
+
+/* ---- models ---- */
+
 static fr_status model_json(const data_numbers *d, const model_numbers *m, int seeds,
                             text_buffer *columns, json_t **out, fr_error *err) {
     const char *kind = summary_is_oracle(m) ? "oracle"
@@ -140,7 +211,8 @@ static fr_status model_json(const data_numbers *d, const model_numbers *m, int s
     return FR_OK;
 }
 
-static fr_status data_json(const data_numbers *d, int64_t *room, json_t **out, fr_error *err) {
+static fr_status data_json(const data_numbers *d, int64_t *room, const fr_context *context,
+                           json_t **out, fr_error *err) {
     static const char *const kept[] = {"none", "first", "all"};
     fr_ranking_facts f = fr_ranking_get(d->model[0].run[0].run->ranking);
     text_buffer columns = {0};
@@ -156,6 +228,7 @@ static fr_status data_json(const data_numbers *d, int64_t *room, json_t **out, f
     for (int i = 0; !status && i < d->models; i++) {
         json_t *model;
         status = model_json(d, &d->model[i], seeds, &columns, &model, err);
+        if (!status) status = put_grids(model, &d->model[i], context, err);
         if (model && json_array_append_new(models, model) && !status) status = fail_memory(err, 0);
     }
     if (!status && seeds) status = pack(&columns, &packed, err);
@@ -164,17 +237,20 @@ static fr_status data_json(const data_numbers *d, int64_t *room, json_t **out, f
     return status;
 }
 
-fr_status page_data(const summary *s, text_buffer *out, fr_error *err) {
-    json_t *list = json_array(), *k = json_array();
-    json_t *root = json_pack("{s:o, s:o}", "data", list, "k", k);
+fr_status page_data(const summary *s, const fr_context *context, text_buffer *out, fr_error *err) {
+    json_t *list = json_array(), *k = json_array(), *grid = json_array();
+    json_t *root = json_pack("{s:o, s:o, s:o}", "data", list, "k", k, "grid", grid);
     fr_status status = root ? FR_OK : fail_memory(err, 0);
+    for (int i = 0; !status && i < GRID_K; i++)
+        if (json_array_append_new(grid, json_integer((json_int_t)grid_k[i])))
+            status = fail_memory(err, 0);
     int64_t room = MOST_RANKS;
     for (int i = 0; !status && i < s->ks; i++)
         if (json_array_append_new(k, json_integer((json_int_t)s->k[i])))
             status = fail_memory(err, 0);
     for (int i = 0; !status && i < s->datas; i++) {
         json_t *data;
-        status = data_json(&s->data[i], &room, &data, err);
+        status = data_json(&s->data[i], &room, context, &data, err);
         if (data && json_array_append_new(list, data) && !status) status = fail_memory(err, 0);
     }
     char *text = status ? NULL : json_print(root, JSON_COMPACT);

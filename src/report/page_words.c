@@ -119,31 +119,51 @@ static void say_best(const summary *s, const data_numbers *d, text_buffer *out) 
     text_put(out, ".</li>\n");
 }
 
+/* Two scorers whose order sampling turns round: as far apart under both protocols as any such two
+ * are, by the smaller of the two distances. */
+static bool find_reversal(const data_numbers *d, int k, int full, const model_numbers **up,
+                          const model_numbers **down) {
+    double most = 0;
+    for (int i = 0; i < d->models; i++)
+        for (int j = 0; j < d->models; j++) {
+            const model_numbers *a = &d->model[i], *b = &d->model[j];
+            if (!summary_is_judged(a) || !summary_is_judged(b)) continue;
+            double apart = fmin(a->expected[k].mean - b->expected[k].mean,
+                                b->expected[full].mean - a->expected[full].mean);
+            if (!(apart > most)) continue;
+            most = apart;
+            *up = a;
+            *down = b;
+        }
+    return most > 0;
+}
+
 static void say_order(const summary *s, const data_numbers *d, text_buffer *out) {
-    int k = summary_place_of_k(s, 20);
-    if (k < 0 || !d->compared) return;
-    fr_comparison_facts f = fr_comparison_get(d->compared);
-    double tau = f.column[k].tau;
-    const model_numbers *full = best(d, true, s->ks), *sampled = best(d, true, k);
-    if (isnan(tau) || !full || !sampled) return;
-    text_print(out, "<li%s>With 20 sampled negatives the order of the %d %s models is ",
-               tau < 1 ? " class=\"note\"" : "", f.models, summary_compared_word(s));
-    text_put(out, tau < 1 ? "not that of the full catalog" : "the same as over the full catalog");
-    text_put(out, " (Kendall’s τ = ");
-    page_number(out, tau, 3, false);
-    text_put(out, ")");
-    if (sampled != full) {
-        text_put(out, ": ");
-        put_model(out, sampled);
-        text_put(out, " comes first there");
+    int k = summary_place_of_k(s, 20), full = s->ks;
+    const model_numbers *up = NULL, *down = NULL;
+    if (k < 0 || isnan(d->tau[k])) return;
+    text_print(out, "<li%s>With 20 sampled negatives ", d->tau[k] < 1 ? " class=\"note\"" : "");
+    if (find_reversal(d, k, full, &up, &down)) {
+        put_model(out, up);
+        text_put(out, " is ahead of ");
+        put_model(out, down);
+        text_put(out, " (");
+        page_number(out, up->expected[k].mean, DIGITS, false);
+        text_put(out, " and ");
+        page_number(out, down->expected[k].mean, DIGITS, false);
+        text_put(out, "); over the full catalog it is the other way round (");
+        page_number(out, up->expected[full].mean, DIGITS, false);
+        text_put(out, " and ");
+        page_number(out, down->expected[full].mean, DIGITS, false);
+        text_put(out, ")");
+    } else {
+        text_put(out, "the scorers stand in the order of the full catalog");
     }
-    text_put(out, "; the MRR of ");
-    put_model(out, full);
-    text_put(out, " reads ");
-    page_number(out, full->expected[k].mean, DIGITS, false);
-    text_put(out, " instead of ");
-    page_number(out, full->expected[s->ks].mean, DIGITS, false);
-    text_put(out, ".</li>\n");
+    text_print(out,
+               ". Kendall’s τ between the two orders of all %d scorers is <span class=\"tau\">",
+               d->judged);
+    page_number(out, d->tau[k], 3, false);
+    text_put(out, "</span>.</li>\n");
 }
 
 static void say_interval(fr_interval i, const char *over, text_buffer *out) {
@@ -164,7 +184,7 @@ static void say_gain(const summary *s, const data_numbers *d, text_buffer *out) 
     int k = summary_place_of_k(s, 20);
     text_put(out, "<li>");
     html_put(out, summary_label(gain[1]));
-    text_put(out, " less ");
+    text_put(out, " minus ");
     html_put(out, summary_label(gain[0]));
     text_put(out, ": ");
     page_number(out, full->value, DIGITS, true);
@@ -206,8 +226,8 @@ fr_status page_findings(const summary *s, text_buffer *out, fr_error *err) {
         text_put(out, "<article class=\"card\"><h3>");
         html_put(out, d->name);
         text_put(out, "</h3>\n<ul>\n");
-        say_best(s, d, out);
         say_order(s, d, out);
+        say_best(s, d, out);
         say_gain(s, d, out);
         say_events(d, out);
         TRY(say_ties(d, out, err));
@@ -232,8 +252,11 @@ static void put_matrix_cell(text_buffer *out, double value, const char *meaning)
     text_print(out, "</b><small>%s</small></td>", meaning);
 }
 
+enum { FEW_EVENTS = 100 }; /* fewer are told of */
+
 /* One sentence on what the four numbers mean together. */
-static void read_matrix(text_buffer *out, const char *model, const double c[4]) {
+static void read_matrix(text_buffer *out, const char *model, const double c[FR_CELLS],
+                        const int64_t events[FR_CELLS]) {
     double even = chance();
     text_put(out, "<p><b>Reading.</b> ");
     html_put(out, model);
@@ -246,7 +269,7 @@ static void read_matrix(text_buffer *out, const char *model, const double c[4]) 
     page_number(out, even, 3, false);
     text_put(out, ")");
     if (c[2] < even && c[1] > even) {
-        text_put(out, ", and for the same reason it puts a new destination behind those already "
+        text_put(out, ", and for the same reason it puts a new destination after those already "
                       "met (");
         page_number(out, c[2], 3, false);
         text_put(out, ", below chance): a good part of its ranking is the question “have they met "
@@ -260,12 +283,31 @@ static void read_matrix(text_buffer *out, const char *model, const double c[4]) 
     page_number(out, c[0], 3, false);
     text_put(out, " among destinations already met, ");
     page_number(out, c[3], 3, false);
-    text_put(out, " among those never met.</p>\n");
+    text_put(out, " among those never met.");
+    for (int k = 0; k < FR_CELLS; k += FR_NEW_SEEN) {
+        if (events[k] >= FEW_EVENTS) continue;
+        text_put(out, k ? " The new row is a reading of only "
+                        : " The repeated row is a reading of only ");
+        page_count(out, events[k]);
+        text_put(out, events[k] == 1 ? " event." : " events.");
+    }
+    text_put(out, "</p>\n");
+}
+
+static void put_matrix_head(text_buffer *out, const char *head, int64_t events) {
+    text_print(out, "<tr><th scope=\"row\">%s <small>n = ", head);
+    page_count(out, events);
+    text_put(out, "</small></th>");
 }
 
 static void put_matrix(const summary *s, const result *u, text_buffer *out) {
     double c[FR_CELLS];
-    for (int k = 0; k < FR_CELLS; k++) c[k] = summary_cell(s, u, -1, k).mean;
+    int64_t events[FR_CELLS];
+    for (int k = 0; k < FR_CELLS; k++) {
+        const unit_metric *m = record_metric(&u->record, metric_of_cell("mrr", -1, k));
+        c[k] = summary_cell(s, u, -1, k).mean;
+        events[k] = m ? m->events : 0;
+    }
     text_put(out, "<article class=\"card\"><table class=\"matrix\"><caption>");
     html_put(out, u->data);
     text_put(out, ", ");
@@ -273,14 +315,16 @@ static void put_matrix(const summary *s, const result *u, text_buffer *out) {
     if (u->objective) text_print(out, " (%s)", u->objective);
     text_put(out, "</caption>\n<thead><tr><td></td><th scope=\"col\">against 20 it has met</th>"
                   "<th scope=\"col\">against 20 it has not met</th></tr></thead>\n"
-                  "<tbody><tr><th scope=\"row\">repeated destination</th>");
+                  "<tbody>");
+    put_matrix_head(out, "repeated destination", events[FR_REPEATED_SEEN]);
     put_matrix_cell(out, c[0], "recurrent links");
     put_matrix_cell(out, c[1], "separation");
-    text_put(out, "</tr>\n<tr><th scope=\"row\">new destination</th>");
+    text_put(out, "</tr>\n");
+    put_matrix_head(out, "new destination", events[FR_NEW_SEEN]);
     put_matrix_cell(out, c[2], "separation");
     put_matrix_cell(out, c[3], "novel links");
     text_put(out, "</tr></tbody></table>\n");
-    read_matrix(out, summary_label(u->model), c);
+    read_matrix(out, summary_label(u->model), c, events);
     text_put(out, "</article>\n");
 }
 

@@ -244,7 +244,26 @@ static void draw_curve(canvas *c, const plot *p, const chart_series *s, point *r
             style_marker(c, s->style, x_of(p, s->x[i]), y_of(p, s->y[i]));
 }
 
-/* The nearest places in the sense of least squares: less i * gap the places only have to ascend,
+/* "CRAFT-R at 20: 0.7232 [0.7218, 0.7246]"; `text` has the place. */
+static void put_hint(canvas *c, const chart_series *s, int i, text_buffer *text, double x,
+                     double y) {
+    text_print(text, ": %.4f", s->y[i]);
+    if (has_interval(s, i) && s->low[i] < s->high[i])
+        text_print(text, " [%.4f, %.4f]", s->low[i], s->high[i]);
+    if (text->at) canvas_hint(c, x, y, text->at);
+    text_free(text);
+}
+
+static void put_hints(canvas *c, const plot *p, const chart_series *s) {
+    for (int i = 0; p->hints && i < s->n; i++) {
+        text_buffer text = {0};
+        if (!has_point(p, s, i)) continue;
+        text_print(&text, "%s at %.6g", s->name ? s->name : "", s->x[i]);
+        put_hint(c, s, i, &text, x_of(p, s->x[i]), y_of(p, s->y[i]));
+    }
+}
+
+/* The nearest places in the sense of least squares: without i * gap the places only have to ascend,
  * and then each block takes the prefix with the smallest mean (isotonic regression). */
 void plot_spread(double *y, int count, double gap, double top, double bottom) {
     for (int i = 0; i < count; i++) y[i] -= gap * i;
@@ -288,7 +307,7 @@ static void draw_names(canvas *c, const plot *p, line_end *ends, double *y) {
     }
     qsort(ends, (size_t)count, sizeof *ends, by_height);
     for (int i = 0; i < count; i++) y[i] = ends[i].y;
-    plot_spread(y, count, SIZE_TICK * 1.15, p->y, p->y + p->height);
+    plot_spread(y, count, NAME_GAP, p->y, p->y + p->height);
     const double left = p->x + p->width + LEADER - 1;
     for (int i = 0; i < count; i++) {
         const lettering name = {.size = SIZE_TICK, .ink = style_ink(ends[i].series->style)};
@@ -314,9 +333,15 @@ static void draw_bars(canvas *c, const plot *p) {
             double x = p->x + group * (g + (1 - GROUP_FULL) / 2) + width * s;
             if (isnan(y)) continue;
             style_bar(c, one->style, x + 0.4, fmin(y, zero), width - 0.8, fabs(y - zero));
+            double middle = x + width / 2;
+            if (p->hints) {
+                text_buffer text = {0};
+                text_print(&text, "%s, %s", panel->groups[g], one->name ? one->name : "");
+                put_hint(c, one, g, &text, middle, y);
+            }
             if (!has_interval(one, g)) continue;
             double low = end_of(p, one->low[g]), high = end_of(p, one->high[g]);
-            double middle = x + width / 2, cap = fmin(width * 0.25, 2.5);
+            double cap = fmin(width * 0.25, 2.5);
             canvas_line(c, middle, low, middle, high, &error);
             canvas_line(c, middle - cap, low, middle + cap, low, &error);
             canvas_line(c, middle - cap, high, middle + cap, high, &error);
@@ -376,6 +401,7 @@ fr_status plot_draw(canvas *c, const plot *p, fr_error *err) {
         if (panel->series[s].low && panel->series[s].high) draw_band(c, p, &panel->series[s], room);
     for (int s = 0; s < panel->series_count; s++) /* solid first: dashes show what they cover */
         draw_curve(c, p, &panel->series[s], room);
+    for (int s = 0; s < panel->series_count; s++) put_hints(c, p, &panel->series[s]);
     canvas_unclip(c);
     if (panel->direct) draw_names(c, p, ends, places);
 done:

@@ -11,6 +11,8 @@
 #include "report/chart.h"
 #include "report/style.h"
 
+#define NAME_GAP (SIZE_TICK * 1.15) /* between names at the ends of lines */
+
 /* Run memory of figure_write. */
 typedef struct plot {
     const chart_panel *panel;
@@ -18,6 +20,7 @@ typedef struct plot {
     bool x_numbers, y_numbers;   /* shown at this panel's axes; and the axes' labels: */
     bool x_label, y_label;
     bool scale; /* a matrix shows its colours */
+    bool hints; /* a pointer is told the values */
     int x_ticks, y_ticks;
     axis_tick x_tick[AXIS_TICKS], y_tick[AXIS_TICKS];
     double left, right, top, bottom; /* room around the plot area */

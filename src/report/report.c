@@ -47,21 +47,27 @@ static fr_status write_table(const summary *s, const study_table *one, const cha
     return status;
 }
 
+static fr_status write_numbers(const figure *f, const char *path, fr_error *err) {
+    table t = {0};
+    figure_table(f, &t);
+    fr_status status = table_write(&t, path, err);
+    table_free(&t);
+    return status;
+}
+
+/* Makes a figure once and writes it in every format. */
 static fr_status write_figure(const summary *s, const study_figure *one, const char *directory,
-                              const fr_context *context, bool *drawn, fr_error *err) {
-    static const char *const ends[] = {"svg", "pdf"};
-    arena memory = {0};
-    fr_status status = FR_OK;
-    for (int i = 0; !status && i < 2; i++) {
+                              const fr_context *context, drawn_figure *out, fr_error *err) {
+    static const char *const ends[] = {"svg", "pdf", "csv"};
+    fr_status status = one->make(s, &out->memory, context, &out->figure, err);
+    for (int i = 0; !status && out->figure.panel_count && i < 3; i++) {
         char *path;
         if (asprintf(&path, "%s/figures/%s.%s", directory, one->name, ends[i]) < 0)
-            status = fail_memory(err, 0);
-        else {
-            status = one->draw(s, &memory, path, context, drawn, err);
-            free(path);
-        }
+            return fail_memory(err, 0);
+        status =
+            i < 2 ? figure_write(&out->figure, path, err) : write_numbers(&out->figure, path, err);
+        free(path);
     }
-    arena_free(&memory);
     return status;
 }
 
@@ -69,8 +75,7 @@ fr_status report_make(const char *directory, const char *files, const char *page
                       const fr_context *context, fr_error *err) {
     results r;
     summary s = {0};
-    enum { MOST_FIGURES = 16 };
-    bool drawn[MOST_FIGURES] = {0};
+    drawn_figure drawn[MOST_FIGURES] = {0};
     TRY(results_open(&r, directory, err));
     fr_status status = summary_make(&s, &r, context, err);
     if (!status) status = make_folder(files, "tables", err);
@@ -82,7 +87,8 @@ fr_status report_make(const char *directory, const char *files, const char *page
         assert(i < MOST_FIGURES);
         status = write_figure(&s, &study_figures[i], files, context, &drawn[i], err);
     }
-    if (!status) status = page_write(&s, files, drawn, page, err);
+    if (!status) status = page_write(&s, files, drawn, page, context, err);
+    for (int i = 0; i < MOST_FIGURES; i++) arena_free(&drawn[i].memory);
     summary_free(&s);
     results_close(&r);
     return status;

@@ -1,8 +1,6 @@
 /* selection.c - how models were selected on the validation part: a table and a figure. */
 #include "report/selection.h"
 
-#include "report/chart.h"
-
 #include <math.h>
 #include <string.h>
 
@@ -133,8 +131,8 @@ static fr_status draw_curve(const result *u, arena *memory, chart_series *out, f
 }
 
 /* The first seed of every model that is ranked, in one panel for each data set. */
-fr_status selection_figure(const summary *s, arena *memory, const char *path,
-                           const fr_context *context, bool *drawn, fr_error *err) {
+fr_status selection_figure(const summary *s, arena *memory, const fr_context *context, figure *out,
+                           fr_error *err) {
     (void)context;
     const results *r = s->results;
     chart_panel *panel;
@@ -161,13 +159,12 @@ fr_status selection_figure(const summary *s, arena *memory, const char *path,
                                         .x = {.label = "epoch"},
                                         .y = {.label = "validation"},
                                         .series_count = series,
-                                        .series = list};
+                                        .series = list,
+                                        .direct = true};
     }
-    *drawn = panels > 0;
-    if (!panels) return FR_OK;
-    figure f = {.title = "Validation by epoch",
-                .panel_count = panels,
-                .panels = panel,
-                .columns = panels == 1 ? 1 : 2};
-    return figure_write(&f, path, err);
+    *out = (figure){.title = "Validation by epoch",
+                    .panel_count = panels,
+                    .panels = panel,
+                    .columns = panels == 1 ? 1 : 2};
+    return FR_OK;
 }

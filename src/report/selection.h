@@ -2,15 +2,15 @@
 #ifndef FR_REPORT_SELECTION_H
 #define FR_REPORT_SELECTION_H
 
+#include "report/chart.h"
 #include "report/summary.h"
-#include "report/table.h"
 
 /* Every configuration with its value, and which was chosen; no rows if nothing was selected. */
 void selection_table(const summary *s, table *t);
 /* Says below a table how many configurations were tried. */
 void selection_note(const summary *s, table *t);
 /* The value on the validation part by epoch. */
-fr_status selection_figure(const summary *s, arena *memory, const char *path,
-                           const fr_context *context, bool *drawn, fr_error *err);
+fr_status selection_figure(const summary *s, arena *memory, const fr_context *context, figure *out,
+                           fr_error *err);
 
 #endif

@@ -4,7 +4,8 @@
 #include <math.h>
 #include <stddef.h>
 
-typedef enum marker { CIRCLE, SQUARE, TRIANGLE, DIAMOND, WEDGE } marker; /* wedge: upside down */
+/* wedge: a triangle upside down */
+typedef enum marker { CIRCLE, SQUARE, TRIANGLE, DIAMOND, WEDGE, NO_MARKER } marker;
 typedef enum hatch { PLAIN, RISING, OPEN, LEVEL, FALLING, CROSSED } hatch;
 
 static const struct {
@@ -13,14 +14,26 @@ static const struct {
     marker marker;
     bool hollow;
     hatch hatch;
-} styles[STYLES] = {
-    {0x0072b2, {0, 0}, CIRCLE, false, PLAIN},      {0xd55e00, {4, 1.5}, SQUARE, false, RISING},
-    {0x009e73, {1.2, 1.2}, TRIANGLE, false, OPEN}, {0xcc79a7, {6, 2}, DIAMOND, false, LEVEL},
-    {0x000000, {2.5, 1.5}, CIRCLE, true, FALLING}, {0xe69f00, {0, 0}, WEDGE, false, CROSSED},
-    {0x56b4e9, {3, 1}, SQUARE, true, PLAIN},       {0x7f7f7f, {1, 2}, DIAMOND, true, RISING}};
+} styles[STYLES + QUIET_STYLES] = {{0x0072b2, {0, 0}, CIRCLE, false, PLAIN},
+                                   {0xd55e00, {4, 1.5}, SQUARE, false, RISING},
+                                   {0x009e73, {1.2, 1.2}, TRIANGLE, false, OPEN},
+                                   {0xcc79a7, {6, 2}, DIAMOND, false, LEVEL},
+                                   {0x000000, {2.5, 1.5}, CIRCLE, true, FALLING},
+                                   {0xe69f00, {0, 0}, WEDGE, false, CROSSED},
+                                   {0x56b4e9, {3, 1}, SQUARE, true, PLAIN},
+                                   {0x7f7f7f, {1, 2}, DIAMOND, true, RISING},
+                                   {0x444444, {0, 0}, NO_MARKER, false, OPEN},
+                                   {0x8a7a66, {0, 0}, NO_MARKER, false, PLAIN},
+                                   {0x8a7a66, {4, 1.5}, NO_MARKER, false, RISING},
+                                   {0x8a7a66, {1.2, 1.2}, NO_MARKER, false, LEVEL},
+                                   {0xa39a90, {0, 0}, NO_MARKER, false, FALLING},
+                                   {0xa39a90, {4, 1.5}, NO_MARKER, false, CROSSED}};
 
-/* Any number to 0..STYLES-1. */
-static int entry(int style) { return (style % STYLES + STYLES) % STYLES; }
+/* Any number to a place in the table. */
+static int entry(int style) {
+    if (style >= STYLE_QUIET) return STYLES + (style - STYLE_QUIET) % QUIET_STYLES;
+    return (style % STYLES + STYLES) % STYLES;
+}
 
 colour style_colour(int style) { return COLOUR(styles[entry(style)].hex); }
 
@@ -32,8 +45,9 @@ colour style_ink(int style) {
 
 paint style_line(int style) {
     const double *dash = styles[entry(style)].dash;
-    return (paint){
-        .width = LINE_DATA, .line = style_colour(style), .dash = dash[0] > 0 ? dash : NULL};
+    return (paint){.width = style < STYLE_QUIET ? LINE_DATA : 0.75 * LINE_DATA,
+                   .line = style_colour(style),
+                   .dash = dash[0] > 0 ? dash : NULL};
 }
 
 void style_marker(canvas *c, int style, double x, double y) {
@@ -61,6 +75,7 @@ void style_marker(canvas *c, int style, double x, double y) {
             c, (point[]){{x, y + 1.25 * r}, {x + 1.2 * r, y - 0.9 * r}, {x - 1.2 * r, y - 0.9 * r}},
             3, true, &p);
         break;
+    case NO_MARKER: break;
     }
 }
 

@@ -1,15 +1,18 @@
-/* style.h - how series look: eight styles that differ in colour, dash, marker and hatching.
+/* style.h - how series look: eight styles that differ in colour, dash, marker and hatching, and
+ * quiet ones for what is there to compare with.
  *
  * The colours are those of Okabe and Ito without yellow, which is too pale for thin lines, plus a
  * grey: told apart with every kind of colour vision. Dashes, markers and hatching tell them apart
- * again in a grey print.
+ * again in a grey print. The quiet styles are thin lines in brown greys without markers, the first
+ * of them solid: with names at their ends they need no more.
  */
 #ifndef FR_REPORT_STYLE_H
 #define FR_REPORT_STYLE_H
 
 #include "report/canvas.h"
 
-enum { STYLES = 8 };
+enum { STYLES = 8, QUIET_STYLES = 6 };
+enum { STYLE_QUIET = 1000 }; /* styles from here on are quiet; the first is the oracle's */
 
 #define INK   COLOUR(0x222222) /* text */
 #define FAINT COLOUR(0x888888) /* axes */
@@ -22,7 +25,7 @@ enum { STYLES = 8 };
 #define LINE_DATA  1.2
 #define LINE_THIN  0.6
 
-/* `style` may be any number; it counts modulo STYLES. */
+/* `style` may be any number; it counts modulo STYLES, from STYLE_QUIET on modulo QUIET_STYLES. */
 colour style_colour(int style);
 /* For text in the colour of a style: dark enough to read. */
 colour style_ink(int style);

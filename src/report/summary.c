@@ -1,6 +1,8 @@
 /* summary.c - see summary.h. */
 #include "report/summary.h"
 
+#include "eval/agreement.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +46,12 @@ bool summary_is_oracle(const model_numbers *m) { return !strcmp(m->name, "oracle
 
 bool summary_is_compared(const model_numbers *m) {
     return same(m->objective, "bce") || (m->external && !summary_is_oracle(m));
+}
+
+bool summary_is_main(const model_numbers *m) { return !m->objective || same(m->objective, "bce"); }
+
+bool summary_is_judged(const model_numbers *m) {
+    return summary_is_main(m) && !summary_is_oracle(m);
 }
 
 const char *summary_compared_word(const summary *s) {
@@ -181,6 +189,33 @@ static fr_status read_data(summary *s, data_numbers *d, const fr_context *contex
     return FR_OK;
 }
 
+/* Kendall's tau between the orders of all scorers under every K and under the full catalog. */
+static fr_status agree(summary *s, data_numbers *d, fr_error *err) {
+    double *full, *sampled;
+    TRY(TAKE(&s->memory, d->tau, s->ks, err));
+    TRY(TAKE(&s->memory, full, d->models, err));
+    TRY(TAKE(&s->memory, sampled, d->models, err));
+    for (int k = 0; k < s->ks; k++) {
+        d->judged = 0;
+        for (int i = 0; i < d->models; i++) {
+            if (!summary_is_judged(&d->model[i])) continue;
+            full[d->judged] = d->model[i].expected[s->ks].mean;
+            sampled[d->judged++] = d->model[i].expected[k].mean;
+        }
+        d->tau[k] = d->judged > 1 ? kendall_tau(sampled, full, d->judged) : NAN;
+    }
+    return FR_OK;
+}
+
+static void count_events(data_numbers *d) {
+    if (!d->models) return;
+    fr_ranking_facts f = fr_ranking_get(d->model[0].run[0].run->ranking);
+    for (int64_t i = 0; i < f.count; i++) {
+        d->ranked += f.records[i].covered;
+        d->repeated += f.records[i].covered && f.records[i].repeated;
+    }
+}
+
 /* ---- comparisons ---- */
 
 /* A model of a gain. One that others made stands beside those trained with bce. */
@@ -231,6 +266,8 @@ fr_status summary_make(summary *s, results *r, const fr_context *context, fr_err
         data_numbers *d = &s->data[s->datas++];
         *d = (data_numbers){.name = p->data[i].name, .protocol = ""};
         status = read_data(s, d, context, err);
+        if (!status) status = agree(s, d, err);
+        if (!status) count_events(d);
         if (!status) status = compare(s, d, NULL, NULL, context, &d->compared, err);
         if (!status && p->gain[0])
             status = compare(s, d, "bce", p->gain, context, &d->gain[0], err);

@@ -43,6 +43,9 @@ typedef struct data_numbers {
     const model_numbers *model; /* [models] */
     fr_comparison *compared;    /* of all models that are; NULL = fewer than two */
     fr_comparison *gain[2];     /* of the two models of the module gain, by objective */
+    int64_t ranked, repeated;   /* events behind the numbers, of the first run */
+    int judged;                 /* scorers of the main table, the oracle apart */
+    double *tau;                /* [ks] agreement of their order with that of the full catalog */
 } data_numbers;
 
 typedef struct summary {
@@ -71,8 +74,12 @@ bool summary_is_oracle(const model_numbers *m);
 /* Is it one of the models a study is about: trained with bce, or made by others? The rest are
  * baselines, the oracle and models trained otherwise. */
 bool summary_is_compared(const model_numbers *m);
+/* Is it in the main table: trained with bce, or not by this study at all? */
+bool summary_is_main(const model_numbers *m);
 /* "trained" if no model was made by others, else "compared": what to call those models. */
 const char *summary_compared_word(const summary *s);
+/* Does it take part in the order of a data set? The oracle does not. */
+bool summary_is_judged(const model_numbers *m);
 /* Number of a K in `k`; -1 if it is not there. */
 int summary_place_of_k(const summary *s, int64_t k);
 /* The model of a data set; NULL if it has none such. */

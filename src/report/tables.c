@@ -32,6 +32,19 @@ static void table_note_text(table *t, const text_buffer *note) {
     if (text_status(note, &t->failure) == FR_OK && note->at) table_note(t, note->at);
 }
 
+/* The same for a table whose numbers are over the ranked events: it says how many. */
+static void start_ranked(const summary *s, table *t, const char *title, const char *caption) {
+    text_buffer note = {0};
+    start(s, t, title, caption);
+    for (int i = 0; i < s->datas; i++)
+        text_print(&note, "%s%s: n = %lld ranked events, %lld repeated and %lld new", i ? "; " : "",
+                   s->data[i].name, (long long)s->data[i].ranked, (long long)s->data[i].repeated,
+                   (long long)(s->data[i].ranked - s->data[i].repeated));
+    if (note.count) text_put(&note, ".");
+    table_note_text(t, &note);
+    text_free(&note);
+}
+
 /* Three columns under one head: ours, the paper's, the difference. */
 static void beside_columns(table *t, const char *group) {
     table_column(t, group, "ours", TABLE_RIGHT);
@@ -67,11 +80,6 @@ static void k_head(int64_t k, char out[32]) { (void)snprintf(out, 32, "K = %lld"
 static mean_sd at_k(const summary *s, const model_numbers *m, int64_t k) {
     int place = k ? summary_place_of_k(s, k) : s->ks;
     return place < 0 ? (mean_sd){NAN, NAN, 0} : m->expected[place];
-}
-
-/* Trained with the main objective, or not by this study at all. */
-static bool is_main(const model_numbers *m) {
-    return !m->objective || !strcmp(m->objective, "bce");
 }
 
 /* Marks the best of the rows a data set got. */
@@ -124,10 +132,11 @@ static const char ranks_alone[] = "only ranks or scores of the ranking window ar
 
 static void main_table(const summary *s, table *t) {
     static const int judged[] = {1, 4, 7, 8, 9};
-    start(s, t, "Main result",
-          "MRR among 20 uniformly sampled negatives in expectation, and over every destination of "
-          "the catalog; mean and sample deviation over seeds. Bold, where shown, is the best of a "
-          "data set and underlined the second, the oracle apart.");
+    start_ranked(
+        s, t, "Main result",
+        "MRR among 20 uniformly sampled negatives in expectation, and over every destination of "
+        "the catalog; mean and sample deviation over seeds. Bold, where shown, is the best of a "
+        "data set and underlined the second, the oracle apart.");
     table_column(t, NULL, "model", TABLE_LEFT);
     beside_columns(t, "expected-20 MRR");
     beside_columns(t, "full MRR");
@@ -141,7 +150,7 @@ static void main_table(const summary *s, table *t) {
             if (!oracle) first = t->row_count;
             for (int i = 0; i < set->models; i++) {
                 const model_numbers *m = &set->model[i];
-                if (!is_main(m) || summary_is_oracle(m) != oracle) continue;
+                if (!summary_is_main(m) || summary_is_oracle(m) != oracle) continue;
                 table_row(t, set->name);
                 table_put(t, cell_text(m->label));
                 beside(t, mean_cell(at_k(s, m, 20), DIGITS),
@@ -162,9 +171,10 @@ static void main_table(const summary *s, table *t) {
 }
 
 static void expected_table(const summary *s, table *t) {
-    start(s, t, "MRR against the number of sampled negatives",
-          "Exact expectation under uniform negatives without replacement, K of them, and the full "
-          "catalog; mean and sample deviation over seeds.");
+    start_ranked(
+        s, t, "MRR against the number of sampled negatives",
+        "Exact expectation under uniform negatives without replacement, K of them, and the full "
+        "catalog; mean and sample deviation over seeds.");
     table_column(t, NULL, "model", TABLE_LEFT);
     for (int k = 0; k < s->ks; k++) {
         char head[32];
@@ -177,7 +187,7 @@ static void expected_table(const summary *s, table *t) {
         int first = t->row_count;
         for (int i = 0; i < set->models; i++) {
             const model_numbers *m = &set->model[i];
-            if (!is_main(m) || summary_is_oracle(m)) continue;
+            if (!summary_is_main(m) || summary_is_oracle(m)) continue;
             table_row(t, set->name);
             table_put(t, cell_text(m->label));
             for (int k = 0; k <= s->ks; k++) table_put(t, mean_cell(m->expected[k], DIGITS));
@@ -209,13 +219,14 @@ static double paper_tau(const summary *s, const data_numbers *d, int64_t k) {
 }
 
 static void kendall_table(const summary *s, table *t) {
-    char caption[160];
-    (void)snprintf(caption, sizeof caption,
-                   "Kendall's tau between the order of the %s models under expected-K and under "
-                   "the full catalog, means over seeds.",
-                   summary_compared_word(s));
-    start(s, t, "Agreement of model orders", caption);
-    table_column(t, NULL, "data", TABLE_LEFT);
+    char models[32];
+    start_ranked(
+        s, t, "Agreement of model orders",
+        "Kendall's tau between the order of scorers under expected-K and under the full "
+        "catalog, by means over seeds: of all scorers, the oracle apart, and of the models "
+        "alone.");
+    (void)snprintf(models, sizeof models, "%s models", summary_compared_word(s));
+    table_column(t, NULL, "order of", TABLE_LEFT);
     for (int k = 0; k < s->ks; k++) {
         char head[32];
         k_head(s->k[k], head);
@@ -223,13 +234,17 @@ static void kendall_table(const summary *s, table *t) {
         table_column(t, head, "paper", TABLE_RIGHT);
     }
     for (int d = 0; d < s->datas; d++) {
-        if (!s->data[d].compared) continue;
-        fr_comparison_facts f = fr_comparison_get(s->data[d].compared);
-        table_row(t, NULL);
-        table_put(t, cell_text(s->data[d].name));
-        for (int k = 0; k < s->ks; k++) {
-            table_put(t, cell_number(f.column[k].tau, 3));
-            table_put(t, cell_number(paper_tau(s, &s->data[d], s->k[k]), 3));
+        const data_numbers *set = &s->data[d];
+        int compared = set->compared ? fr_comparison_get(set->compared).models : 0;
+        for (int all = 1; all >= 0; all--) {
+            if (all ? set->judged < 2 || set->judged == compared : compared < 2) continue;
+            table_row(t, set->name);
+            table_put(t, cell_text(all ? "all scorers" : models));
+            for (int k = 0; k < s->ks; k++) {
+                double tau = all ? set->tau[k] : fr_comparison_get(set->compared).column[k].tau;
+                table_put(t, cell_number(tau, 3));
+                table_put(t, cell_number(all ? NAN : paper_tau(s, set, s->k[k]), 3));
+            }
         }
     }
 }
@@ -263,7 +278,7 @@ static void gain_table(const summary *s, table *t) {
                "MRR of %s minus MRR of %s, means over seeds, among K sampled negatives and in "
                "the full catalog.",
                caption, sizeof caption);
-    start(s, t, "Module gain", caption);
+    start_ranked(s, t, "Module gain", caption);
     table_column(t, NULL, "", TABLE_LEFT);
     for (int k = 0; k < s->ks; k++) {
         char head[32];
@@ -309,7 +324,7 @@ static void interval_table(const summary *s, table *t) {
                "MRR of %s minus MRR of %s with 95 %% intervals: Student's t over seeds, and the "
                "paired bootstrap over blocks of consecutive test events.",
                caption, sizeof caption);
-    start(s, t, "Is the gain real?", caption);
+    start_ranked(s, t, "Is the gain real?", caption);
     table_column(t, NULL, "protocol", TABLE_LEFT);
     table_column(t, "ours", "difference", TABLE_RIGHT);
     table_column(t, "ours", "over seeds", TABLE_RIGHT);
@@ -341,11 +356,12 @@ static void interval_table(const summary *s, table *t) {
 
 /* Every pair of compared models in the full catalog. */
 static void pairs_table(const summary *s, table *t) {
-    start(s, t, "Every pair of models",
-          "Full MRR of the second model less that of the first, with 95 % intervals over seeds "
-          "(Student's t) and over blocks of consecutive test events (paired bootstrap), p of the "
-          "paired permutation test, and the same after Holm's correction over the pairs of a data "
-          "set.");
+    start_ranked(
+        s, t, "Every pair of models",
+        "Full MRR of the second model minus that of the first, with 95 % intervals over seeds "
+        "(Student's t) and over blocks of consecutive test events (paired bootstrap), p of the "
+        "paired permutation test, and the same after Holm's correction over the pairs of a data "
+        "set.");
     table_column(t, NULL, "first", TABLE_LEFT);
     table_column(t, NULL, "second", TABLE_LEFT);
     table_column(t, NULL, "difference", TABLE_RIGHT);
@@ -372,10 +388,11 @@ static void pairs_table(const summary *s, table *t) {
 
 /* How sure each compared model's own number is. */
 static void models_table(const summary *s, table *t) {
-    start(s, t, "Intervals of single models",
-          "Full MRR, mean and sample deviation over seeds, and the 95 % interval of that mean over "
-          "blocks of consecutive test events (bootstrap). Models are compared by their differences "
-          "on the same events, not by whether these intervals overlap.");
+    start_ranked(
+        s, t, "Intervals of single models",
+        "Full MRR, mean and sample deviation over seeds, and the 95 % interval of that mean over "
+        "blocks of consecutive test events (bootstrap). Models are compared by their differences "
+        "on the same events, not by whether these intervals overlap.");
     table_column(t, NULL, "model", TABLE_LEFT);
     table_column(t, NULL, "seeds", TABLE_RIGHT);
     table_column(t, NULL, "full MRR", TABLE_RIGHT);
@@ -403,7 +420,7 @@ static void objective_table(const summary *s, table *t) {
                sizeof caption);
     bool any = false;
     for (int d = 0; d < s->datas; d++) any |= gain_at(&s->data[d], 1, 0) != NULL;
-    start(s, t, "Gain by objective", caption);
+    start_ranked(s, t, "Gain by objective", caption);
     table_column(t, NULL, "objective", TABLE_LEFT);
     beside_columns(t, "expected-20");
     beside_columns(t, "full");
@@ -485,10 +502,11 @@ static cell paper_diagonal(const summary *s, const char *data, const model_numbe
 }
 
 static void exhaustive_table(const summary *s, table *t) {
-    start(s, t, "Exhaustive diagonal",
-          "All-seen: repeated positives among all catalog destinations the source has met. "
-          "All-unseen: new positives among all it has not met. Ranking window; other quantities "
-          "than the cells with 20 negatives.");
+    start_ranked(
+        s, t, "Exhaustive diagonal",
+        "All-seen: repeated positives among all catalog destinations the source has met. "
+        "All-unseen: new positives among all it has not met. Ranking window; other quantities "
+        "than the cells with 20 negatives.");
     table_column(t, NULL, "model", TABLE_LEFT);
     beside_columns(t, "all-seen");
     beside_columns(t, "all-unseen");
@@ -496,7 +514,7 @@ static void exhaustive_table(const summary *s, table *t) {
         const data_numbers *set = &s->data[d];
         for (int i = 0; i < set->models; i++) {
             const model_numbers *m = &set->model[i];
-            if (!is_main(m)) continue;
+            if (!summary_is_main(m)) continue;
             table_row(t, set->name);
             table_put(t, cell_text(m->label));
             beside(t, mean_cell(m->all_seen, DIGITS), paper_diagonal(s, set->name, m, "all_seen"),
@@ -535,9 +553,10 @@ static void projection_row(const summary *s, table *t, const result *u) {
 static void projection_table(const summary *s, table *t) {
     static const char *const heads[] = {"nothing", "membership direction", "random direction",
                                         "shuffled labels"};
-    start(s, t, "Taking membership out of the representation",
-          "Full MRR after one direction is removed from the vector that enters the scoring head: "
-          "the one in which training pairs that have met differ from others, and two controls.");
+    start_ranked(
+        s, t, "Taking membership out of the representation",
+        "Full MRR after one direction is removed from the vector that enters the scoring head: "
+        "the one in which training pairs that have met differ from others, and two controls.");
     table_column(t, NULL, "model", TABLE_LEFT);
     for (int k = 0; k < 4; k++) {
         table_column(t, heads[k], "ours", TABLE_RIGHT);
@@ -562,6 +581,7 @@ static void projection_cells_row(const summary *s, table *t, const result *u) {
                                      "projection_cells_craft_r", key, k ? "1" : "0", NULL);
             table_put(t, cell_number(paper, 3));
         }
+        table_put(t, cell_number(results_number(u, metric_of_cell("eligible", k, -1)), 0));
     }
 }
 
@@ -577,6 +597,7 @@ static void projection_cells_table(const summary *s, table *t) {
                      beside_paper ? "ours" : fr_cell_names[c], TABLE_RIGHT);
         if (beside_paper) table_column(t, fr_cell_names[c], "paper", TABLE_RIGHT);
     }
+    table_column(t, NULL, "events", TABLE_RIGHT);
     each_projected(s, t, true, projection_cells_row);
     note_not_applicable(s, t, UNIT_PROJECT, inside);
 }
@@ -618,7 +639,7 @@ static void minimal_table(const summary *s, table *t) {
 }
 
 static void available_table(const summary *s, table *t) {
-    start(
+    start_ranked(
         s, t, "Time-available catalog",
         "MRR among all destinations that occurred before the event, beside the fixed catalog. "
         "The events are those whose positive is in the catalog, so the two differ in events too.");
@@ -630,7 +651,7 @@ static void available_table(const summary *s, table *t) {
         const data_numbers *set = &s->data[d];
         for (int i = 0; i < set->models; i++) {
             const model_numbers *m = &set->model[i];
-            if (!is_main(m)) continue;
+            if (!summary_is_main(m)) continue;
             table_row(t, set->name);
             table_put(t, cell_text(m->label));
             table_put(t, mean_cell(at_k(s, m, 0), DIGITS));
@@ -639,7 +660,7 @@ static void available_table(const summary *s, table *t) {
         }
         paper_ask ask = {.data = set->name};
         for (int i = 0; i < set->models; i++)
-            if (set->model[i].objective && is_main(&set->model[i]))
+            if (set->model[i].objective && summary_is_main(&set->model[i]))
                 ask.model[0] = set->model[i].name;
         if (!ask.model[0]) continue;
         const char *section = "time_available_mrr_difference";
@@ -660,10 +681,11 @@ static void ties_table(const summary *s, table *t) {
     static const char *const names[] = {"ties", "mrr-optimistic", "mrr-random-ties", "mrr",
                                         "mrr-pessimistic"};
     enum { NAMES = sizeof names / sizeof *names };
-    start(s, t, "Ties",
-          "Events whose destination ties with others, and the full MRR under four rules: ties in "
-          "favour, in random order (expectation), by average rank (the rule of all other tables), "
-          "against. Means over seeds.");
+    start_ranked(
+        s, t, "Ties",
+        "Events whose destination ties with others, and the full MRR under four rules: ties in "
+        "favour, in random order (expectation), by average rank (the rule of all other tables), "
+        "against. Means over seeds.");
     table_column(t, NULL, "model", TABLE_LEFT);
     table_column(t, NULL, "tied events", TABLE_RIGHT);
     table_column(t, "full MRR, ties", "in favour", TABLE_RIGHT);
@@ -675,7 +697,7 @@ static void ties_table(const summary *s, table *t) {
         for (int i = 0; i < s->data[d].models; i++) {
             const model_numbers *m = &s->data[d].model[i];
             double mean[NAMES] = {0};
-            if (!is_main(m)) continue;
+            if (!summary_is_main(m)) continue;
             for (int r = 0; r < m->runs; r++) {
                 double value[NAMES];
                 if (summary_numbers(m->run[r].run, names, NAMES, value, &t->failure)) return;
