@@ -221,6 +221,19 @@ FR_API FR_MUST_USE fr_status fr_import_file(const char *input, const char *outpu
                                             const fr_import *settings, const fr_context *context,
                                             fr_error *err);
 
+/* What a table's columns are read as, from their names; option `columns` overrides it. Fills
+ * role[count] with FR_COLUMN_*. No column for source, destination or time is FR_EINPUT. */
+enum {
+    FR_COLUMN_SKIPPED,
+    FR_COLUMN_SOURCE,
+    FR_COLUMN_DESTINATION,
+    FR_COLUMN_TIME,
+    FR_COLUMN_SPLIT,
+    FR_COLUMN_FEATURE
+};
+FR_API FR_MUST_USE fr_status fr_import_roles(const char *const *name, int count,
+                                             const char *columns, int *role, fr_error *err);
+
 /* Events that are in memory already, [events] each, in any order of time. */
 typedef struct fr_arrays {
     size_t size;      /* as every settings struct */
@@ -1393,8 +1406,9 @@ FR_API FR_MUST_USE fr_status fr_scaling_run(const fr_window *window, const char 
 
 /* ---- 16. Tables: numbers in the formats people put them into ---- */
 
-/* Text for a terminal, a table environment on booktabs, a pipe table, RFC 4180. */
-enum { FR_FORMAT_TEXT, FR_FORMAT_LATEX, FR_FORMAT_MARKDOWN, FR_FORMAT_CSV };
+/* Text for a terminal, a table environment on booktabs, a pipe table, RFC 4180, a <figure> around a
+ * <table>. */
+enum { FR_FORMAT_TEXT, FR_FORMAT_LATEX, FR_FORMAT_MARKDOWN, FR_FORMAT_CSV, FR_FORMAT_HTML };
 
 /* What is in a cell. Every format writes it in its own way and escapes texts; CSV has all digits,
  * and a column for each part. A NaN value (end of an interval) is missing. */

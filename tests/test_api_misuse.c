@@ -471,6 +471,7 @@ static void test_null_handles(void **state) {
     FAILS(fr_stream_open(NULL, NULL, NULL, &stream, &err), FR_EUSAGE, "path is NULL");
     FAILS(fr_stream_open("x", NULL, NULL, NULL, &err), FR_EUSAGE, "out is NULL");
     FAILS(fr_stream_make(NULL, NULL, NULL, &stream, &err), FR_EUSAGE, "arrays is NULL");
+    FAILS(fr_import_roles(NULL, 3, NULL, NULL, &err), FR_EUSAGE, "name is NULL");
     FAILS(fr_import_arrays(NULL, "x", NULL, NULL, &err), FR_EUSAGE, "arrays is NULL");
     FAILS(fr_import_file(NULL, "x", NULL, NULL, &err), FR_EUSAGE, "NULL");
     FAILS(fr_import_file("x", NULL, NULL, NULL, &err), FR_EUSAGE, "output is NULL");

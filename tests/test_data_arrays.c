@@ -250,11 +250,31 @@ static void test_cancel(void **state) {
     unsetenv("TMPDIR");
 }
 
+static void test_roles(void **state) {
+    (void)state;
+    const char *names[] = {"Rating", "userId", "ts", "movieId", "feat_0", "split"};
+    const int roles[] = {FR_COLUMN_SKIPPED,     FR_COLUMN_SOURCE,  FR_COLUMN_TIME,
+                         FR_COLUMN_DESTINATION, FR_COLUMN_FEATURE, FR_COLUMN_SPLIT};
+    int role[6];
+    fr_error err;
+    OK(fr_import_roles(names, 6, NULL, role, &err));
+    assert_memory_equal(role, roles, sizeof roles);
+    OK(fr_import_roles(names, 6, "source=3,time=1,features=none", role, &err));
+    const int others[] = {FR_COLUMN_TIME,        FR_COLUMN_SKIPPED, FR_COLUMN_SOURCE,
+                          FR_COLUMN_DESTINATION, FR_COLUMN_SKIPPED, FR_COLUMN_SPLIT};
+    assert_memory_equal(role, others, sizeof others);
+    names[1] = "a\tname \"of\nlines";
+    FAILS(fr_import_roles(names, 6, NULL, role, &err), FR_EINPUT, "no column for the source");
+    FAILS(fr_import_roles(names, 0, NULL, role, &err), FR_EUSAGE, "0 columns");
+    names[0] = NULL;
+    FAILS(fr_import_roles(names, 6, NULL, role, &err), FR_EUSAGE, "column 1: its name is NULL");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         WITH_DIRECTORY(test_equals_the_table), WITH_DIRECTORY(test_words),
         WITH_DIRECTORY(test_directory),        cmocka_unit_test(test_what_is_refused),
-        WITH_DIRECTORY(test_cancel),
+        WITH_DIRECTORY(test_cancel),           cmocka_unit_test(test_roles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

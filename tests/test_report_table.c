@@ -257,6 +257,8 @@ static void test_public(void **state) {
     OK(fr_table_text(t, FR_FORMAT_MARKDOWN, &text, &err));
     assert_non_null(strstr(text, "| c\\|d\\&e\\_f |"));
     assert_non_null(strstr(text, "**0.33**"));
+    OK(fr_table_text(t, FR_FORMAT_HTML, &text, &err));
+    assert_non_null(strstr(text, "<table"));
     FAILS(fr_table_text(t, 9, &text, &err), FR_EUSAGE, "format 9");
     assert_null(text);
     fr_table_put(t, (fr_table_cell){.kind = 77});

@@ -11,7 +11,7 @@ if [ -z "$tool" ]; then
     echo "ok 1 # SKIP format: clang-format not found"
 elif ! "$tool" --version | grep -q "version $judge\."; then
     echo "ok 1 # SKIP format: this is not clang-format $judge"
-elif complaints=$(find include src tests bench examples -name '*.[ch]' 2>/dev/null |
+elif complaints=$(find include src tests bench examples python -name '*.[ch]' 2>/dev/null |
     sort | xargs "$tool" --dry-run --Werror 2>&1); then
     echo "ok 1 - format"
 else

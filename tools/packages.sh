@@ -35,6 +35,12 @@ present() {
     locales) [ -e /usr/share/i18n/locales/de_DE ] && quiet command -v localedef ;;
     python3) quiet python3 --version ;;
     python3-numpy) quiet python3 -c 'import numpy' || quiet /usr/bin/python3 -c 'import numpy' ;;
+    python3-dev) for python in python3 /usr/bin/python3; do
+        header=$("$python" -c 'import sysconfig; print(sysconfig.get_path("include"))' 2>/dev/null) &&
+            [ -e "$header/Python.h" ] && return 0
+        done; return 1 ;;
+    python3-venv) quiet python3 -c 'import ensurepip' || quiet /usr/bin/python3 -c 'import ensurepip' ;;
+    python3-pip) quiet python3 -m pip --version || quiet /usr/bin/python3 -m pip --version ;;
     chromium) quiet command -v chromium || quiet command -v chromium-browser ||
         quiet command -v google-chrome ;; # opens the report
     *) echo "packages.sh: no test for $1" >&2; return 1 ;;
@@ -47,7 +53,8 @@ for group; do
     build) required="$required gcc libc6-dev cmake ninja-build pkg-config zlib1g-dev
         libcurl4-openssl-dev libssl-dev libjansson-dev libsqlite3-dev libcairo2-dev librandom123-dev"
         optional="$optional ca-certificates" ;; # for downloads by https
-    check) required="$required libcmocka-dev" optional="$optional locales python3 python3-numpy chromium" ;;
+    check) required="$required libcmocka-dev" optional="$optional locales python3 python3-numpy
+        python3-dev python3-venv python3-pip chromium" ;;
     *) echo "packages.sh: unknown group $group, expected build or check" >&2; exit 2 ;;
     esac
 done

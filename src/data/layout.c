@@ -299,3 +299,44 @@ void layout_free(layout *l) {
     free(l->roles);
     *l = (layout){0};
 }
+
+/* ---- columns that are in memory ---- */
+
+/* A first line with these names, and a row below it, as a table would have them. */
+static void write_lines(const char *const *name, int count, char *first, char *row) {
+    for (int f = 0; f < count; f++) {
+        for (const char *p = name[f]; *p; p++)
+            *first++ = *p == '\t' || *p == '"' || line_ends(*p) ? ' ' : *p;
+        *row++ = '0';
+        *first++ = *row++ = f + 1 < count ? '\t' : 0;
+    }
+}
+
+fr_status fr_import_roles(const char *const *name, int count, const char *columns, int *out,
+                          fr_error *err) {
+    static const int roles[] = {
+        [ROLE_SOURCE] = FR_COLUMN_SOURCE, [ROLE_DESTINATION] = FR_COLUMN_DESTINATION,
+        [ROLE_TIME] = FR_COLUMN_TIME,     [ROLE_SPLIT] = FR_COLUMN_SPLIT,
+        [ROLE_INDEX] = FR_COLUMN_SKIPPED, [ROLE_FEATURE] = FR_COLUMN_FEATURE};
+    NEED(name, err);
+    NEED(out, err);
+    if (count < 1) return fail(err, FR_EUSAGE, "%d columns, expected 1 or more", count);
+    char *first = NULL, *row = NULL;
+    layout l = {0};
+    size_t size = 0;
+    for (int f = 0; f < count; f++) {
+        if (!name[f]) return fail(err, FR_EUSAGE, "column %d: its name is NULL", f + 1);
+        size += strlen(name[f]) + 1;
+    }
+    fr_status status = ALLOCATE(first, size, err);
+    if (!status) status = ALLOCATE(row, 2 * (size_t)count, err);
+    if (!status) {
+        write_lines(name, count, first, row);
+        status = layout_detect(&l, first, row, 1, columns, "columns", err);
+    }
+    for (int f = 0; !status && f < count; f++) out[f] = roles[l.roles[f]];
+    layout_free(&l);
+    free(first);
+    free(row);
+    return status;
+}

@@ -66,11 +66,12 @@ void fr_table_note(fr_table *t, const char *note) {
 }
 
 fr_status fr_table_text(fr_table *t, int format, const char **out, fr_error *err) {
-    static const table_format formats[] = {TABLE_TEXT, TABLE_LATEX, TABLE_MARKDOWN, TABLE_CSV};
+    static const table_format formats[] = {TABLE_TEXT, TABLE_LATEX, TABLE_MARKDOWN, TABLE_CSV,
+                                           TABLE_HTML};
     NEED(t, err);
     NEED(out, err);
     *out = NULL;
-    if (format < FR_FORMAT_TEXT || format > FR_FORMAT_CSV)
+    if (format < FR_FORMAT_TEXT || format > FR_FORMAT_HTML)
         return fail(err, FR_EUSAGE, "format %d of a table is not known", format);
     text_free(&t->text);
     TRY(table_render(&t->is, formats[format], &t->text, err));

@@ -1,0 +1,121 @@
+"""Honest evaluation of link prediction in continuous-time dynamic graphs.
+
+Every destination of a catalog is ranked for every test event, from one score vector per event; every metric, and the
+exact expectation of every sampled protocol, follows from the records. The package is libfullrank, the library behind
+the command `fullrank`: names of options, defaults and errors are the same.
+
+    import fullrank as fr
+
+    events = fr.read("wikipedia.csv")                  # or fr.events(src, dst, t), a frame, ...
+    window = events.window(32768, train=0.85)
+
+    feed = window.feed("my-tgn", seed=7)               # the loop stays yours: the truth arrives after the scores
+    for batch in feed.batches(200):
+        truth = feed.submit(model(batch.source, batch.time, window.catalog))
+        model.update(truth.source, truth.destination, truth.time)
+    mine = feed.finish()
+
+    edge = window.rank("baseline:edgebank")            # or a function, an object, scores, factors, a trained model
+    craft = window.rank(window.train("craft-r", seed=7, epochs=3))
+
+    mine.mrr, mine.hits(10), mine.expected("uniform", k=20).mrr
+    print(fr.compare(mine, edge, craft))
+    fr.report([mine, edge, craft], "report.html")
+
+Where to look
+    read, events, synth, download    streams of events (`Events`)
+    Events.window                    what a protocol sees (`Window`): parts, catalog, histories
+    Window.feed, rank, train         ways to rank records (`Ranking`), training (`Run`)
+    Ranking                          metrics, expectations, slices, intervals, records
+    compare, report, study           models side by side, with intervals; pages
+    explain, diagnose                why protocols disagree; what membership explains
+    metrics, samplers, slices, baselines, models, presets, options    what there is, by name
+
+Manners: nothing is printed unless asked for (`progress=True` shows a bar, with tqdm); warnings go through `warnings`,
+notes to the logger "fullrank". Work releases the GIL, runs on all cores (`threads=`) and gives the same bits with any
+number of them; Ctrl-C stops it. Errors are `fullrank.Error`, with a class for each kind.
+"""
+
+from __future__ import annotations
+
+from typing import List
+
+from . import _fullrank as _C
+from ._core import Facts, Warning
+from ._data import Events, download, events, import_file, read, synth, verify
+from ._fullrank import Cancelled, Error, FileError, ForceError, InputError, OutOfMemory, UsageError
+from ._models import Run, load
+from ._ranking import Expected, Ranking, Records, Slice
+from ._study import (Comparison, Explanation, Page, Study, compare, diagnose, explain, report, study,
+                     study_preset)
+from ._table import Table
+from ._window import Batch, Event, Feed, Part, Scorer, Truth, Window
+
+__version__: str = _C.version()["version"]
+
+
+def version() -> Facts:
+    """Version, commit, compiler and CPU features of the library."""
+    return Facts(_C.version())
+
+
+def metrics() -> List[Facts]:
+    """The metrics: name, kind, title, explanation."""
+    return [Facts(one) for one in _C.definitions()["metrics"]]
+
+
+def samplers() -> List[Facts]:
+    """The samplers of `Ranking.expected`: name, title, explanation."""
+    return [Facts(one) for one in _C.definitions()["samplers"]]
+
+
+def slices() -> List[Facts]:
+    """What `Ranking.slices` cuts by: name, title, explanation."""
+    return [Facts(one) for one in _C.definitions()["slices"]]
+
+
+def baselines() -> List[Facts]:
+    """The scorers that need no training: name, summary, text, options."""
+    return [Facts(one) for one in _C.baselines()]
+
+
+def models() -> List[Facts]:
+    """The models that can be trained: name, label, summary, text, options."""
+    return [Facts(one) for one in _C.models()]
+
+
+def plugin(path: str) -> Facts:
+    """What a plug-in is, and which options it has."""
+    from ._core import text
+
+    return Facts(_C.plugin(text(path)))
+
+
+def presets() -> Facts:
+    """Presets of `synth` and of `explain`, with what they are."""
+    return Facts(synth=dict(_C.synth_presets()), explain={p["name"]: p["help"] for p in _C.explain_presets()})
+
+
+def options(name: str) -> List[Facts]:
+    """Options that a call takes as keywords, from the tables of the library.
+
+    Names: import, window, diagnostic, rank, synth, synth_parameters, interval, model, training, compare, explain,
+    minimal, report, scaling.
+
+    >>> import fullrank as fr
+    >>> [(o.key, o.default) for o in fr.options("window")][:3]
+    [('window', '32768'), ('train-share', '0.85'), ('val-share', '0')]
+    """
+    found = _C.options()
+    if name not in found:
+        raise UsageError(f"no options {name!r}, expected one of {', '.join(found)}")
+    return [Facts(one) for one in found[name]]
+
+
+__all__ = [
+    "Batch", "Cancelled", "Comparison", "Error", "Event", "Events", "Expected", "Explanation", "Facts", "Feed",
+    "FileError", "ForceError", "InputError", "OutOfMemory", "Page", "Part", "Ranking", "Records", "Run", "Scorer",
+    "Slice", "Study", "Table", "Truth", "UsageError", "Warning", "Window", "baselines", "compare", "diagnose",
+    "download", "events", "explain", "import_file", "load", "metrics", "models", "options", "plugin", "presets", "read", "report",
+    "samplers", "slices", "study", "study_preset", "synth", "verify", "version",
+]

@@ -1,0 +1,237 @@
+"""What the modules of the package share: texts, options, arrays in and out, talking while work is done."""
+
+from __future__ import annotations
+
+import logging
+import numbers
+import os
+import shutil
+import tempfile
+import warnings
+import weakref
+from contextlib import contextmanager
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union
+
+import numpy as np
+
+from . import _fullrank as C
+
+log = logging.getLogger("fullrank")
+log.addHandler(logging.NullHandler())
+
+Path = Union[str, "os.PathLike[str]"]
+#: Progress: False (silence), True (a tqdm bar, if tqdm is installed), or a function of (stage, done, total, unit).
+Progress = Union[bool, Callable[[str, int, int, str], Any]]
+How = Tuple[int, Optional[Callable[[str, int, int, str], Any]], Callable[[str, str], None]]
+
+
+class Warning(UserWarning):  # noqa: A001 - fullrank.Warning, as fullrank.Error
+    """What fullrank warns of, through Python's `warnings`."""
+
+
+# ---- texts and options ----
+
+
+def text(value: Any) -> bytes:
+    """A value as an option has it on the command line."""
+    if isinstance(value, (bool, np.bool_)):
+        return b"yes" if value else b"no"
+    if isinstance(value, numbers.Integral):
+        return str(int(value)).encode()
+    if isinstance(value, numbers.Real):
+        return repr(float(value)).encode()
+    if isinstance(value, (str, bytes, os.PathLike)):
+        return os.fsencode(value)
+    if isinstance(value, Iterable):
+        return b",".join(text(one) for one in value)
+    raise C.UsageError(f"found {value!r}, expected a number, a text, True or False")
+
+
+def options(given: Mapping[str, Any]) -> Dict[str, bytes]:
+    """Options that were given; None stands for the default. The library knows names, ranges and defaults."""
+    return {key: text(value) for key, value in given.items() if value is not None}
+
+
+def about(name: str, catalog_only: bool, given: Mapping[str, Any]) -> Dict[str, Any]:
+    """What a scorer is, for the description of its records."""
+    out: Dict[str, Any] = {"name": os.fsencode(name), "catalog_only": int(catalog_only)}
+    for key, value in given.items():
+        if value is not None:
+            out[key] = os.fsencode(value) if isinstance(value, (str, os.PathLike)) else int(value)
+    return out
+
+
+# ---- arrays out ----
+
+
+class _Memory:
+    """Memory of the library's that NumPy reads in place; `owner` lives as long as any array of it."""
+
+    def __init__(self, owner: Any, address: int, size: int, writeable: bool) -> None:
+        self.owner = owner
+        self.__array_interface__ = {"version": 3, "typestr": "|u1", "shape": (size,), "data": (address, not writeable)}
+
+
+def view(owner: Any, address: int, dtype: Any, *shape: int, writeable: bool = False) -> np.ndarray:
+    """An array of the library's memory: nothing is copied."""
+    kind = np.dtype(dtype)
+    size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
+    if not size or not address:
+        empty = np.empty(shape, kind)
+        empty.flags.writeable = writeable
+        return empty
+    return np.asarray(_Memory(owner, address, size, writeable)).view(kind).reshape(shape)
+
+
+record_dtype = np.dtype(C.record_fields())
+
+
+def _layout(name: str, types: Mapping[str, str]) -> np.dtype:
+    size, offsets = C.layouts()[name]
+    names = list(offsets)
+    return np.dtype({"names": names, "formats": [types[n] for n in names], "offsets": [offsets[n] for n in names],
+                     "itemsize": size})
+
+
+query_dtype = _layout("query", {"event": "<i4", "source": "<i4", "time": "<f8"})
+event_dtype = _layout("event", {"event": "<i4", "source": "<i4", "destination": "<i4", "time": "<f8",
+                                "features": "<u8"})
+
+
+# ---- arrays in ----
+
+
+def host(values: Any) -> np.ndarray:
+    """Anything array-like as a NumPy array: in place where that is possible, from a GPU where it must be."""
+    if isinstance(values, np.ndarray):
+        return values
+    if type(values).__module__.partition(".")[0] == "torch":
+        tensor = values.detach().cpu()
+        if tensor.dtype.is_floating_point and tensor.element_size() < 4:
+            tensor = tensor.float()
+        return tensor.numpy()
+    if hasattr(values, "__dlpack_device__"):
+        if values.__dlpack_device__()[0] == 1 and hasattr(np, "from_dlpack"):
+            return np.from_dlpack(values)
+        if hasattr(values, "get"):  # CuPy
+            values = values.get()
+    return np.asarray(values)
+
+
+def address(array: np.ndarray) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+def scores(values: Any, shape: Tuple[int, int], what: str) -> np.ndarray:
+    """Scores as float32 in C order. Nothing is copied if they are that already. As in score files, a float64 row that
+    float32 cannot hold is replaced by its ranks, so that rounding makes no ties."""
+    array = host(values)
+    if shape[0] == 1 and array.ndim == 1:
+        array = array[None, :]
+    if array.shape != shape:
+        raise C.UsageError(f"{what}: scores of shape {array.shape}, expected {shape}")
+    if array.dtype.kind not in "fiub" or array.dtype.itemsize > 8:
+        raise C.UsageError(f"{what}: scores of type {array.dtype}, expected numbers")
+    if array.dtype == np.float32 or array.dtype == np.float16:
+        return np.ascontiguousarray(array, dtype=np.float32)
+    array = np.asarray(array, dtype=np.float64)
+    out = array.astype(np.float32)
+    with np.errstate(invalid="ignore"):
+        lost = ((out != array) & np.isfinite(array)).any(axis=1)
+    for row in np.flatnonzero(lost):
+        if np.isfinite(array[row]).all():
+            out[row] = np.unique(array[row], return_inverse=True)[1].reshape(-1)
+    return np.ascontiguousarray(out)
+
+
+# ---- talking ----
+
+
+class _Bar:
+    """Progress by tqdm: one bar for each stage."""
+
+    def __init__(self) -> None:
+        self.bar: Any = None
+        self.key: Any = None
+
+    def __call__(self, stage: str, done: int, total: int, unit: str) -> None:
+        try:
+            from tqdm.auto import tqdm
+        except ImportError:
+            return
+        key = (total, unit)
+        if self.bar is None or key != self.key or done < self.bar.n:
+            self.close()
+            self.bar, self.key = tqdm(total=total or None, unit=" " + unit, leave=False), key
+        self.bar.set_description(stage, refresh=False)
+        self.bar.update(done - self.bar.n)
+
+    def close(self) -> None:
+        if self.bar is not None:
+            self.bar.close()
+
+
+def _log(line: str, level: str) -> None:
+    if level == "warning":
+        warnings.warn(line, Warning, stacklevel=4)
+    else:
+        log.info(line)
+
+
+@contextmanager
+def talk(threads: int, progress: Progress) -> Iterator[How]:
+    """How a call talks to its caller: the third argument of all long work."""
+    bar = _Bar() if progress is True else None
+    try:
+        yield (int(threads), bar or (progress if callable(progress) else None), _log)
+    finally:
+        if bar:
+            bar.close()
+
+
+# ---- places ----
+
+
+def _remove(path: str, process: int) -> None:
+    if os.getpid() == process:  # a forked child leaves its parent's files alone
+        shutil.rmtree(path, ignore_errors=True)
+
+
+class Place:
+    """A directory that disappears with this object, or with the program."""
+
+    def __init__(self) -> None:
+        self.path = tempfile.mkdtemp(prefix="fullrank-")
+        weakref.finalize(self, _remove, self.path, os.getpid())
+
+    def __truediv__(self, name: str) -> str:
+        return os.path.join(self.path, name)
+
+
+# ---- results ----
+
+
+class Facts(Dict[str, Any]):
+    """Facts by name: `facts.events` and `facts["events"]` are the same."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"{name!r}, expected one of {', '.join(self)}") from None
+
+    def __dir__(self) -> List[str]:
+        return [*super().__dir__(), *self]
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{key}={value!r}" for key, value in self.items())
+        return f"Facts({inside})"
+
+
+def facts(value: Any) -> Any:
+    """Dicts of the extension module as Facts, all the way down."""
+    if isinstance(value, dict):
+        return Facts({key: facts(one) for key, one in value.items()})
+    if isinstance(value, list):
+        return [facts(one) for one in value]
+    return value

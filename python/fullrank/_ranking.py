@@ -1,0 +1,201 @@
+"""Rank records and what follows from them."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Union
+
+import numpy as np
+
+from . import _core, _fullrank as C
+from ._core import Facts, Path, Progress, talk, view
+from ._table import Table
+
+_OOV = ["exclude", "zero"]
+_SMALL = ["whole", "ineligible"]
+
+
+def _choice(value: Union[str, int], names: Sequence[str], what: str) -> int:
+    if isinstance(value, int):
+        return value
+    if value not in names:
+        raise C.UsageError(f"{what}: found {value!r}, expected {' or '.join(names)}")
+    return names.index(value)
+
+
+class Expected(Facts):
+    """A sampled metric without sampling: expectation and deviation over all draws of `k` negatives.
+
+    `mrr`, `sd` (of the sampled MRR over evaluation seeds), `hits` (by the k of Hits@k), `events` counted and
+    `ineligible`.
+    """
+
+    def __repr__(self) -> str:
+        return f"<expected MRR of {self.k} negatives: {self.mrr:.4f} ± {self.sd:.4f} over {self.events:,} events>"
+
+
+class Records:
+    """Rank records of some events: every metric, and every sampled protocol, follows from them without scoring."""
+
+    def __init__(self, records: np.ndarray, oov: int, label: str) -> None:
+        self.records = records  #: structured NumPy array, one record per event; docs/formats.md says what is in it
+        self._oov = oov
+        self.label = label  #: what tables call it
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    # ---- metrics ----
+
+    def metrics(self, names: Optional[Iterable[str]] = None) -> Dict[str, float]:
+        """Metrics by name; without names all that take no number, and Hits@1, 3, 5, 10."""
+        if names is None:
+            names = [d["name"] for d in C.definitions()["metrics"] if not d["name"].endswith("@k")]
+            names += ["hits@1", "hits@3", "hits@5", "hits@10"]
+        names = [names] if isinstance(names, str) else list(names)
+        found = self._compute(names)
+        return {name: value for name, (value, _) in zip(names, found)}
+
+    def _compute(self, names: List[str]) -> List[Any]:
+        return C.metrics(_core.address(self.records), len(self.records), self._oov, [os.fsencode(n) for n in names])
+
+    def metric(self, name: str) -> float:
+        """One metric: `mrr`, `hits@10`, `mrr-new`, ...; `fullrank.metrics()` lists them."""
+        return self._compute([name])[0][0]
+
+    @property
+    def mrr(self) -> float:
+        """Mean reciprocal rank over the full catalog."""
+        return self.metric("mrr")
+
+    def hits(self, k: int) -> float:
+        """Share of events whose destination is among the first k."""
+        return self.metric(f"hits@{k}")
+
+    # ---- sampled protocols ----
+
+    def _sampling(self, sampler: str, k: Iterable[int], hits: Iterable[int], small: str) -> Any:
+        return (os.fsencode(sampler), _choice(small, _SMALL, "small"), self._oov, [int(n) for n in k],
+                [int(n) for n in hits])
+
+    def expected(self, sampler: str = "uniform", k: Union[None, int, Iterable[int]] = None, *,
+                 hits: Iterable[int] = (1, 3, 10), small: str = "whole", threads: int = 0) -> Any:
+        """The expectation of a sampled metric over all draws, exactly: `expected("uniform", k=20).mrr`.
+
+        With one k (or a sampler that names it, `"tgb-mix-100"`) one result, else a list; k is 1, 5, 20, 50, 100
+        unless given. `fullrank.samplers()` lists the samplers.
+        """
+        stem, _, number = sampler.rpartition("-")
+        if k is None and stem and number.isdigit():
+            k = int(number)
+        ks = [k] if isinstance(k, int) else list(k if k is not None else (1, 5, 20, 50, 100))
+        hits = list(hits)
+        with talk(threads, False) as how:
+            found = C.expected(_core.address(self.records), len(self.records), self._sampling(sampler, ks, hits, small),
+                               how)
+        out = [Expected(one, hits=dict(zip(hits, one["hits"]))) for one in found]
+        return out[0] if isinstance(k, int) else out
+
+    def draws(self, sampler: str = "uniform", k: Iterable[int] = (1, 5, 20, 50, 100), *, seeds: int = 5, seed: int = 0,
+              small: str = "whole", threads: int = 0, progress: Progress = False) -> List[Facts]:
+        """The same by drawing, as a check: sampled MRR under `seeds` evaluation seeds; `each` has every seed's."""
+        ks = list(k)
+        each = np.empty((seeds, len(ks)))
+        with talk(threads, progress) as how:
+            found = C.draws(_core.address(self.records), len(self.records), self._sampling(sampler, ks, (), small),
+                            seed, seeds, _core.address(each), how)
+        return [Facts(one, each=each[:, j]) for j, one in enumerate(found)]
+
+    def interval(self, *names: str, sampler: Optional[str] = None, k: Iterable[int] = (), seed: int = 0,
+                 threads: int = 0, progress: Progress = False, **options: Any) -> Any:
+        """Intervals (low, high) of metrics by the block bootstrap; with `sampler` and `k`, of expected MRR.
+
+        One name gives one interval, several a list. Options: `fullrank.options("interval")`.
+        """
+        what: Any = [os.fsencode(n) for n in names or ("mrr",)]
+        if sampler is not None:
+            what = self._sampling(sampler, k, (), "whole")
+        with talk(threads, progress) as how:
+            found = C.intervals(_core.address(self.records), len(self.records), self._oov, what,
+                                _core.options(options), seed, how)
+        return found[0] if sampler is None and len(names) < 2 else found
+
+    # ---- slices ----
+
+    def slices(self, by: str) -> List["Slice"]:
+        """Events that are alike in one respect: `"repeated"`, `"time:10"`, `"source-degree"`; each has all metrics."""
+        field, found = C.slices(_core.address(self.records), len(self.records), os.fsencode(by))
+        return [Slice(one, field, self._oov) for one in found]
+
+    # ---- out ----
+
+    def to_pandas(self) -> Any:
+        """The records as a pandas frame."""
+        import pandas
+
+        return pandas.DataFrame({name: self.records[name] for name in self.records.dtype.names or ()})
+
+    def to_polars(self) -> Any:
+        """The records as a polars frame."""
+        import polars
+
+        return polars.DataFrame({n: np.ascontiguousarray(self.records[n]) for n in self.records.dtype.names or ()})
+
+    def _row(self) -> List[Any]:
+        value = self.metrics(["mrr", "hits@1", "hits@10", "coverage"])
+        return [self.label, *(Table.number(v) for v in value.values()), int((self.records["covered"] == 1).sum())]
+
+    def table(self) -> Table:
+        """MRR, Hits and coverage as a table."""
+        return Table(["", "MRR", "Hits@1", "Hits@10", "coverage", "ranked"], [self._row()])
+
+    def __str__(self) -> str:
+        value = self.metrics(["mrr", "hits@10"])
+        ranked = int((self.records["covered"] == 1).sum())
+        return f"{self.label}: MRR {value['mrr']:.4f}, Hits@10 {value['hits@10']:.4f} over {ranked:,} events"
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
+
+
+class Slice(Records):
+    """Records of events that are alike in one respect. `low` <= value < `high`."""
+
+    def __init__(self, found: Dict[str, Any], field: str, oov: int) -> None:
+        super().__init__(np.frombuffer(found["records"], _core.record_dtype), oov, found["label"])
+        self.field = field  #: what was cut by
+        self.low, self.high = found["from"], found["to"]
+        self.ranked: int = found["ranked"]  #: events whose destination is in the catalog
+
+
+class Ranking(Records):
+    """Rank records of one run of a scorer: what `rank`, a feed's `finish` and `fullrank.load` give.
+
+    >>> import fullrank as fr
+    >>> edge = fr.synth("tiny").window().rank("baseline:edgebank")
+    >>> round(edge.mrr, 4), round(edge.expected("uniform", k=20).mrr, 4)
+    (0.1658, 0.4343)
+    >>> edge.records[["event", "n", "above", "tied"]][:2].tolist()
+    [(5100, 100, 20, 79), (5101, 100, 0, 6)]
+    """
+
+    def __init__(self, handle: Any) -> None:
+        found = C.ranking_facts(handle)
+        records = view(handle, found.pop("records"), _core.record_dtype, found["count"])
+        found["protocol"] = Facts(found["protocol"])
+        super().__init__(records, found["oov"], found["model"] or found["scorer"])
+        found["oov"] = _OOV[found["oov"]]
+        self._handle = handle
+        self.facts = Facts(found)  #: scorer, model, seed, data, protocol, seconds, ...
+
+    @property
+    def protocol(self) -> Facts:
+        """What it was made under; rankings may be compared if all of it is equal."""
+        return self.facts.protocol
+
+    def save(self, path: Path, *, force: bool = False) -> None:
+        """Writes RANKS.npy and RANKS.json, which the command line reads too."""
+        C.ranking_save(self._handle, _core.text(path), force)
