@@ -527,6 +527,20 @@ enum { FR_NAME_MAX = 4224 };
 /* How many calls of `score` at the same time a scorer can serve, if any number will do. */
 #define FR_WORKERS_ANY INT32_MAX
 
+/* How the candidates of a query compare with one of them (fr_scorer_definition.stand). */
+typedef struct fr_standing {
+    float score; /* of the one */
+    /* Destinations that are not listed below score above it from level `above` on, and as it does
+     * from level `tied` to above - 1. */
+    int32_t tied, above;
+    /* Those with a score of their own, each once: any finite numbers that are above, equal to or
+     * below `score` as their scores are. The one may be among them. The lists are the scorer's,
+     * until its next call. */
+    int32_t own;
+    const int32_t *destination; /* [own] */
+    const float *own_score;     /* [own] */
+} fr_standing;
+
 /* What a scorer is, for fr_scorer_make: baselines, trained models, score files, the oracle and
  * plug-ins fill the same struct. Scoring must not change what later scores are, and the score of a
  * candidate must not depend on anything but the query and what was observed. Zero it, set `size`,
@@ -566,6 +580,20 @@ typedef struct fr_scorer_definition {
     /* A hash of all that scoring must leave alone, for checks in debug builds; may be NULL. */
     uint64_t (*fingerprint)(const void *state);
     void (*close)(void *state); /* may be NULL */
+
+    /* For scorers whose ranks can be counted without a vector: all candidates but a few have a
+     * score that only events of their own change. The records are those of `score`, which is
+     * called only where a vector is asked for; O(log + own list) per event. May be NULL.
+     *
+     * level[event], from 0 to events - 1, is the level of the event's destination from this event
+     * on until its next one; before its first it is -1. NULL = all destinations are at level 0,
+     * always. The list is the scorer's and stays as it is.
+     *
+     * `stand` is called for one event at a time, in stream order, when the events below its cut
+     * have been observed. */
+    const int32_t *level;
+    fr_status (*stand)(void *state, const fr_query *query, int32_t destination, fr_standing *out,
+                       fr_error *err);
 } fr_scorer_definition;
 
 /* A scorer of one window, which must outlive it. */

@@ -1,15 +1,15 @@
 /* baseline.h - scorers without training.
  *
- * Each baseline keeps what changes with an event and nothing else: a vector of scores for
- * destinations in general (`tail`), updated in O(1) by observe, and, where it treats the source's
- * own past specially, a short list that is lifted above the tail when scoring. Scores are small
- * whole numbers wherever only the order matters, so that float32 holds them exactly and ties are
- * ties.
+ * Each baseline keeps what changes with an event and nothing else: a score for destinations in
+ * general, which only their own events change, and, where it treats the source's own past
+ * specially, a short list that stands above. Scores are whole numbers wherever only the order
+ * matters, so that ties are ties. All but `random` also tell how candidates stand without scoring
+ * them (fr_scorer_definition.stand): their ranks are counted in a time that does not grow with the
+ * catalog.
  */
 #ifndef FR_BASELINES_BASELINE_H
 #define FR_BASELINES_BASELINE_H
 
-#include "data/lift.h"
 #include "data/window.h"
 
 /* The baselines in the order of lists: X(name) is baseline_name, defined in its own file. */
@@ -29,9 +29,15 @@
 BASELINES(DECLARE)
 #undef DECLARE
 
-/* Positions in the window are scores: refuses windows whose positions float32 cannot hold twice
- * over. */
-fr_status baseline_check_positions(const fr_window *w, fr_error *err);
+/* Do float32 numbers not hold all positions in the window, twice over, and all destinations? */
+bool baseline_is_long(const fr_window *w);
+/* The score of a whole number from -1 on, larger for a larger one: the number itself, or in a long
+ * window the normal float32 number at that place of their order, of which there are 4.26e9. */
+float baseline_score(bool is_long, int64_t number);
+/* level[events] of a running count: events of the destination before this one. */
+fr_status baseline_count_levels(const fr_window *w, arena *memory, int32_t **out, fr_error *err);
+/* The longest list of distinct destinations of a source. */
+int32_t baseline_longest(const fr_window *w);
 
 /* Settings of baselines that forget. */
 extern const fr_option baseline_decay_options[];

@@ -41,6 +41,8 @@ typedef struct edgebank {
     int32_t
         *distinct; /* [events + 1] distinct pairs among the first k events; THRESHOLD, INTERVAL */
     double *intervals; /* [events + 1] sum of their average intervals; INTERVAL */
+    int32_t *own;      /* [longest list] destinations in memory, for `stand` */
+    float *ones;       /* [longest list] their scores */
 } edgebank;
 
 /* The quantile of the times of events 0..count-1, which are sorted. */
@@ -85,6 +87,26 @@ static fr_status score(void *state, const fr_query *query, int count, int worker
     return FR_OK;
 }
 
+/* All others score 0, whatever their level, which is 0. */
+static fr_status stand(void *state, const fr_query *query, int32_t destination, fr_standing *out,
+                       fr_error *err) {
+    (void)err;
+    edgebank *b = state;
+    const fr_window *w = b->w;
+    int32_t cut = window_cut(w, query->event);
+    fr_history met = window_met(w, query->source, cut);
+    double oldest = met.count ? oldest_time(b, cut) : 0;
+    *out = (fr_standing){.above = 1, .destination = b->own, .own_score = b->ones};
+    for (int32_t k = 0; k < met.count; k++) {
+        int32_t v = w->destination[met.event[k]];
+        if (!remembers(b, query->source, v, cut, oldest)) continue;
+        b->own[out->own++] = v;
+        if (v == destination) out->score = 1;
+    }
+    if (out->score > 0) out->tied = 1;
+    return FR_OK;
+}
+
 static void close_edgebank(void *state) {
     edgebank *b = state;
     arena_free(&b->memory);
@@ -124,8 +146,15 @@ static fr_status open_edgebank(const fr_window *w, const void *settings, int64_t
     TRY(ALLOCATE(b, 1, err));
     b->w = w;
     if (settings) b->settings = *(const edgebank_settings *)settings;
-    *out = (fr_scorer_definition){
-        .state = b, .workers = FR_WORKERS_ANY, .score = score, .close = close_edgebank};
+    *out = (fr_scorer_definition){.state = b,
+                                  .workers = FR_WORKERS_ANY,
+                                  .score = score,
+                                  .close = close_edgebank,
+                                  .stand = stand};
+    int32_t longest = baseline_longest(w);
+    TRY(TAKE(&b->memory, b->own, longest, err));
+    TRY(TAKE(&b->memory, b->ones, longest, err));
+    for (int32_t k = 0; k < longest; k++) b->ones[k] = 1;
     int memory = b->settings.memory;
     if (memory == THRESHOLD || memory == INTERVAL) TRY(count_pairs(b, err));
     if (memory == INTERVAL) TRY(sum_intervals(b, err));

@@ -5,28 +5,40 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- running count ---- */
 
 typedef struct popularity {
     const fr_window *w;
     arena memory;
-    float *count; /* [destinations] */
+    bool is_long;
+    int32_t *count; /* [destinations] */
+    int32_t *level; /* [events] the destination's count after it, less 1 */
 } popularity;
 
 static fr_status score_count(void *state, const fr_query *query, int count, int worker,
                              float *scores, fr_error *err) {
     (void)query, (void)count, (void)worker, (void)err;
     const popularity *p = state;
-    memcpy(scores, p->count, (size_t)p->w->destinations * sizeof *scores);
+    for (int32_t v = 0; v < p->w->destinations; v++)
+        scores[v] = baseline_score(p->is_long, p->count[v]);
+    return FR_OK;
+}
+
+static fr_status stand_count(void *state, const fr_query *query, int32_t destination,
+                             fr_standing *out, fr_error *err) {
+    (void)query, (void)err;
+    const popularity *p = state;
+    int32_t count = p->count[destination];
+    *out = (fr_standing){
+        .score = baseline_score(p->is_long, count), .tied = count - 1, .above = count};
     return FR_OK;
 }
 
 static fr_status observe_count(void *state, const fr_event *event, fr_error *err) {
     (void)err;
     popularity *p = state;
-    p->count[event->destination] += 1;
+    p->count[event->destination]++;
     return FR_OK;
 }
 
@@ -41,71 +53,134 @@ static void close_count(void *state) {
     free(p);
 }
 
+fr_status baseline_count_levels(const fr_window *w, arena *memory, int32_t **out, fr_error *err) {
+    int32_t *level;
+    TRY(TAKE(memory, level, w->events, err));
+    for (int32_t v = 0; v < w->destinations; v++)
+        for (int32_t k = w->destination_at[v]; k < w->destination_at[v + 1]; k++)
+            level[w->destination_events[k]] = k - w->destination_at[v];
+    *out = level;
+    return FR_OK;
+}
+
 static fr_status open_count(const fr_window *w, const void *settings, int64_t seed,
                             fr_scorer_definition *out, fr_error *err) {
     (void)settings, (void)seed;
     popularity *p;
-    TRY(baseline_check_positions(w, err));
     TRY(ALLOCATE(p, 1, err));
     p->w = w;
+    p->is_long = baseline_is_long(w);
     *out = (fr_scorer_definition){.state = p,
                                   .score = score_count,
                                   .observe = observe_count,
                                   .fingerprint = fingerprint_count,
-                                  .close = close_count};
+                                  .close = close_count,
+                                  .stand = stand_count};
+    TRY(baseline_count_levels(w, &p->memory, &p->level, err));
+    out->level = p->level;
     return TAKE(&p->memory, p->count, w->destinations, err);
 }
 
 /* ---- decayed count ----
  *
- * Time weakens all counts alike, so their order changes only when one of them grows. Destinations
- * are therefore kept sorted by the logarithm of their count, and scores are places in that order:
- * whatever the half-life, nothing is lost to float32. A destination that grows moves up step by
- * step; few steps, since those that grow are mostly near the top already. */
+ * Time weakens all counts alike, so their order changes only when one of them grows. The score is
+ * the number of destinations with a smaller count: whatever the half-life, nothing is lost to
+ * float32. Logarithms of counts after every event are computed and ordered beforehand; a Fenwick
+ * tree over that order has the destinations at their present place. No score depends on later
+ * events: they add places between which nobody is yet. */
 
 typedef struct recent {
     const fr_window *w;
     arena memory;
-    double decay;
-    double *heat;   /* [destinations] log of the sum of exp(decay * t_j); -INFINITY = none yet */
-    int32_t *order; /* [destinations] ascending by heat */
-    int32_t *place; /* [destinations] of each in `order` */
-    float *score;   /* [destinations] place of the first one with equal heat */
+    bool is_long;
+    int32_t *level; /* [events] place of the heat after it in the order of all heats, ties equal */
+    int32_t *now;   /* [destinations] level, -1 = no event yet */
+    int32_t *tree;  /* [levels + 1] Fenwick tree: destinations by level */
+    int32_t levels, none; /* how many there are; destinations without an event */
 } recent;
+
+/* An event with the log of the sum of exp(decay * t_j) over its destination's events so far. */
+typedef struct heated {
+    double heat;
+    int32_t event;
+} heated;
+
+static int by_heat(const void *a, const void *b) {
+    double x = ((const heated *)a)->heat, y = ((const heated *)b)->heat;
+    return (x > y) - (x < y);
+}
+
+static fr_status order_heats(recent *r, double decay, fr_error *err) {
+    const fr_window *w = r->w;
+    heated *list;
+    TRY(TAKE(&r->memory, r->level, w->events, err));
+    TRY(ALLOCATE(list, w->events, err));
+    for (int32_t v = 0; v < w->destinations; v++) {
+        double heat = -INFINITY;
+        for (int32_t k = w->destination_at[v]; k < w->destination_at[v + 1]; k++) {
+            int32_t event = w->destination_events[k];
+            heat = baseline_heat(heat, decay * window_time(w, event));
+            list[event] = (heated){heat, event};
+        }
+    }
+    qsort(list, (size_t)w->events, sizeof *list, by_heat);
+    for (int32_t k = 0; k < w->events; k++) {
+        if (!k || list[k].heat > list[k - 1].heat) r->levels++;
+        r->level[list[k].event] = r->levels - 1;
+    }
+    free(list);
+    return FR_OK;
+}
+
+/* The number of destinations below a level. */
+static int32_t count_below(const recent *r, int32_t level) {
+    if (level < 0) return 0;
+    int32_t count = r->none;
+    for (int32_t k = level; k; k &= k - 1) count += r->tree[k];
+    return count;
+}
+
+static void add_at(recent *r, int32_t level, int32_t step) {
+    for (int64_t k = level + 1; k <= r->levels; k += k & -k) r->tree[k] += step;
+}
 
 static fr_status score_recent(void *state, const fr_query *query, int count, int worker,
                               float *scores, fr_error *err) {
     (void)query, (void)count, (void)worker, (void)err;
     const recent *r = state;
-    memcpy(scores, r->score, (size_t)r->w->destinations * sizeof *scores);
+    for (int32_t v = 0; v < r->w->destinations; v++)
+        scores[v] = baseline_score(r->is_long, count_below(r, r->now[v]));
+    return FR_OK;
+}
+
+static fr_status stand_recent(void *state, const fr_query *query, int32_t destination,
+                              fr_standing *out, fr_error *err) {
+    (void)query, (void)err;
+    const recent *r = state;
+    int32_t level = r->now[destination];
+    *out = (fr_standing){.score = baseline_score(r->is_long, count_below(r, level)),
+                         .tied = level,
+                         .above = level + 1};
     return FR_OK;
 }
 
 static fr_status observe_recent(void *state, const fr_event *event, fr_error *err) {
     (void)err;
     recent *r = state;
-    int32_t v = event->destination, from = r->place[v], at = from;
-    double heat = baseline_heat(r->heat[v], r->decay * event->time);
-    r->heat[v] = heat;
-    for (; at + 1 < r->w->destinations && r->heat[r->order[at + 1]] <= heat; at++) {
-        r->order[at] = r->order[at + 1];
-        r->place[r->order[at]] = at;
-    }
-    r->order[at] = v;
-    r->place[v] = at;
-    for (int32_t k = from; k <= at; k++) { /* those above are hotter than v: nothing new */
-        bool tied = k && r->heat[r->order[k - 1]] == r->heat[r->order[k]];
-        r->score[r->order[k]] = tied ? r->score[r->order[k - 1]] : (float)k;
-    }
+    int32_t *now = &r->now[event->destination];
+    if (*now < 0)
+        r->none--;
+    else
+        add_at(r, *now, -1);
+    *now = r->level[event->event];
+    add_at(r, *now, 1);
     return FR_OK;
 }
 
 static uint64_t fingerprint_recent(const void *state) {
     const recent *r = state;
-    size_t n = (size_t)r->w->destinations;
-    uint64_t hash = fingerprint_add(0, r->heat, n * sizeof *r->heat);
-    hash = fingerprint_add(hash, r->order, n * sizeof *r->order);
-    return fingerprint_add(hash, r->score, n * sizeof *r->score);
+    uint64_t hash = fingerprint_add(0, r->now, (size_t)r->w->destinations * sizeof *r->now);
+    return fingerprint_add(hash, r->tree, ((size_t)r->levels + 1) * sizeof *r->tree);
 }
 
 static void close_recent(void *state) {
@@ -118,23 +193,21 @@ static fr_status open_recent(const fr_window *w, const void *settings, int64_t s
                              fr_scorer_definition *out, fr_error *err) {
     (void)seed;
     recent *r;
-    TRY(baseline_check_positions(w, err));
     TRY(ALLOCATE(r, 1, err));
     r->w = w;
-    r->decay = baseline_decay(w, ((const decay_settings *)settings)->half_life);
+    r->is_long = baseline_is_long(w);
+    r->none = w->destinations;
     *out = (fr_scorer_definition){.state = r,
                                   .score = score_recent,
                                   .observe = observe_recent,
                                   .fingerprint = fingerprint_recent,
-                                  .close = close_recent};
-    TRY(TAKE(&r->memory, r->heat, w->destinations, err));
-    TRY(TAKE(&r->memory, r->order, w->destinations, err));
-    TRY(TAKE(&r->memory, r->place, w->destinations, err));
-    TRY(TAKE(&r->memory, r->score, w->destinations, err));
-    for (int32_t v = 0; v < w->destinations; v++) {
-        r->heat[v] = -INFINITY;
-        r->order[v] = r->place[v] = v;
-    }
+                                  .close = close_recent,
+                                  .stand = stand_recent};
+    TRY(order_heats(r, baseline_decay(w, ((const decay_settings *)settings)->half_life), err));
+    out->level = r->level;
+    TRY(TAKE(&r->memory, r->now, w->destinations, err));
+    TRY(TAKE(&r->memory, r->tree, (size_t)r->levels + 1, err));
+    for (int32_t v = 0; v < w->destinations; v++) r->now[v] = -1;
     return FR_OK;
 }
 

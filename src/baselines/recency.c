@@ -18,54 +18,109 @@ typedef struct recency {
     const fr_window *w;
     own_order order;
     arena memory;
-    float *tail;  /* [destinations] number of the last event, -1 = none yet */
-    double *heat; /* [pairs] log sum over the pair's events of exp(decay * t_j); BY_DECAYED_COUNT */
+    bool is_long;
+    int32_t *level; /* [events] the event itself */
+    int32_t *last;  /* [destinations] number of the last event, -1 = none yet */
     double decay;
-    keyed *list; /* [longest list of distinct destinations]; scratch, one worker only */
+    /* Of every source, in the slices of its pairs: what it has met, the best last. */
+    int32_t *met; /* [sources] so many */
+    int32_t *own; /* [pairs] destinations */
+    double *key;  /* [pairs] what they are sorted by: last meeting; count, equal ones by the last
+                     meeting; log sum over the pair's events of exp(decay * t_j) */
+    float *score; /* [longest list] of the source at hand */
 } recency;
 
-/* What a met destination is sorted by; more is better. */
-static double own_key(const recency *r, int32_t source, int32_t destination, int32_t cut) {
-    const fr_window *w = r->w;
-    int32_t pair = window_pair(w, source, destination), from = w->pair_at[pair];
-    if (r->order == BY_DECAYED_COUNT) return r->heat[pair];
-    int32_t count = events_below(w->pair_events + from, w->pair_at[pair + 1] - from, cut);
-    int32_t last = w->pair_events[from + count - 1];
-    return r->order == BY_LAST ? last : count + last / (w->events + 1.0);
+/* ---- scoring ---- */
+
+/* r->score of what the source has met. Equal keys share a score where they are all that is known.
+ */
+static void score_own(recency *r, int32_t source) {
+    int32_t from = r->w->source_pair_at[source], place = 0;
+    for (int32_t k = 0; k < r->met[source]; k++) {
+        bool tied = r->order == BY_DECAYED_COUNT && k && r->key[from + k] == r->key[from + k - 1];
+        if (!tied) place = k;
+        r->score[k] = baseline_score(r->is_long, (int64_t)r->w->events + place);
+    }
 }
 
 static fr_status score(void *state, const fr_query *query, int count, int worker, float *scores,
                        fr_error *err) {
     (void)count, (void)worker, (void)err; /* stateful: a single worker */
-    const recency *r = state;
-    const fr_window *w = r->w;
-    int32_t cut = window_cut(w, query->event);
-    fr_history met = window_met(w, query->source, cut);
-    for (int32_t k = 0; k < met.count; k++) {
-        int32_t v = w->destination[met.event[k]];
-        r->list[k] = (keyed){own_key(r, query->source, v, cut), v};
-    }
-    memcpy(scores, r->tail, (size_t)w->destinations * sizeof *scores);
-    lift_list(r->list, met.count, (float)w->events, scores);
+    recency *r = state;
+    const int32_t *own = r->own + r->w->source_pair_at[query->source];
+    score_own(r, query->source);
+    for (int32_t v = 0; v < r->w->destinations; v++)
+        scores[v] = baseline_score(r->is_long, r->last[v]);
+    for (int32_t k = 0; k < r->met[query->source]; k++) scores[own[k]] = r->score[k];
     return FR_OK;
 }
 
+static fr_status stand(void *state, const fr_query *query, int32_t destination, fr_standing *out,
+                       fr_error *err) {
+    (void)err;
+    recency *r = state;
+    int32_t level = r->last[destination];
+    score_own(r, query->source);
+    *out = (fr_standing){.score = baseline_score(r->is_long, level),
+                         .tied = level,
+                         .above = level + 1,
+                         .own = r->met[query->source],
+                         .destination = r->own + r->w->source_pair_at[query->source],
+                         .own_score = r->score};
+    for (int32_t k = 0; k < out->own; k++) {
+        if (out->destination[k] != destination) continue;
+        out->score = r->score[k];
+        out->tied = out->above = INT32_MAX; /* all others are below */
+    }
+    return FR_OK;
+}
+
+/* ---- observing ---- */
+
+static double grown(const recency *r, double key, const fr_event *event) {
+    if (r->order == BY_LAST) return event->event;
+    if (r->order == BY_COUNT) return key + 1;
+    return baseline_heat(key, r->decay * event->time);
+}
+
+/* The pair's key grows, and the destination moves up, past equal ones. */
 static fr_status observe(void *state, const fr_event *event, fr_error *err) {
     (void)err;
     recency *r = state;
-    int32_t v = event->destination;
-    r->tail[v] = (float)event->event;
-    if (r->heat) {
-        double *heat = &r->heat[window_pair(r->w, event->source, v)];
-        *heat = baseline_heat(*heat, r->decay * event->time);
+    const fr_window *w = r->w;
+    int32_t u = event->source, v = event->destination, pair = window_pair(w, u, v);
+    int32_t *own = r->own + w->source_pair_at[u];
+    double *key = r->key + w->source_pair_at[u];
+    int32_t at = r->met[u];
+    r->last[v] = event->event;
+    if (w->pair_events[w->pair_at[pair]] == event->event) { /* the first meeting */
+        key[at] = grown(r, r->order == BY_DECAYED_COUNT ? -INFINITY : 0, event);
+        r->met[u]++;
+    } else {
+        for (at--; own[at] != v; at--) continue;
+        key[at] = grown(r, key[at], event);
     }
+    double now = key[at];
+    for (; at + 1 < r->met[u] && key[at + 1] <= now; at++) {
+        own[at] = own[at + 1];
+        key[at] = key[at + 1];
+    }
+    for (; at > 0 && key[at - 1] > now; at--) {
+        own[at] = own[at - 1];
+        key[at] = key[at - 1];
+    }
+    own[at] = v;
+    key[at] = now;
     return FR_OK;
 }
 
 static uint64_t fingerprint(const void *state) {
     const recency *r = state;
-    uint64_t hash = fingerprint_add(0, r->tail, (size_t)r->w->destinations * sizeof *r->tail);
-    return r->heat ? fingerprint_add(hash, r->heat, (size_t)r->w->pairs * sizeof *r->heat) : hash;
+    const fr_window *w = r->w;
+    uint64_t hash = fingerprint_add(0, r->last, (size_t)w->destinations * sizeof *r->last);
+    hash = fingerprint_add(hash, r->met, (size_t)w->sources * sizeof *r->met);
+    hash = fingerprint_add(hash, r->own, (size_t)w->pairs * sizeof *r->own);
+    return fingerprint_add(hash, r->key, (size_t)w->pairs * sizeof *r->key);
 }
 
 static void close_recency(void *state) {
@@ -77,27 +132,26 @@ static void close_recency(void *state) {
 static fr_status open_own(const fr_window *w, own_order order, double decay,
                           fr_scorer_definition *out, fr_error *err) {
     recency *r;
-    TRY(baseline_check_positions(w, err));
     TRY(ALLOCATE(r, 1, err));
     r->w = w;
     r->order = order;
     r->decay = decay;
+    r->is_long = baseline_is_long(w);
     *out = (fr_scorer_definition){.state = r,
                                   .score = score,
                                   .observe = observe,
                                   .fingerprint = fingerprint,
-                                  .close = close_recency};
-    int32_t longest = 0;
-    for (int32_t u = 0; u < w->sources; u++) {
-        int32_t pairs = w->source_pair_at[u + 1] - w->source_pair_at[u];
-        if (pairs > longest) longest = pairs;
-    }
-    TRY(TAKE(&r->memory, r->list, longest, err));
-    TRY(TAKE(&r->memory, r->tail, w->destinations, err));
-    for (int32_t v = 0; v < w->destinations; v++) r->tail[v] = -1;
-    if (order != BY_DECAYED_COUNT) return FR_OK;
-    TRY(TAKE(&r->memory, r->heat, w->pairs, err));
-    for (int32_t k = 0; k < w->pairs; k++) r->heat[k] = -INFINITY;
+                                  .close = close_recency,
+                                  .stand = stand};
+    TRY(TAKE(&r->memory, r->level, w->events, err));
+    TRY(TAKE(&r->memory, r->last, w->destinations, err));
+    TRY(TAKE(&r->memory, r->met, w->sources, err));
+    TRY(TAKE(&r->memory, r->own, w->pairs, err));
+    TRY(TAKE(&r->memory, r->key, w->pairs, err));
+    TRY(TAKE(&r->memory, r->score, baseline_longest(w), err));
+    for (int32_t i = 0; i < w->events; i++) r->level[i] = i;
+    for (int32_t v = 0; v < w->destinations; v++) r->last[v] = -1;
+    out->level = r->level;
     return FR_OK;
 }
 

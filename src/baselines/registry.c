@@ -15,11 +15,29 @@ const fr_scorer_kind *fr_baseline_at(int index) {
     return index >= 0 && index < count ? baselines[index] : NULL;
 }
 
-fr_status baseline_check_positions(const fr_window *w, fr_error *err) {
+bool baseline_is_long(const fr_window *w) {
     enum { MOST = 1 << 23 };
-    if (w->events <= MOST) return FR_OK;
-    return fail(err, FR_EINPUT, "a window of %d events, but this baseline ranks at most %d",
-                w->events, MOST);
+    return w->events > MOST || w->destinations > MOST;
+}
+
+float baseline_score(bool is_long, int64_t number) {
+    if (!is_long) return (float)number;
+    enum { LEAST = 0x00800000, MOST = 0x7f7fffff }; /* bits of the normal numbers above 0 */
+    const int64_t half = (int64_t)MOST - LEAST + 1;
+    bool positive = ++number >= half;
+    uint32_t bits = (uint32_t)(positive ? LEAST + (number - half) : MOST - number);
+    float score;
+    memcpy(&score, &bits, sizeof score);
+    return positive ? score : -score;
+}
+
+int32_t baseline_longest(const fr_window *w) {
+    int32_t longest = 0;
+    for (int32_t u = 0; u < w->sources; u++) {
+        int32_t pairs = w->source_pair_at[u + 1] - w->source_pair_at[u];
+        if (pairs > longest) longest = pairs;
+    }
+    return longest;
 }
 
 const fr_option baseline_decay_options[] = {

@@ -77,26 +77,29 @@ fr_status engine_read(const fr_window *w, const scored_event *e, const float *sc
     return FR_OK;
 }
 
+uint64_t engine_fingerprint(const fr_scorer *scorer) {
 #ifdef FULLRANK_CHECK_STATE
-static uint64_t fingerprint(const fr_scorer *scorer) {
     return scorer->is.fingerprint ? scorer->is.fingerprint(scorer->is.state) : 0;
-}
+#else
+    (void)scorer;
+    return 0;
 #endif
+}
+
+fr_status engine_check_state(const fr_scorer *scorer, int32_t event, uint64_t before,
+                             fr_error *err) {
+    if (engine_fingerprint(scorer) == before) return FR_OK;
+    return fail(err, FR_EINPUT, "event %lld: scoring changed the state of %s",
+                (long long)(scorer->window->first + event), scorer->is.name);
+}
 
 /* Every entry is NaN before: one that the scorer leaves alone does not pass for a score. */
 static fr_status score_batch(engine *e, const batch *b, int worker, fr_error *err) {
     const fr_scorer *s = e->scorer;
     memset(b->scores, 0xff, (size_t)b->count * (size_t)s->row * sizeof *b->scores);
-#ifdef FULLRANK_CHECK_STATE
-    uint64_t before = fingerprint(s);
-#endif
+    uint64_t before = engine_fingerprint(s);
     TRY(s->is.score(s->is.state, b->queries, b->count, worker, b->scores, err));
-#ifdef FULLRANK_CHECK_STATE
-    if (fingerprint(s) != before)
-        return fail(err, FR_EINPUT, "event %lld: scoring changed the state of %s",
-                    (long long)(e->w->first + b->facts->event), s->is.name);
-#endif
-    return FR_OK;
+    return engine_check_state(s, b->facts->event, before, err);
 }
 
 /* Scores what has been gathered and lets the probes read it, event by event. */

@@ -44,6 +44,12 @@ void engine_spread(const fr_window *w, const float *row, float *to);
 fr_status engine_read(const fr_window *w, const scored_event *e, const float *scores,
                       const probe *probes, int probe_count, fr_error *err);
 
+/* In debug builds: a hash of all that scoring must leave alone, and whether it did; else nothing.
+ */
+uint64_t engine_fingerprint(const fr_scorer *scorer);
+fr_status engine_check_state(const fr_scorer *scorer, int32_t event, uint64_t before,
+                             fr_error *err);
+
 /* The context with as many threads as the engine will use for this scorer. */
 fr_context engine_team(const fr_scorer *scorer, const fr_context *context);
 

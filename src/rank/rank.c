@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/context.h"
 #include "base/options.h"
+#include "rank/counting.h"
 #include "rank/learned.h"
 
 #include <math.h>
@@ -21,7 +22,8 @@ const fr_option fr_rank_options[FR_OPTIONS_MAX] = {
      "the popularity sampler draws with probability proportional to training count ^ POWER"},
     {"verify", FR_OPTION_INT, "0", "N", 0, INT32_MAX, offsetof(fr_rank_settings, verify),
      "score up to N events again through the model's plain forward and report the largest "
-     "difference"},
+     "difference; of baselines whose ranks are counted, compare so many records with those of "
+     "score vectors"},
     {"dump-scores", FR_OPTION_TEXT, "", "FILE.npy", 0, 0, offsetof(fr_rank_settings, dump_scores),
      "also write score vectors: float32 [events, N], ascending by id, and FILE.json beside it"},
     {"events", FR_OPTION_TEXT, "all", "WHICH", 0, 0, offsetof(fr_rank_settings, events),
@@ -155,10 +157,17 @@ fr_status fr_rank_run(fr_scorer *scorer, const fr_rank_settings *settings,
                     scorer->is.name);
     run r;
     fr_status status = run_open(&r, scorer, settings, engine_team(scorer, context).threads, err);
-    if (!status) status = engine_run(scorer, r.probe, r.probes, &r.settings, context, err);
+    bool counts = scorer->is.stand && r.probes == 1; /* others read whole vectors */
+    counting_check check = {.wanted = r.settings.verify};
+    if (!status && counts)
+        status = counting_run(scorer, &r.records, r.settings.met, context, &check, err);
+    else if (!status)
+        status = engine_run(scorer, r.probe, r.probes, &r.settings, context, err);
     if (!status) status = run_keep_scores(&r, err);
-    ranking_notes notes = {.seconds = clock_now() - r.started};
-    if (!status && r.settings.verify) status = verify(&r, &notes, context, err);
+    ranking_notes notes = {.seconds = clock_now() - r.started,
+                           .verified = check.verified,
+                           .verified_ranks = check.differ};
+    if (!status && r.settings.verify && !counts) status = verify(&r, &notes, context, err);
     if (!status) status = run_finish(&r, notes, out, err);
     run_close(&r);
     return status;

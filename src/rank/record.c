@@ -1,8 +1,9 @@
 /* record.c - see record.h.
  *
  * Ranks are counts (PROTOCOL 5): candidates above and candidates equal. Scores are compared as they
- * are. The loops over the vector have no branches, so the compiler turns them into vector code;
- * counts are whole numbers and masses are summed in four fixed lanes, so neither depends on how.
+ * are. The loops over the vector have no branches, so the compiler turns them into vector code.
+ * Counts and masses are whole numbers, so that they do not depend on the order in which they are
+ * added up, and what is not to be counted can be taken away afterwards.
  */
 #include "rank/record.h"
 
@@ -10,8 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is known of a ranked event before any score is. */
-static fr_record describe_event(const fr_window *w, int32_t i) {
+fr_record recorder_describe(const fr_window *w, int32_t i) {
     int32_t u = w->source[i], v = w->destination[i], cut = window_cut(w, i);
     fr_history pair = window_pair_history(w, u, v, cut);
     return (fr_record){.event = w->first + i,
@@ -89,6 +89,29 @@ static fr_status sort_texts(recorder *r, fr_error *err) {
     return FR_OK;
 }
 
+/* Masses: training count ^ power, as whole numbers of a step. For power 1 the step is 1; else the
+ * largest power of 2 below which the sum of all would not fit into 62 bits. */
+static fr_status weigh_candidates(recorder *r, double power, fr_error *err) {
+    const fr_window *w = r->w;
+    double *popularity, total = 0;
+    int exponent = 0;
+    TRY(TAKE(&r->memory, r->mass, w->destinations, err));
+    TRY(ALLOCATE(popularity, w->destinations, err));
+    for (int32_t i = 0; i < w->train; i++) popularity[w->destination[i]] += 1;
+    for (int32_t v = 0; v < w->destinations; v++) {
+        if (!window_listed(w, v) || popularity[v] == 0)
+            popularity[v] = 0;
+        else if (power != 1)
+            popularity[v] = pow(popularity[v], power);
+        total += popularity[v];
+    }
+    (void)frexp(total, &exponent); /* total < 2^exponent */
+    for (int32_t v = 0; v < w->destinations; v++)
+        r->mass[v] = llrint(power == 1 ? popularity[v] : ldexp(popularity[v], 61 - exponent));
+    free(popularity);
+    return FR_OK;
+}
+
 fr_status recorder_open(recorder *r, const fr_window *w, bool catalog_only, double popularity_power,
                         int threads, fr_error *err) {
     *r = (recorder){.w = w, .catalog_only = catalog_only};
@@ -96,20 +119,16 @@ fr_status recorder_open(recorder *r, const fr_window *w, bool catalog_only, doub
     TRY(TAKE(&r->memory, r->listed, w->destinations, err));
     TRY(TAKE(&r->memory, r->first, w->destinations, err));
     TRY(sort_texts(r, err));
-    TRY(TAKE(&r->memory, r->popularity, w->destinations, err));
+    TRY(weigh_candidates(r, popularity_power, err));
     TRY(open_scratch(r, threads, err));
     TRY(ALLOCATE(r->records, ranked, err));
-    for (int32_t i = 0; i < w->train; i++) r->popularity[w->destination[i]] += 1;
     for (int32_t v = 0; v < w->destinations; v++) {
         r->listed[v] = window_listed(w, v) ? 0 : INT32_MAX;
         r->first[v] = w->destination_at[v] < w->destination_at[v + 1]
                           ? w->destination_events[w->destination_at[v]]
                           : INT32_MAX;
-        double count = window_listed(w, v) ? r->popularity[v] : 0;
-        r->popularity[v] = count > 0 ? pow(count, popularity_power) : 0;
-        r->popularity_total += r->popularity[v];
     }
-    for (int32_t k = 0; k < ranked; k++) r->records[k] = describe_event(w, w->from + k);
+    for (int32_t k = 0; k < ranked; k++) r->records[k] = recorder_describe(w, w->from + k);
     return FR_OK;
 }
 
@@ -121,26 +140,22 @@ void recorder_close(recorder *r) {
 
 /* Candidates that are not counted: the positive, the source itself (PROTOCOL 3), and what the
  * protocol's filter takes out (PROTOCOL 14); each once. */
-typedef struct excluded {
-    const int32_t *at;
-    int32_t count;
-} excluded;
-
-static excluded exclude(const recorder *r, const scored_event *e, int32_t two[2]) {
+recorder_list recorder_excluded(const recorder *r, const scored_event *e, int32_t two[2]) {
     int32_t self = window_self(r->w, e->source), count = 0;
     int32_t *out = r->scratch ? r->scratch[e->worker].out : two;
     out[count++] = e->destination;
     if (self >= 0 && self != e->destination) out[count++] = self;
-    if (!r->scratch) return (excluded){out, count};
+    if (!r->scratch) return (recorder_list){out, count};
     fr_history rivals = window_rivals(r->w, e->event);
     int32_t *stamp = r->scratch[e->worker].stamp;
+    for (int32_t k = 0; k < rivals.count; k++) stamp[r->w->destination[rivals.event[k]]] = -1;
     for (int32_t k = 0; k < count; k++) stamp[out[k]] = e->event;
     for (int32_t k = 0; k < rivals.count; k++) {
         int32_t v = r->w->destination[rivals.event[k]];
         if (stamp[v] != e->event) out[count++] = v;
         stamp[v] = e->event;
     }
-    return (excluded){out, count};
+    return (recorder_list){out, count};
 }
 
 /* Is it in the catalog that the event is ranked over? */
@@ -148,116 +163,103 @@ static bool in_catalog(const recorder *r, const scored_event *e, int32_t v) {
     return r->w->catalog_kind == CATALOG_TIME ? r->first[v] < e->cut : !r->listed[v];
 }
 
-/* Candidates of one catalog against the positive. */
-typedef struct counts {
-    int32_t n, above, tied; /* without the positive */
-} counts;
-
-static void count_one(counts *c, const float *scores, int32_t v, float positive, int32_t step) {
+static void count_one(recorder_counts *c, float score, float positive, int32_t step) {
     c->n += step;
-    c->above += scores[v] > positive ? step : 0;
-    c->tied += scores[v] == positive ? step : 0;
+    c->above += score > positive ? step : 0;
+    c->tied += score == positive ? step : 0;
 }
 
+void recorder_count(const recorder *r, const scored_event *e, int32_t v, float score,
+                    float positive, int32_t step, recorder_tally *t) {
+    if (r->first[v] < e->cut) count_one(&t->available, score, positive, step);
+    if (!in_catalog(r, e, v)) return;
+    count_one(&t->catalog, score, positive, step);
+    t->mass_total += step * r->mass[v];
+    if (score > positive) t->mass_above += step * r->mass[v];
+    if (score != positive) return;
+    t->mass_tied += step * r->mass[v];
+    t->before += r->text[v] > r->text[e->destination] ? step : 0;
+}
+
+/* ---- a vector of scores ---- */
+
 /* Counts the candidates that `since` has from before `cut` on. */
-static counts count_candidates(const recorder *r, const int32_t *since, int32_t cut,
-                               const scored_event *e, const excluded *x, const float *scores) {
-    counts c = {0};
-    float positive = scores[e->destination];
+static recorder_counts count_candidates(const recorder *r, const int32_t *since, int32_t cut,
+                                        const float *scores, float positive) {
+    recorder_counts c = {0};
     for (int32_t v = 0; v < r->w->destinations; v++) {
         int32_t in = since[v] < cut;
         c.n += in;
         c.above += (scores[v] > positive) & in;
         c.tied += (scores[v] == positive) & in;
     }
-    for (int32_t k = 0; k < x->count; k++) /* afterwards, so that the loop has no branch */
-        if (since[x->at[k]] < cut) count_one(&c, scores, x->at[k], positive, -1);
     return c;
 }
 
 /* Of the tied candidates, those whose id is larger as text. Few scorers tie, so that this is a loop
  * of its own. */
-static int32_t count_before(const recorder *r, const scored_event *e, const excluded *x,
-                            const float *scores) {
-    bool by_time = r->w->catalog_kind == CATALOG_TIME;
-    const int32_t *since = by_time ? r->first : r->listed;
-    int32_t cut = by_time ? e->cut : 1, count = 0;
-    float positive = scores[e->destination];
-    int32_t place = r->text[e->destination];
+static int32_t count_before(const recorder *r, const int32_t *since, int32_t cut, int32_t place,
+                            const float *scores, float positive) {
+    int32_t count = 0;
     for (int32_t v = 0; v < r->w->destinations; v++)
         count += (scores[v] == positive) & (since[v] < cut) & (r->text[v] > place);
-    for (int32_t k = 0; k < x->count; k++) {
-        int32_t v = x->at[k];
-        count -= (scores[v] == positive) & (since[v] < cut) & (r->text[v] > place);
-    }
     return count;
 }
 
+/* Popularity above and tied, and of all. */
+static void sum_masses(const recorder *r, const int32_t *since, int32_t cut, const float *scores,
+                       float positive, recorder_tally *t) {
+    int64_t above = 0, tied = 0, total = 0;
+    for (int32_t v = 0; v < r->w->destinations; v++) {
+        int64_t mass = since[v] < cut ? r->mass[v] : 0;
+        total += mass;
+        above += scores[v] > positive ? mass : 0;
+        tied += scores[v] == positive ? mass : 0;
+    }
+    t->mass_above = above;
+    t->mass_tied = tied;
+    t->mass_total = total;
+}
+
+static void tally_scores(const recorder *r, const scored_event *e, const float *scores,
+                         recorder_tally *t) {
+    bool by_time = r->w->catalog_kind == CATALOG_TIME;
+    const int32_t *since = by_time ? r->first : r->listed;
+    int32_t cut = by_time ? e->cut : 1;
+    float positive = scores[e->destination];
+    if (!r->catalog_only) t->available = count_candidates(r, r->first, e->cut, scores, positive);
+    if (!e->covered) return;
+    t->catalog = by_time ? t->available : count_candidates(r, r->listed, 1, scores, positive);
+    if (t->catalog.tied > 1)
+        t->before = count_before(r, since, cut, r->text[e->destination], scores, positive);
+    sum_masses(r, since, cut, scores, positive, t);
+}
+
+/* ---- the record ---- */
+
 /* Counts the destinations that the source has met, and those that it has met in training. */
-static void count_met(const recorder *r, const scored_event *e, const float *scores, counts *seen,
-                      counts *trained) {
+static void count_met(const recorder *r, const scored_event *e, const float *scores,
+                      recorder_counts *seen, recorder_counts *trained) {
     const fr_window *w = r->w;
     float positive = scores[e->destination];
     int32_t self = window_self(w, e->source);
     const int32_t *stamp = r->scratch ? r->scratch[e->worker].stamp : NULL;
-    fr_history met = window_met(w, e->source, e->cut > w->train ? e->cut : w->train);
+    fr_history met = recorder_met(r, e);
     for (int32_t k = 0; k < met.count; k++) {
         int32_t first = met.event[k], v = w->destination[first];
         if (v == e->destination || v == self || (stamp && stamp[v] == e->event)) continue;
         if (!in_catalog(r, e, v)) continue;
-        if (first < e->cut) count_one(seen, scores, v, positive, 1);
-        if (first < w->train) count_one(trained, scores, v, positive, 1);
+        if (first < e->cut) count_one(seen, scores[v], positive, 1);
+        if (first < w->train) count_one(trained, scores[v], positive, 1);
     }
 }
 
-/* Popularity of all candidates, the positive included. It is summed anew where the catalog lacks
- * some of its usual destinations: so nothing cancels. That is so with a filter, and in strict order
- * for the time-available catalog, where those of the training part may first occur at the event's
- * own time. */
-static double total_mass(const recorder *r, const scored_event *e, int32_t cut) {
-    const fr_window *w = r->w;
-    bool by_time = w->catalog_kind == CATALOG_TIME;
-    const int32_t *since = by_time ? r->first : r->listed;
-    const int32_t *stamp = r->scratch ? r->scratch[e->worker].stamp : NULL;
-    int32_t self = window_self(w, e->source);
-    double total = r->popularity_total;
-    if (stamp || (by_time && cut < w->train)) {
-        total = 0;
-        for (int32_t v = 0; v < w->destinations; v++) {
-            bool out = stamp && stamp[v] == e->event && v != e->destination && v != self;
-            total += since[v] < cut && !out ? r->popularity[v] : 0;
-        }
-    }
-    if (self >= 0 && since[self] < cut) total -= r->popularity[self];
-    return total;
-}
-
-/* Popularity above and tied. */
-static void sum_masses(const recorder *r, const scored_event *e, const float *scores,
-                       fr_record *out) {
-    enum { LANES = 4 };
-    double above[LANES] = {0}, tied[LANES] = {0};
-    int32_t n = r->w->destinations, destination = e->destination;
-    int32_t self = window_self(r->w, e->source);
-    float positive = scores[destination];
-    const int32_t *since = r->w->catalog_kind == CATALOG_TIME ? r->first : r->listed;
-    int32_t cut = r->w->catalog_kind == CATALOG_TIME ? e->cut : 1;
-    const int32_t *stamp = r->scratch ? r->scratch[e->worker].stamp : NULL;
-    for (int32_t v = 0; v < n; v++) {
-        int32_t in = (v != destination) & (v != self) & (since[v] < cut);
-        if (stamp) in &= stamp[v] != e->event;
-        double mass = in ? r->popularity[v] : 0;
-        above[v % LANES] += scores[v] > positive ? mass : 0;
-        tied[v % LANES] += scores[v] == positive ? mass : 0;
-    }
-    double total = total_mass(r, e, cut);
-    out->pop_above = ((above[0] + above[1]) + (above[2] + above[3])) / total;
-    out->pop_tied = ((tied[0] + tied[1]) + (tied[2] + tied[3])) / total;
-    out->pop_self = r->popularity[destination] / total;
+fr_history recorder_met(const recorder *r, const scored_event *e) {
+    return window_met(r->w, e->source, e->cut > r->w->train ? e->cut : r->w->train);
 }
 
 /* Candidates that only the filter excludes. */
-static int32_t count_filtered(const recorder *r, const scored_event *e, const excluded *x) {
+static int32_t count_filtered(const recorder *r, const scored_event *e, const recorder_list *x) {
     int32_t count = 0, self = window_self(r->w, e->source);
     for (int32_t k = 0; k < x->count; k++) {
         int32_t v = x->at[k];
@@ -267,8 +269,10 @@ static int32_t count_filtered(const recorder *r, const scored_event *e, const ex
 }
 
 /* Against a given list nothing else is known: see check_is_listed. */
-static void record_list(const recorder *r, const scored_event *e, const float *scores,
-                        fr_record *out) {
+void recorder_put_list(recorder *r, const scored_event *e, const float *scores) {
+    fr_record *out = &r->records[e->place];
+    out->score = scores[e->destination];
+    if (!e->covered) return;
     negatives_counts c = negatives_count(r->lists, e->place, scores, scores[e->destination]);
     out->covered = 1;
     out->n = c.n + 1;
@@ -276,42 +280,53 @@ static void record_list(const recorder *r, const scored_event *e, const float *s
     out->tied = c.tied;
 }
 
+void recorder_put(recorder *r, const scored_event *e, const recorder_list *x, const float *scores,
+                  recorder_tally t) {
+    fr_record *out = &r->records[e->place];
+    recorder_counts seen = {0}, trained = {0};
+    float positive = scores[e->destination];
+    out->score = positive;
+    int64_t own = in_catalog(r, e, e->destination) ? r->mass[e->destination] : 0;
+    for (int32_t k = 0; k < x->count; k++)
+        recorder_count(r, e, x->at[k], scores[x->at[k]], positive, -1, &t);
+    if (e->available && !r->catalog_only) {
+        out->avail_n = t.available.n + 1;
+        out->avail_above = t.available.above;
+        out->avail_tied = t.available.tied;
+    }
+    if (!e->covered) return;
+    count_met(r, e, scores, &seen, &trained);
+    out->covered = 1;
+    out->n = t.catalog.n + 1;
+    out->above = t.catalog.above;
+    out->tied = t.catalog.tied;
+    out->seen_n = seen.n;
+    out->seen_above = seen.above;
+    out->seen_tied = seen.tied;
+    out->tied_before = t.before;
+    out->filtered = count_filtered(r, e, x);
+    out->train_n = trained.n;
+    out->train_above = trained.above;
+    out->train_tied = trained.tied;
+    double total = (double)(t.mass_total + own); /* of all candidates, the positive included */
+    out->pop_above = (double)t.mass_above / total;
+    out->pop_tied = (double)t.mass_tied / total;
+    out->pop_self = (double)own / total;
+}
+
 static fr_status read_scores(void *state, const scored_event *e, const float *scores,
                              fr_error *err) {
     (void)err;
     recorder *r = state;
-    fr_record *out = &r->records[e->place];
-    counts available = {0}, seen = {0}, trained = {0};
+    recorder_tally t = {0};
     int32_t two[2];
-    out->score = scores[e->destination];
-    if (r->lists && e->covered) record_list(r, e, scores, out);
-    if (r->lists) return FR_OK;
-    excluded x = exclude(r, e, two);
-    if (!r->catalog_only) available = count_candidates(r, r->first, e->cut, e, &x, scores);
-    if (e->available && !r->catalog_only) {
-        out->avail_n = available.n + 1;
-        out->avail_above = available.above;
-        out->avail_tied = available.tied;
+    if (r->lists) {
+        recorder_put_list(r, e, scores);
+        return FR_OK;
     }
-    if (!e->covered) return FR_OK;
-
-    counts ranked = available;
-    if (r->w->catalog_kind != CATALOG_TIME)
-        ranked = count_candidates(r, r->listed, 1, e, &x, scores);
-    count_met(r, e, scores, &seen, &trained);
-    out->covered = 1;
-    out->n = ranked.n + 1;
-    out->above = ranked.above;
-    out->tied = ranked.tied;
-    out->seen_n = seen.n;
-    out->seen_above = seen.above;
-    out->seen_tied = seen.tied;
-    out->tied_before = ranked.tied ? count_before(r, e, &x, scores) : 0;
-    out->filtered = count_filtered(r, e, &x);
-    out->train_n = trained.n;
-    out->train_above = trained.above;
-    out->train_tied = trained.tied;
-    sum_masses(r, e, scores, out);
+    recorder_list x = recorder_excluded(r, e, two);
+    tally_scores(r, e, scores, &t);
+    recorder_put(r, e, &x, scores, t);
     return FR_OK;
 }
 

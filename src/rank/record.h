@@ -11,9 +11,8 @@ typedef struct recorder {
     /* [destinations] from which event on it is a candidate of the fixed catalog (0; INT32_MAX =
      * never) and of the time-available one (its first event): one comparison serves both. */
     int32_t *listed, *first;
-    int32_t *text;      /* [destinations] place of its id in the order of ids as decimal text */
-    double *popularity; /* [destinations] training count ^ power, 0 outside the catalog */
-    double popularity_total;
+    int32_t *text; /* [destinations] place of its id in the order of ids as decimal text */
+    int64_t *mass; /* [destinations] training count ^ power in whole steps, 0 outside */
     /* Of one worker each, for a protocol with a filter; else NULL. */
     struct {
         int32_t *out;   /* [rivals + 2] candidates that are not counted */
@@ -29,5 +28,42 @@ fr_status recorder_open(recorder *r, const fr_window *w, bool catalog_only, doub
                         int threads, fr_error *err);
 void recorder_close(recorder *r);
 probe recorder_probe(recorder *r);
+
+/* What is known of a ranked event before any score is. */
+fr_record recorder_describe(const fr_window *w, int32_t event);
+
+/* ---- records without a vector (counting.h) ---- */
+
+/* Candidates against the positive. */
+typedef struct recorder_counts {
+    int32_t n, above, tied;
+} recorder_counts;
+
+/* What of a record is a sum over all candidates. Of an event that is not covered, `available`
+ * alone. */
+typedef struct recorder_tally {
+    recorder_counts available, catalog;
+    int64_t mass_above, mass_tied, mass_total;
+    int32_t before; /* fr_record.tied_before */
+} recorder_tally;
+
+typedef struct recorder_list {
+    const int32_t *at;
+    int32_t count;
+} recorder_list;
+
+/* Candidates that are not counted, the positive first; `two` may hold them. */
+recorder_list recorder_excluded(const recorder *r, const scored_event *e, int32_t two[2]);
+/* First meetings of the source with all that seen_* and train_* are counted over. */
+fr_history recorder_met(const recorder *r, const scored_event *e);
+/* Adds a candidate to the tally, or takes it away (step -1). */
+void recorder_count(const recorder *r, const scored_event *e, int32_t v, float score,
+                    float positive, int32_t step, recorder_tally *t);
+/* Fills the event's record. The tally is over all candidates; those of `x` are taken away here.
+ * Of the scores those of `x` and of what the source has met are read; of a record against given
+ * lists (r->lists), those of the positive and the list. */
+void recorder_put(recorder *r, const scored_event *e, const recorder_list *x, const float *scores,
+                  recorder_tally t);
+void recorder_put_list(recorder *r, const scored_event *e, const float *scores);
 
 #endif

@@ -7,7 +7,9 @@
 /* ---- making ---- */
 
 fr_status scorer_take(const fr_scorer_definition *from, fr_scorer_definition *to, fr_error *err) {
-    enum { FIRST_RELEASE = sizeof(fr_scorer_definition) }; /* the least that has all its fields */
+    enum {
+        FIRST_RELEASE = offsetof(fr_scorer_definition, level)
+    }; /* the least that has its fields */
     if (from->size < FIRST_RELEASE)
         return fail(err, FR_EUSAGE, "the definition of a scorer has size %zu, expected %zu",
                     from->size, sizeof *from);
@@ -49,6 +51,9 @@ static fr_status check_definition(const fr_window *w, const fr_scorer_definition
     if (d->start < 0 || d->start > w->from)
         return fail(err, FR_EUSAGE, "%s: start is %d, expected 0 to %d, the first ranked event",
                     d->name, d->start, w->from);
+    if (d->stand && d->catalog_only)
+        return fail(err, FR_EUSAGE,
+                    "%s: it knows the catalog only, but has levels of all candidates", d->name);
     if (d->catalog_only && w->catalog_kind == CATALOG_TIME)
         return fail(err, FR_EINPUT, "%s scores a fixed catalog only, not the time-available one",
                     d->name);
@@ -107,7 +112,7 @@ static fr_status never_asked(void *state, const fr_query *queries, int count, in
 fr_status scorer_describe(const fr_window *w, const fr_scorer_definition *about, fr_scorer **out,
                           fr_error *err) {
     fr_scorer_definition is = *about;
-    if (is.score || is.observe || is.state || is.close || is.fingerprint)
+    if (is.score || is.observe || is.state || is.close || is.fingerprint || is.stand)
         return fail(err, FR_EUSAGE,
                     "found functions or a state, expected a description: the "
                     "results are handed in");

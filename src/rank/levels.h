@@ -1,0 +1,54 @@
+/* levels.h - destinations in the order of their levels, counted from any level on.
+ *
+ * A destination's level is that of its latest event (fr_scorer_definition.level), so all places it
+ * will ever have are known beforehand: one per destination for "no event yet", and one per event.
+ * Places are numbered by level, then by the id as text, which is the order in which ties are
+ * broken (fr_record.tied_before). Each destination is at one place at a time, and an event moves
+ * one of them. Bits say which places are taken; sums over 64 places each are in a Fenwick tree. So
+ * counts and masses below any place cost O(log events), and so does a move.
+ */
+#ifndef FR_RANK_LEVELS_H
+#define FR_RANK_LEVELS_H
+
+#include "data/window.h"
+
+/* Of the destinations in some places. */
+typedef struct level_sums {
+    int32_t available; /* in the time-available catalog (PROTOCOL 3) */
+    int32_t catalog;   /* in the protocol's */
+    int64_t mass;      /* of the latter (record.h) */
+} level_sums;
+
+typedef struct levels {
+    const fr_window *w;
+    arena memory;
+    const int64_t *mass;           /* [destinations] the recorder's */
+    const int32_t *text;           /* [destinations] the same: order of ids as text */
+    uint32_t *at;                  /* [levels + 2] where level k begins: at[k + 1] */
+    int32_t top;                   /* the highest level */
+    uint32_t *after;               /* [events] place of its destination; NULL = levels are all 0 */
+    int32_t *who;                  /* [places] whose place it is */
+    uint32_t *now;                 /* [destinations] place at present */
+    uint64_t *available, *catalog; /* a bit per place: taken by such a destination */
+    level_sums *tree;              /* [words + 1] Fenwick tree over words of these bits */
+    uint32_t words;
+    level_sums all;
+    int32_t cut; /* events below are history */
+} levels;
+
+/* With the events below `cut` as history. `level` as in fr_scorer_definition; one out of range is
+ * FR_EINPUT. `mass` and `text` are kept. To be closed whether it fails or not. */
+fr_status levels_open(levels *l, const fr_window *w, const int32_t *level, const int64_t *mass,
+                      const int32_t *text, int32_t cut, fr_error *err);
+void levels_close(levels *l);
+/* Makes the events below `cut` history; it never falls. */
+void levels_advance(levels *l, int32_t cut);
+
+/* The first place of a level, or of the next one there is. */
+uint32_t levels_place(const levels *l, int32_t level);
+level_sums levels_below(const levels *l, uint32_t place);
+/* Destinations of the catalog, from level `tied` to above - 1, whose id is larger as text than that
+ * of `destination`. */
+int32_t levels_before(const levels *l, int32_t tied, int32_t above, int32_t destination);
+
+#endif
