@@ -709,6 +709,10 @@ typedef struct fr_protocol_facts {
     int64_t batch;           /* events of a batch for FR_ORDER_BATCH, else 0 */
     int filter;              /* FR_FILTER_* */
     char *negatives_sha256;  /* of the file with given lists of negatives; NULL or "" = none */
+    int64_t sample;      /* test events in a simple random sample; 0 = all were ranked. Results of a
+                            sample are estimates */
+    int64_t sample_of;   /* events it was drawn from: the part; 0 = there is no sample */
+    int64_t sample_seed; /* as in fr_rank_settings; 0 = the same */
 } fr_protocol_facts;
 /* Its fields, by name and in order; fr_options_text prints one. */
 extern FR_API const fr_option fr_protocol_fields[];
@@ -742,6 +746,11 @@ typedef struct fr_rank_settings {
     bool repeats;     /* an id may be listed twice and counts twice, and may be the event's own */
     int64_t top;      /* write so many candidates of every ranked event, best first; 0 = none */
     char *top_output; /* to this CSV file (docs/formats.md) */
+    /* Rank a simple random sample of so many test events; 0, or as many as there are: all. Which
+     * ones depends on sample_seed and their rows alone, so scorers with equal seeds stay paired; a
+     * scorer still observes every event. What follows from the records is an estimate. */
+    int64_t sample_events;
+    int64_t sample_seed;
 } fr_rank_settings;
 extern FR_API const fr_option fr_rank_options[FR_OPTIONS_MAX];
 
@@ -834,7 +843,7 @@ FR_API void fr_ranking_close(fr_ranking *ranking);
 
 /* Records and texts belong to the ranking. */
 typedef struct fr_ranking_facts {
-    const fr_record *records; /* one per test event, in stream order */
+    const fr_record *records; /* one per test event, or event of the sample, in stream order */
     int64_t count;
     const char *scorer;
     const char *model;     /* of a checkpoint "craft", else the scorer; runs are grouped by it */
@@ -852,6 +861,8 @@ typedef struct fr_ranking_facts {
     double verified_error;  /* largest difference of a score, relative to the largest score of its
                                event */
     int64_t verified_ranks; /* of them: the positive has another rank */
+    int64_t covered; /* of a sample (protocol.sample): events of the whole part that a ranking of
+                        all covers, which needs no ranking */
 } fr_ranking_facts;
 FR_API fr_ranking_facts fr_ranking_get(const fr_ranking *ranking);
 
@@ -983,19 +994,28 @@ typedef struct fr_interval {
     double low, high; /* NaN = there is none */
 } fr_interval;
 
-/* Intervals of one ranking's metrics by the block bootstrap of PROTOCOL 11. */
+/* What an interval is about: other stretches of time (the block bootstrap of PROTOCOL 11), or, of a
+ * sample, all events that it was drawn from (PROTOCOL 15). */
+enum { FR_OVER_TIME, FR_OVER_SAMPLE };
+
+/* Intervals of one ranking's metrics. */
 typedef struct fr_interval_settings {
     size_t size;       /* as every settings struct */
     int64_t block;     /* consecutive ranked events that are drawn together */
     int64_t resamples; /* of the bootstrap */
     double level;      /* of the interval */
+    /* The caller's: the records are a simple random sample of so many events (protocol.sample_of),
+     * 0 = they are all. Blocks are then those of `block` of all events: fewer of the sample. */
+    int64_t of;
+    int over; /* FR_OVER_*, the caller's; FR_OVER_SAMPLE needs `of` */
 } fr_interval_settings;
 extern FR_API const fr_option fr_interval_options[FR_OPTIONS_MAX];
 
 /* Fills out[names] with the intervals of registered metrics. An event that is not ranked belongs to
  * the block of the ranked events before it. There are none with fewer than two blocks, and of a
  * metric that is NaN. O(resamples * blocks) for a mean over events, O(resamples * records) for any
- * other. */
+ * other. FR_OVER_SAMPLE gives none of counts, which are the sample's own, and O(records) for a mean
+ * over events. */
 FR_API FR_MUST_USE fr_status fr_intervals_compute(const fr_record *records, int64_t count, int oov,
                                                   const char *const *name, int names,
                                                   const fr_interval_settings *settings,
@@ -1136,6 +1156,9 @@ typedef struct fr_compared_model {
     const int64_t *seeds;         /* [runs] ascending */
     const double *mean, *sd;      /* [columns] over runs; sd with n - 1, NaN for one run */
     const fr_interval *bootstrap; /* [columns] of the mean, by the block bootstrap */
+    /* [columns] of runs over a sample of events: the mean over all events (PROTOCOL 15). None for a
+     * metric that is no mean over events; NULL = all events were ranked. */
+    const fr_interval *sample;
 } fr_compared_model;
 
 typedef struct fr_compared_pair {
@@ -1143,6 +1166,7 @@ typedef struct fr_compared_pair {
     int pairing;       /* FR_PAIRING_* */
     int seeds; /* differences behind seed_t; without a seed in common, the smaller number of runs */
     const fr_difference *difference; /* [columns] */
+    const fr_interval *sample;       /* [columns] of the difference, as in fr_compared_model */
 } fr_compared_pair;
 
 /* Everything belongs to the comparison. Columns: every K, then the full catalog. Models in the
@@ -1156,6 +1180,8 @@ typedef struct fr_comparison_facts {
     const fr_compared_column *column;
     const fr_compared_model *model;
     const fr_compared_pair *pair;
+    int64_t sample, sample_of; /* as in the protocol of the runs; 0 = all events were ranked */
+    int64_t block;             /* ranked events of one block, of a sample fewer than asked for */
 } fr_comparison_facts;
 
 typedef struct fr_comparison fr_comparison;

@@ -31,6 +31,7 @@ typedef enum rng_purpose {
     RNG_BOOTSTRAP, /* blocks of events drawn with replacement */
     RNG_SIGNS,     /* signs of blocks in permutation tests */
     RNG_PROJECT,   /* pairs, labels and directions of interventions */
+    RNG_EVENTS,    /* samples of test events */
 } rng_purpose;
 
 typedef struct rng_key {

@@ -10,34 +10,83 @@ json_t *board_interval_json(fr_interval i) {
     return json_pack("{s:o, s:o}", "low", cli_json_real(i.low), "high", cli_json_real(i.high));
 }
 
-json_t *board_resampling_json(board_resampling how) {
-    return json_pack("{s:o, s:I, s:I, s:I}", "level", cli_json_real(how.settings->level), "block",
-                     (json_int_t)how.settings->block, "resamples",
-                     (json_int_t)how.settings->resamples, "seed", (json_int_t)how.seed);
+bool board_is_sample(const fr_ranking_facts *f) { return f->protocol.sample > 0; }
+
+bool board_resampling_of(board_resampling how, const fr_ranking_facts *f,
+                         fr_interval_settings *out) {
+    *out = *how.settings;
+    out->of = f->protocol.sample_of;
+    out->over = how.asked ? FR_OVER_TIME : FR_OVER_SAMPLE;
+    return how.asked || board_is_sample(f);
 }
 
-void board_resampling_text(board_resampling how, char *out, size_t size) {
-    (void)snprintf(out, size,
-                   "In brackets: %g%% intervals over time blocks of %s events, %s resamples.",
-                   100 * how.settings->level, cli_count(how.settings->block).s,
-                   cli_count(how.settings->resamples).s);
+json_t *board_estimate_json(const fr_ranking_facts *f) {
+    return json_pack("{s:I, s:I, s:I}", "events", (json_int_t)f->protocol.sample, "of",
+                     (json_int_t)f->protocol.sample_of, "seed",
+                     (json_int_t)f->protocol.sample_seed);
+}
+
+void board_know_coverage(const fr_ranking_facts *f, const char *metric, fr_metric_value *value,
+                         fr_interval *interval) {
+    if (!board_is_sample(f) || strcmp(metric, "coverage") != 0) return;
+    int64_t of = f->protocol.sample_of;
+    if (value) *value = (fr_metric_value){(double)f->covered / (double)of, of};
+    if (interval) *interval = (fr_interval){NAN, NAN};
+}
+
+json_t *board_resampling_json(board_resampling how, const fr_ranking_facts *f) {
+    json_t *out = json_pack("{s:o, s:I, s:I, s:I}", "level", cli_json_real(how.settings->level),
+                            "block", (json_int_t)how.settings->block, "resamples",
+                            (json_int_t)how.settings->resamples, "seed", (json_int_t)how.seed);
+    if (board_is_sample(f)) cli_json_put(out, "over", json_string(how.asked ? "time" : "sample"));
+    return out;
+}
+
+void board_resampling_text(board_resampling how, bool sampled, char *out, size_t size) {
+    int used = 0;
+    *out = 0;
+    if (sampled)
+        used = snprintf(out, size, "Estimates are from a simple random sample of the test events%s",
+                        how.asked ? ". " : "");
+    if (how.asked)
+        (void)snprintf(out + used, size - (size_t)used,
+                       "In brackets: %g%% intervals over time blocks of %s events, %s resamples.",
+                       100 * how.settings->level, cli_count(how.settings->block).s,
+                       cli_count(how.settings->resamples).s);
+    else if (sampled)
+        (void)snprintf(out + used, size - (size_t)used,
+                       "; in brackets, %g%% confidence intervals for the value of all of them.",
+                       100 * how.settings->level);
 }
 
 /* Intervals of the numbers a row shows. */
 static fr_status fill_intervals(board_row *row, const fr_ranking_facts *f, const char *hits,
-                                const fr_sampling *sampling, board_resampling how,
-                                const fr_context *context, fr_error *err) {
+                                const fr_sampling *sampling, const fr_interval_settings *settings,
+                                int64_t seed, const fr_context *context, fr_error *err) {
     const char *const names[] = {"mrr", hits, "all-seen", "all-unseen"};
     enum { COUNT = sizeof names / sizeof *names };
     static const int place[COUNT] = {0, 1, 3, 4};
     fr_interval found[COUNT];
-    fr_status status = fr_intervals_compute(f->records, f->count, f->oov, names, COUNT,
-                                            how.settings, how.seed, context, found, err);
+    fr_status status = fr_intervals_compute(f->records, f->count, f->oov, names, COUNT, settings,
+                                            seed, context, found, err);
     for (int i = 0; !status && i < COUNT; i++) row->interval[place[i]] = found[i];
     row->resampled = true;
     if (status) return status;
-    return fr_intervals_expected(f->records, f->count, sampling, how.settings, how.seed, context,
+    return fr_intervals_expected(f->records, f->count, sampling, settings, seed, context,
                                  &row->interval[2], err);
+}
+
+/* Names in a table: at most 63 bytes of the scorer, and what its numbers are estimates from. */
+static void name_row(board_row *row, const char *name, const fr_ranking_facts *f) {
+    const char *shown = cli_visible(name);
+    size_t n = strlen(shown), most = 63;
+    char sample[96] = "";
+    if (row->sampled)
+        (void)snprintf(sample, sizeof sample, " (estimate: %s of %s)",
+                       cli_count(f->protocol.sample).s, cli_count(f->protocol.sample_of).s);
+    if (n > most) shown += n - (most - 3);
+    while (((unsigned char)*shown & 0xc0) == 0x80) shown++; /* begin with a whole letter */
+    (void)snprintf(row->name, sizeof row->name, "%s%s%s", n > most ? "..." : "", shown, sample);
 }
 
 fr_status board_fill(board_row *row, const char *name, const fr_ranking *ranking, board_shape shape,
@@ -55,7 +104,9 @@ fr_status board_fill(board_row *row, const char *name, const fr_ranking *ranking
     if (!status)
         status = fr_expected_compute(f.records, f.count, &sampling, context, &expected, err);
     if (status) return status;
-    *row = (board_row){.mrr = m[0].value,
+    board_know_coverage(&f, "coverage", &m[5], NULL);
+    *row = (board_row){.sampled = board_is_sample(&f),
+                       .mrr = m[0].value,
                        .hits = m[1].value,
                        .expected = expected.mrr,
                        .all_seen = m[2].value,
@@ -64,13 +115,10 @@ fr_status board_fill(board_row *row, const char *name, const fr_ranking *ranking
                        .ranked = (int64_t)m[7].value,
                        .ties = (int64_t)m[6].value,
                        .tie_spread = m[4].value};
-    const char *shown = cli_visible(name);
-    size_t n = strlen(shown), most = sizeof row->name - 1;
-    if (n > most) shown += n - (most - 3);
-    while (((unsigned char)*shown & 0xc0) == 0x80) shown++; /* begin with a whole letter */
-    (void)snprintf(row->name, sizeof row->name, "%s%s", n > most ? "..." : "", shown);
-    if (how.settings) return fill_intervals(row, &f, hits, &sampling, how, context, err);
-    return FR_OK;
+    name_row(row, name, &f);
+    fr_interval_settings settings;
+    if (!board_resampling_of(how, &f, &settings)) return FR_OK;
+    return fill_intervals(row, &f, hits, &sampling, &settings, how.seed, context, err);
 }
 
 static double number(const board_row *row, int column) {
@@ -132,12 +180,20 @@ static void say_ties(const board_row *rows, int count, char *out, size_t size) {
     }
 }
 
+bool board_samples(const board_row *rows, int count) {
+    bool sampled = false;
+    for (int i = 0; i < count; i++) sampled |= rows[i].sampled;
+    return sampled;
+}
+
 void board_print(const board_row *rows, int count, board_shape shape) {
     board_heads heads = heads_of(shape);
     double best[COLUMNS];
-    int name = 6, width = count && rows[0].resampled ? 16 : 11;
-    for (int i = 0; i < count; i++)
+    int name = 6, width = 11;
+    for (int i = 0; i < count; i++) {
         if ((int)strlen(rows[i].name) > name) name = (int)strlen(rows[i].name);
+        if (rows[i].resampled) width = 16;
+    }
     for (int c = 0; c < COLUMNS; c++) {
         best[c] = count > 1 ? -INFINITY : NAN; /* of one row nothing is the best */
         for (int i = 0; count > 1 && i < count; i++) best[c] = fmax(best[c], number(&rows[i], c));
@@ -180,10 +236,8 @@ int board_print_as(const board_row *rows, int count, board_shape shape, board_re
             fr_table_put(table, cli_cell_interval(rows[i].interval[c], 4));
     }
     for (int c = 1; count > 1 && c <= COLUMNS; c++) fr_table_mark(table, c, true);
-    if (how.settings) {
-        board_resampling_text(how, text, sizeof text);
-        fr_table_note(table, text);
-    }
+    board_resampling_text(how, board_samples(rows, count), text, sizeof text);
+    if (*text) fr_table_note(table, text);
     say_ties(rows, count, text, sizeof text);
     if (*text) fr_table_note(table, text);
     if (!code) code = cli_table_print(table, format, true);

@@ -1,5 +1,5 @@
 /* cmd_compare.c - compare: models side by side, with both intervals of their differences. */
-#include "cli.h"
+#include "board.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -21,12 +21,8 @@ static bool has_seeds(const fr_compared_pair *pair) { return pair->seeds >= FR_S
 
 /* ---- JSON ---- */
 
-static json_t *interval_json(fr_interval i) {
-    return json_pack("{s:o, s:o}", "low", cli_json_real(i.low), "high", cli_json_real(i.high));
-}
-
 static json_t *seed_t_json(const fr_compared_pair *pair, const fr_difference *d) {
-    json_t *out = interval_json(d->seed_t);
+    json_t *out = board_interval_json(d->seed_t);
     cli_json_put(out, "seeds", json_integer(pair->seeds));
     cli_json_put(out, "method", json_string(pair->pairing == FR_PAIRING_NONE ? "welch" : "paired"));
     if (!has_seeds(pair))
@@ -46,7 +42,7 @@ static cli_text column_name(const fr_compared_column *column) {
 static void add_difference(json_t *out, const fr_compared_pair *pair, const fr_difference *d) {
     cli_json_put(out, "difference", cli_json_real(d->value));
     cli_json_put(out, "seed_t", seed_t_json(pair, d));
-    cli_json_put(out, "block_bootstrap", interval_json(d->bootstrap));
+    cli_json_put(out, "block_bootstrap", board_interval_json(d->bootstrap));
     cli_json_put(out, "permutation_p", cli_json_real(d->permutation));
     cli_json_put(out, "permutation_p_holm", cli_json_real(d->adjusted));
     cli_json_put(out, "flipped", cli_json_real(d->flipped));
@@ -62,19 +58,24 @@ static void add_pair(json_t *out, const fr_comparison_facts *f, const fr_compare
     cli_json_put(out, "second", cli_json_text(f->model[pair->second].name));
     cli_json_put(out, "pairing", json_string(pairings[pair->pairing]));
     add_difference(out, pair, &pair->difference[f->columns - 1]);
+    if (pair->sample)
+        cli_json_put(out, "sample", board_interval_json(pair->sample[f->columns - 1]));
     for (int j = 0; j < f->columns; j++) {
         if (!f->column[j].events) continue;
         json_t *one = json_object();
         add_difference(one, pair, &pair->difference[j]);
+        if (pair->sample) cli_json_put(one, "sample", board_interval_json(pair->sample[j]));
         cli_json_put(gain, column_name(&f->column[j]).s, one);
     }
     cli_json_put(out, "gain", gain);
 }
 
 static json_t *mean_json(const fr_compared_model *model, int column) {
-    return json_pack("{s:o, s:o, s:o}", "mean", cli_json_real(model->mean[column]), "sd",
-                     cli_json_real(model->sd[column]), "block_bootstrap",
-                     interval_json(model->bootstrap[column]));
+    json_t *out = json_pack("{s:o, s:o, s:o}", "mean", cli_json_real(model->mean[column]), "sd",
+                            cli_json_real(model->sd[column]), "block_bootstrap",
+                            board_interval_json(model->bootstrap[column]));
+    if (model->sample) cli_json_put(out, "sample", board_interval_json(model->sample[column]));
+    return out;
 }
 
 static json_t *model_json(const fr_comparison_facts *f, const fr_compared_model *model) {
@@ -112,6 +113,10 @@ static json_t *comparison_json(const fr_comparison_facts *f, const fr_compare_se
                               (json_int_t)f->blocks, "resamples", (json_int_t)s->resamples, "level",
                               cli_json_real(s->level), "seed", (json_int_t)seed);
     cli_json_join(root, about);
+    if (f->sample)
+        cli_json_put(root, "estimate",
+                     json_pack("{s:I, s:I, s:I}", "events", (json_int_t)f->sample, "of",
+                               (json_int_t)f->sample_of, "block", (json_int_t)f->block));
     return root;
 }
 
@@ -174,11 +179,15 @@ static void print_models(const fr_comparison_facts *f, const fr_compare_settings
     for (int j = 0; j < f->columns; j++) (void)printf("  %*s", CELL, column_head(&f->column[j]).s);
     char head[48];
     (void)snprintf(head, sizeof head, "full, bootstrap %g%%", 100 * s->level);
-    (void)printf("  %*s\n", INTERVAL, head);
+    (void)printf("  %*s", INTERVAL, head);
+    (void)snprintf(head, sizeof head, "full, all events %g%%", 100 * s->level);
+    if (f->sample) (void)printf("  %*s", INTERVAL, head);
+    (void)printf("\n");
     for (int m = 0; m < f->models; m++) {
         (void)printf("%-*s  %5d", width, shown(&f->model[m]), f->model[m].runs);
         for (int j = 0; j < f->columns; j++) print_mean(f->model[m].mean[j], f->model[m].sd[j]);
         print_interval(f->model[m].bootstrap[f->columns - 1], false);
+        if (f->sample) print_interval(f->model[m].sample[f->columns - 1], false);
         (void)printf("\n");
     }
     if (f->columns == 1) return;
@@ -191,21 +200,27 @@ static void print_models(const fr_comparison_facts *f, const fr_compare_settings
     (void)printf("\n");
 }
 
-static void print_heads(const char *first, int width, const fr_compare_settings *s) {
-    char t[48], bootstrap[48];
+static void print_heads(const fr_comparison_facts *f, const char *first, int width,
+                        const fr_compare_settings *s) {
+    char t[48], bootstrap[48], all[48];
     (void)snprintf(t, sizeof t, "seed t %g%%", 100 * s->level);
     (void)snprintf(bootstrap, sizeof bootstrap, "block bootstrap %g%%", 100 * s->level);
-    (void)printf("%-*s  %10s  %*s  %*s  %8s  %8s  %8s", width, first, "difference", INTERVAL, t,
-                 INTERVAL, bootstrap, "p", "p (Holm)", "reversed");
+    (void)snprintf(all, sizeof all, "all events %g%%", 100 * s->level);
+    (void)printf("%-*s  %10s  %*s  %*s", width, first, "difference", INTERVAL, t, INTERVAL,
+                 bootstrap);
+    if (f->sample) (void)printf("  %*s", INTERVAL, all);
+    (void)printf("  %8s  %8s  %8s", "p", "p (Holm)", "reversed");
 }
 
-static void print_difference(const fr_compared_pair *pair, const fr_difference *d) {
+static void print_difference(const fr_compared_pair *pair, int column) {
+    const fr_difference *d = &pair->difference[column];
     (void)printf("  %+10.4f", d->value);
     if (has_seeds(pair))
         print_interval(d->seed_t, true);
     else
         (void)printf("  %*s", INTERVAL, too_few);
     print_interval(d->bootstrap, true);
+    if (pair->sample) print_interval(pair->sample[column], true);
     (void)printf("  %8.4f  %8.4f  %8.4f", d->permutation, d->adjusted, d->reversed);
 }
 
@@ -231,12 +246,12 @@ static void print_gain(const fr_comparison_facts *f, const fr_compared_pair *pai
     (void)snprintf(title, sizeof title, "%.100s minus %.100s", shown(&f->model[pair->second]),
                    shown(&f->model[pair->first]));
     print_title(title);
-    print_heads("K", 6, s);
+    print_heads(f, "K", 6, s);
     (void)printf("  %8s\n", f->columns > 1 ? "flipped" : "");
     for (int j = 0; j < f->columns; j++) {
         if (isnan(pair->difference[j].value)) continue; /* K is larger than the catalog */
         (void)printf("%-6s", column_name(&f->column[j]).s);
-        print_difference(pair, &pair->difference[j]);
+        print_difference(pair, j);
         if (f->column[j].k)
             (void)printf("  %8.4f\n", pair->difference[j].flipped);
         else
@@ -249,21 +264,34 @@ static void print_gain(const fr_comparison_facts *f, const fr_compared_pair *pai
 static void print_pairs(const fr_comparison_facts *f, const fr_compare_settings *s) {
     int width = 2 * name_width(f) + 3;
     print_title("Every pair, full catalog");
-    print_heads("second - first", width, s);
+    print_heads(f, "second - first", width, s);
     (void)printf("\n");
     for (int p = 0; p < f->pairs; p++) {
         const fr_compared_pair *pair = &f->pair[p];
         int used = printf("%s - %s", shown(&f->model[pair->second]), shown(&f->model[pair->first]));
         (void)printf("%*s", used < width ? width - used : 0, "");
-        print_difference(pair, &pair->difference[f->columns - 1]);
+        print_difference(pair, f->columns - 1);
         (void)printf("\n");
     }
     for (int p = 1; p < f->pairs; p++) print_pairing(f, &f->pair[p]);
 }
 
+/* What runs over a sample of events are; "" if all were ranked. */
+static void estimate_text(const fr_comparison_facts *f, char *out, size_t size) {
+    *out = 0;
+    if (f->sample)
+        (void)snprintf(out, size,
+                       "All numbers are estimates from a simple random sample of %s of %s test "
+                       "events; the intervals \"all events\" are for the value of all of them.",
+                       cli_count(f->sample).s, cli_count(f->sample_of).s);
+}
+
 static void print_tables(const fr_comparison_facts *f, const fr_compare_settings *s) {
     (void)printf("%s ranked events in %s blocks of %s, %s resamples\n", cli_count(f->events).s,
-                 cli_count(f->blocks).s, cli_count(s->block).s, cli_count(s->resamples).s);
+                 cli_count(f->blocks).s, cli_count(f->block).s, cli_count(s->resamples).s);
+    char sample[BOARD_TEXT];
+    estimate_text(f, sample, sizeof sample);
+    if (*sample) (void)printf("%s\n", sample);
     print_models(f, s);
     print_gain(f, &f->pair[0], s);
     if (f->pairs > 1) print_pairs(f, s);
@@ -288,6 +316,12 @@ static fr_table_cell seeds_cell(const fr_compared_pair *pair, const fr_differenc
     return out;
 }
 
+static void note_estimate(fr_table *table, const fr_comparison_facts *f) {
+    char sample[BOARD_TEXT];
+    estimate_text(f, sample, sizeof sample);
+    if (*sample) fr_table_note(table, sample);
+}
+
 static int print_models_as(const fr_comparison_facts *f, const fr_compare_settings *s, int format) {
     fr_table *table = NULL;
     fr_error err = {0};
@@ -303,6 +337,7 @@ static int print_models_as(const fr_comparison_facts *f, const fr_compare_settin
     for (int j = 0; j < f->columns; j++)
         fr_table_column(table, NULL, column_head(&f->column[j]).s, false);
     fr_table_column(table, NULL, "interval", false);
+    if (f->sample) fr_table_column(table, NULL, "all events", false);
     for (int m = 0; m < f->models; m++) {
         const fr_compared_model *model = &f->model[m];
         fr_table_row(table);
@@ -311,7 +346,9 @@ static int print_models_as(const fr_comparison_facts *f, const fr_compare_settin
         for (int j = 0; j < f->columns; j++)
             fr_table_put(table, cli_cell_mean(model->mean[j], model->sd[j], 4));
         fr_table_put(table, cli_cell_interval(model->bootstrap[f->columns - 1], 4));
+        if (f->sample) fr_table_put(table, cli_cell_interval(model->sample[f->columns - 1], 4));
     }
+    note_estimate(table, f);
     for (int j = 0; f->columns > 1 && j < f->columns; j++) /* MRR or hits: more is better */
         fr_table_mark(table, j + 2, true);
     if (!code) code = cli_table_print(table, format, true);
@@ -331,15 +368,21 @@ static void put_pair(fr_table *table, const fr_comparison_facts *f, const fr_com
         const fr_compared_model *model = &f->model[models[i]];
         fr_table_put(table, cli_cell_mean(model->mean[column], model->sd[column], 4));
         fr_table_put(table, cli_cell_interval(model->bootstrap[column], 4));
+        if (f->sample) fr_table_put(table, cli_cell_interval(model->sample[column], 4));
     }
     fr_table_put(table, difference_cell(d->value));
     if (exact) fr_table_put(table, cli_cell_count(pair->seeds));
     fr_table_put(table, seeds_cell(pair, d));
     fr_table_put(table, cli_cell_interval(d->bootstrap, 4));
+    if (f->sample) fr_table_put(table, cli_cell_interval(pair->sample[column], 4));
     fr_table_put(table, cli_cell_number(d->permutation, 4));
     fr_table_put(table, cli_cell_number(d->adjusted, 4));
     fr_table_put(table, cli_cell_number(d->reversed, 4));
     if (exact) fr_table_put(table, cli_cell_number(d->flipped, 4));
+    if (exact && f->sample) {
+        fr_table_put(table, cli_cell_count(f->sample));
+        fr_table_put(table, cli_cell_count(f->sample_of));
+    }
 }
 
 /* Every pair under every protocol; LaTeX and Markdown have, for all pairs but the first, the full
@@ -363,19 +406,24 @@ static int print_pairs_as(const fr_comparison_facts *f, const fr_compare_setting
     for (int i = 0; exact && i < 2; i++) {
         fr_table_column(table, i ? "second" : "first", f->metric, false);
         fr_table_column(table, i ? "second" : "first", "block bootstrap", false);
+        if (f->sample) fr_table_column(table, i ? "second" : "first", "all events", false);
     }
     fr_table_column(table, NULL, "difference", false);
     if (exact) fr_table_column(table, NULL, "seeds", false);
     fr_table_column(table, NULL, "over seeds", false);
     fr_table_column(table, NULL, "over time blocks", false);
+    if (f->sample) fr_table_column(table, NULL, "all events", false);
     fr_table_column(table, NULL, "p", false);
     fr_table_column(table, NULL, "p (Holm)", false);
     fr_table_column(table, NULL, "reversed", false);
     if (exact) fr_table_column(table, NULL, "flipped", false);
+    for (int i = 0; exact && f->sample && i < 2; i++)
+        fr_table_column(table, "sample", i ? "of" : "events", false);
     for (int p = 0; p < f->pairs; p++)
         for (int j = 0; j < f->columns; j++)
             if ((exact || !p || !f->column[j].k) && f->column[j].events)
                 put_pair(table, f, &f->pair[p], j, exact);
+    note_estimate(table, f);
     if (!code) code = cli_table_print(table, format, exact);
     fr_table_close(table);
     return code;

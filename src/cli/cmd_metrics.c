@@ -151,6 +151,7 @@ typedef struct request {
     int64_t draws;
     board_resampling how; /* of intervals, if they were asked for */
     const fr_context *context;
+    bool tables;                   /* which show a part of all metrics, unless some were chosen */
     const char *by[MOST_SLICINGS]; /* fields of --by */
     char *by_memory;               /* what they point into */
     int by_count;
@@ -215,24 +216,47 @@ typedef struct result {
     fr_draws drawn[MOST_NUMBERS];                          /* of the first sampler, if asked for */
     slice_table slices[MOST_SLICINGS];                     /* as request.by */
     fr_interval interval[MOST_METRICS], expected_interval[MOST_SAMPLERS + 1][MOST_NUMBERS];
+    bool resampled; /* they are there */
 } result;
 
 static void metric_names(const request *r, const char **name) {
     for (int i = 0; i < r->metrics.count; i++) name[i] = r->metrics.at[i].name;
 }
 
+/* Intervals of what is shown: some take a while. */
+static fr_status compute_intervals(result *out, const request *r,
+                                   const fr_interval_settings *settings, fr_error *err) {
+    fr_ranking_facts f = fr_ranking_get(out->ranking);
+    const char *name[MOST_METRICS];
+    fr_interval found[MOST_METRICS];
+    int at[MOST_METRICS], count = 0;
+    for (int i = 0; i < r->metrics.count; i++) {
+        out->interval[i] = (fr_interval){NAN, NAN};
+        if (r->tables && !r->chosen && !is_numbered(r->metrics.at[i].metric)) continue;
+        at[count] = i;
+        name[count++] = r->metrics.at[i].name;
+    }
+    fr_status status = fr_intervals_compute(f.records, f.count, f.oov, name, count, settings,
+                                            r->how.seed, r->context, found, err);
+    for (int i = 0; !status && i < count; i++) out->interval[at[i]] = found[i];
+    return status;
+}
+
 static fr_status compute_metrics(result *out, const request *r, fr_error *err) {
     fr_ranking_facts f = fr_ranking_get(out->ranking);
     const char *name[MOST_METRICS];
     metric_names(r, name);
-    slice_metrics metrics = {.name = name, .count = r->metrics.count};
+    fr_interval_settings settings;
+    out->resampled = board_resampling_of(r->how, &f, &settings);
+    slice_metrics metrics = {.name = name, .count = r->metrics.count, .how = r->how};
     fr_status status =
         fr_metrics_compute(f.records, f.count, f.oov, name, r->metrics.count, out->value, err);
     for (int i = 0; !status && i < r->by_count; i++)
         status = slice_table_fill(&out->slices[i], out->ranking, r->by[i], &metrics, err);
-    if (status || !r->how.settings) return status;
-    return fr_intervals_compute(f.records, f.count, f.oov, name, r->metrics.count, r->how.settings,
-                                r->how.seed, r->context, out->interval, err);
+    if (!status && out->resampled) status = compute_intervals(out, r, &settings, err);
+    for (int i = 0; !status && i < r->metrics.count; i++)
+        board_know_coverage(&f, name[i], &out->value[i], &out->interval[i]);
+    return status;
 }
 
 /* Are negatives drawn for this sampler? */
@@ -270,9 +294,10 @@ static fr_status compute(result *out, const request *r, board_shape shape, fr_er
         if (!status && is_drawn(r, s))
             status = fr_draws_compute(f.records, f.count, &sampling, 1, r->draws, r->context,
                                       out->drawn, NULL, err);
-        if (!status && r->how.settings)
-            status = fr_intervals_expected(f.records, f.count, &sampling, r->how.settings,
-                                           r->how.seed, r->context, out->expected_interval[s], err);
+        fr_interval_settings settings;
+        if (!status && board_resampling_of(r->how, &f, &settings))
+            status = fr_intervals_expected(f.records, f.count, &sampling, &settings, r->how.seed,
+                                           r->context, out->expected_interval[s], err);
     }
     return status;
 }
@@ -296,7 +321,7 @@ static void add_expected(json_t *out, const result *from, const request *r, int 
                          json_pack("{s:I, s:o, s:o}", "seeds", (json_int_t)r->draws, "mrr",
                                    cli_json_real(from->drawn[i].mrr), "sd",
                                    cli_json_real(from->drawn[i].sd)));
-        if (entry && r->how.settings)
+        if (entry && from->resampled)
             cli_json_put(entry, "interval",
                          board_interval_json(from->expected_interval[sampler][i]));
         cli_json_put(out, key, entry);
@@ -362,14 +387,15 @@ static json_t *result_json(const result *from, const request *r) {
     cli_json_put(root, "sampled", sampled);
     if (r->by_count) {
         json_t *slices = json_object();
-        slice_metrics metrics = {NULL, r->metrics.count, add_metrics, r};
+        slice_metrics metrics = {.count = r->metrics.count, .put = add_metrics, .user = r};
         for (int i = 0; i < r->by_count; i++)
             cli_json_put(slices, cli_key(from->slices[i].slices.field).s,
                          slice_table_json(&from->slices[i], &metrics));
         cli_json_put(root, "slices", slices);
     }
-    if (r->how.settings) {
-        json_t *intervals = board_resampling_json(r->how);
+    if (board_is_sample(&f)) cli_json_put(root, "estimate", board_estimate_json(&f));
+    if (from->resampled) {
+        json_t *intervals = board_resampling_json(r->how, &f);
         for (int i = 0; i < r->metrics.count; i++)
             add_metric_json(intervals, &r->metrics.at[i], board_interval_json(from->interval[i]));
         cli_json_put(root, "intervals", intervals);
@@ -420,12 +446,24 @@ static int decimals(const metric_choice *choice) {
     return choice->metric->kind == FR_KIND_COUNT ? 0 : 4;
 }
 
+static bool any_sampled(const result *all, int count) {
+    bool any = false;
+    for (int i = 0; i < count; i++) any |= all[i].row.sampled;
+    return any;
+}
+
+static bool any_resampled(const result *all, int count) {
+    bool any = false;
+    for (int i = 0; i < count; i++) any |= all[i].resampled;
+    return any;
+}
+
 enum { NARROW = 8, WIDE = 18 }; /* least columns of a value, and with its interval */
 
 /* The values of the metrics from .. to, by their kind; rankings down, metrics across. */
 static void print_values(const result *all, int count, int width, const request *r, int from,
                          int to, bool numbers) {
-    int least = r->how.settings ? WIDE : NARROW;
+    int least = any_resampled(all, count) ? WIDE : NARROW;
     (void)printf("%-*s", width, numbers ? "k" : "scorer");
     for (int m = from; m < to; m++) {
         const char *name = r->metrics.at[m].name;
@@ -445,7 +483,7 @@ static void print_values(const result *all, int count, int width, const request 
             (void)printf("  %*s", column < least ? least : column, text.s);
         }
         (void)printf("\n");
-        if (!r->how.settings) continue;
+        if (!all[i].resampled) continue;
         (void)printf("%-*s", width, "");
         for (int m = from; m < to; m++) {
             int column = numbers ? least : (int)strlen(r->metrics.at[m].name);
@@ -519,10 +557,10 @@ static void print_sampler(const result *all, int count, int width, const request
             print_cell(e->mrr, e->sd, e->events > 0);
         }
         (void)printf("\n");
-        if (r->how.settings) (void)printf("%-*s", width, "");
-        for (int k = 0; r->how.settings && k < choice->k.count; k++)
+        if (all[i].resampled) (void)printf("%-*s", width, "");
+        for (int k = 0; all[i].resampled && k < choice->k.count; k++)
             print_interval(all[i].expected_interval[sampler][k], 4, CELL);
-        if (r->how.settings) (void)printf("\n");
+        if (all[i].resampled) (void)printf("\n");
         if (drawn) (void)printf("%-*s", width, "  drawn");
         for (int k = 0; drawn && k < choice->k.count; k++)
             print_cell(all[i].drawn[k].mrr, all[i].drawn[k].sd, all[i].drawn[k].events > 0);
@@ -535,10 +573,10 @@ static int print_slices(const result *all, int count, const request *r, int form
     const char *name[MOST_METRICS];
     int code = CLI_OK;
     metric_names(r, name);
-    slice_metrics metrics = {.name = name, .count = r->metrics.count};
+    slice_metrics metrics = {.name = name, .count = r->metrics.count, .how = r->how};
     for (int f = 0; !code && f < r->by_count; f++)
         for (int i = 0; !code && i < count; i++) {
-            const char *of = count > 1 ? all[i].row.name : NULL;
+            const char *of = count > 1 || all[i].row.sampled ? all[i].row.name : NULL;
             const char *protocol = fr_ranking_get(all[i].ranking).protocol_text;
             if (f + i) (void)printf("\n");
             if (format == FR_FORMAT_TEXT)
@@ -551,7 +589,7 @@ static int print_slices(const result *all, int count, const request *r, int form
 
 /* One CSV table: a row for every slice of every ranking. */
 static int print_slices_csv(const result *all, int count, const request *r) {
-    slice_metrics metrics = {NULL, r->metrics.count, add_metrics, r};
+    slice_metrics metrics = {.count = r->metrics.count, .put = add_metrics, .user = r};
     json_t *rows = json_array();
     for (int i = 0; i < count; i++)
         for (int f = 0; f < r->by_count; f++) {
@@ -561,6 +599,9 @@ static int print_slices_csv(const result *all, int count, const request *r) {
                 json_t *row = json_pack("{s:o, s:s, s:s}", "file", cli_json_text(all[i].path),
                                         "scorer", fr_ranking_get(all[i].ranking).scorer, "by",
                                         all[i].slices[f].slices.field);
+                fr_ranking_facts facts = fr_ranking_get(all[i].ranking);
+                if (board_is_sample(&facts))
+                    cli_json_put(row, "estimate", board_estimate_json(&facts));
                 cli_json_join(row, json_incref(slice));
                 cli_json_push(rows, row);
             }
@@ -580,6 +621,12 @@ static int open_table(const result *all, const char *title, const char *caption,
     return code;
 }
 
+static void note_intervals(fr_table *table, const result *all, int count, const request *r) {
+    char note[BOARD_TEXT];
+    board_resampling_text(r->how, any_sampled(all, count), note, sizeof note);
+    if (*note) fr_table_note(table, note);
+}
+
 static fr_table_cell value_cell(const result *from, const request *r, int metric) {
     double value = from->value[metric].value;
     if (r->metrics.at[metric].metric->kind == FR_KIND_COUNT) return cli_cell_count((int64_t)value);
@@ -590,23 +637,19 @@ static fr_table_cell value_cell(const result *from, const request *r, int metric
 static int print_values_as(const result *all, int count, const request *r, int from, int to,
                            bool first, int format) {
     fr_table *table = NULL;
-    char note[160];
     int code = open_table(all, "Metrics", "Over the full catalog.", &table);
     for (int m = from; m < to; m++) fr_table_column(table, NULL, r->metrics.at[m].name, false);
     for (int i = 0; i < count; i++) {
         fr_table_row(table);
         fr_table_put(table, cli_cell_text(all[i].row.name));
         for (int m = from; m < to; m++) fr_table_put(table, value_cell(&all[i], r, m));
-        if (!r->how.settings) continue;
+        if (!all[i].resampled) continue;
         fr_table_row(table);
         fr_table_put(table, (fr_table_cell){FR_CELL_EMPTY});
         for (int m = from; m < to; m++)
             fr_table_put(table, cli_cell_interval(all[i].interval[m], decimals(&r->metrics.at[m])));
     }
-    if (r->how.settings) {
-        board_resampling_text(r->how, note, sizeof note);
-        fr_table_note(table, note);
-    }
+    note_intervals(table, all, count, r);
     if (!code) code = cli_table_print(table, format, first);
     fr_table_close(table);
     return code;
@@ -616,7 +659,7 @@ static int print_sampler_as(const result *all, int count, const request *r, int 
                             int format) {
     const sampler_choice *choice = &r->samplers[sampler];
     fr_table *table = NULL;
-    char caption[256], note[160];
+    char caption[256];
     (void)snprintf(caption, sizeof caption,
                    "Sampler %s: %s. The exact expectation over all draws, and the deviation that "
                    "drawing would add.",
@@ -633,16 +676,13 @@ static int print_sampler_as(const result *all, int count, const request *r, int 
         fr_table_put(table, cli_cell_text(all[i].row.name));
         for (int k = 0; k < choice->k.count; k++)
             fr_table_put(table, cli_cell_mean(e[k].mrr, e[k].sd, 4));
-        if (!r->how.settings) continue;
+        if (!all[i].resampled) continue;
         fr_table_row(table);
         fr_table_put(table, (fr_table_cell){FR_CELL_EMPTY});
         for (int k = 0; k < choice->k.count; k++)
             fr_table_put(table, cli_cell_interval(all[i].expected_interval[sampler][k], 4));
     }
-    if (r->how.settings) {
-        board_resampling_text(r->how, note, sizeof note);
-        fr_table_note(table, note);
-    }
+    note_intervals(table, all, count, r);
     if (!code) code = cli_table_print(table, format, first);
     fr_table_close(table);
     return code;
@@ -701,11 +741,9 @@ static int print_tables(const result *all, int count, board_shape shape, const r
     else if (r->sampler_count)
         (void)printf(
             "\n± is the standard deviation over evaluation seeds that drawing would add.\n");
-    if (r->how.settings) {
-        char text[160];
-        board_resampling_text(r->how, text, sizeof text);
-        (void)printf("\n%s\n", text);
-    }
+    char text[BOARD_TEXT];
+    board_resampling_text(r->how, any_sampled(all, count), text, sizeof text);
+    if (*text) (void)printf("\n%s\n", text);
     if (r->draws)
         (void)printf("drawn: mean and standard deviation over %s seeds, as a check.\n",
                      cli_count(r->draws).s);
@@ -816,11 +854,12 @@ static int run_metrics(cli_call *call) {
     request r = {.small = settings->small, .draws = settings->draws, .context = &call->context};
     const cli_seed *seed = call->settings[SEED];
     int format, code = cli_format_take(call, call->settings[OUTPUT], &format);
-    r.how = (board_resampling){settings->interval ? call->settings[INTERVALS] : NULL, seed->seed};
+    r.how = (board_resampling){call->settings[INTERVALS], seed->seed, settings->interval};
     if (!code && settings->lines && format != FR_FORMAT_TEXT)
         code = cli_usage("options lines and format, expected one or the other");
     if (!code && settings->by && settings->interval)
         code = cli_usage("option interval: slices have none, expected it without --by");
+    r.tables = format != CLI_FORMAT_JSON && format != FR_FORMAT_CSV && !settings->lines;
     if (!code) code = take_request(settings, &r);
     if (!code) code = answer(call, &r, format);
     free(r.by_memory);

@@ -70,8 +70,9 @@ static json_t *report_json(const char *path, const fr_ranking_facts *f, const bo
         cli_json_put(out, "epochs_asked", json_integer((json_int_t)f->epochs_asked));
         if (f->selected) cli_json_put(out, "selected", json_integer((json_int_t)f->selected));
     }
-    if (how.settings) {
-        json_t *intervals = board_resampling_json(how);
+    if (board_is_sample(f)) cli_json_put(out, "estimate", board_estimate_json(f));
+    if (row->resampled) {
+        json_t *intervals = board_resampling_json(how, f);
         for (int i = 0; i < BOARD_NUMBERS; i++)
             cli_json_put(intervals, shown[i], board_interval_json(row->interval[i]));
         cli_json_put(out, "intervals", intervals);
@@ -83,7 +84,7 @@ static json_t *report_json(const char *path, const fr_ranking_facts *f, const bo
 static int report(cli_call *call, const char *path, const fr_ranking *ranking, int format) {
     const rank_io *io = call->settings[0];
     const cli_seed *seed = call->settings[SEED];
-    board_resampling how = {io->interval ? call->settings[INTERVALS] : NULL, seed->seed};
+    board_resampling how = {call->settings[INTERVALS], seed->seed, io->interval};
     board_row row;
     fr_error err = {0};
     fr_ranking_facts f = fr_ranking_get(ranking);
@@ -97,11 +98,9 @@ static int report(cli_call *call, const char *path, const fr_ranking *ranking, i
     if (format != FR_FORMAT_TEXT)
         return board_print_as(&row, 1, board_standard, how, f.protocol_text, format);
     board_print(&row, 1, board_standard);
-    if (how.settings) {
-        char text[160];
-        board_resampling_text(how, text, sizeof text);
-        (void)printf("\n%s\n", text);
-    }
+    char text[BOARD_TEXT];
+    board_resampling_text(how, row.sampled, text, sizeof text);
+    if (*text) (void)printf("\n%s\n", text);
     if (f.selected)
         (void)printf("\nEpoch %s, selected on the validation part\n", cli_count(f.selected).s);
     else if (f.epochs_done < f.epochs_asked)
@@ -140,6 +139,11 @@ static fr_status rank(cli_call *call, const fr_window *window, char *top, fr_ran
     settings->force = io->force;
     settings->top_output = top;
     if (!strncmp(io->scorer, "counts:", 7)) {
+        if (settings->sample_events)
+            return fr_fail(err, FR_EUSAGE,
+                           "options sample-events and scorer %s, expected one or the other: counts "
+                           "are those of all events",
+                           io->scorer);
         if (settings->negatives)
             return fr_fail(err, FR_EUSAGE,
                            "options negatives and scorer %s, expected one or the other: counts are "
@@ -231,7 +235,8 @@ const cli_command cli_rank_command = {
         "destinations the source has met, and among those seen so far. Every metric follows from "
         "the "
         "records without scoring again: see `fullrank metrics`. --top K also writes RANKS.top.csv "
-        "with the K best candidates of every event.",
+        "with the K best candidates of every event. --sample-events N ranks a random sample of N "
+        "test events where all would take too long; numbers are then estimates with intervals.",
     .required = "data scorer|list output|list",
     .example = "fullrank rank --data wikipedia --scorer baseline:recency -o recency.npy",
     .groups = {{"Ranking", rank_io_options, sizeof(rank_io)},

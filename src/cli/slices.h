@@ -2,7 +2,7 @@
 #ifndef FR_CLI_SLICES_H
 #define FR_CLI_SLICES_H
 
-#include "cli.h"
+#include "board.h"
 
 /* The metrics of every slice. */
 typedef struct slice_metrics {
@@ -11,6 +11,7 @@ typedef struct slice_metrics {
     /* Adds the values of one slice to a JSON object. */
     void (*put)(json_t *object, const fr_metric_value *value, const void *user);
     const void *user;
+    board_resampling how; /* of the intervals that estimates have */
 } slice_metrics;
 
 /* One ranking cut by one field. Starts as {0}; slice_table_free in any case. */
@@ -18,6 +19,7 @@ typedef struct slice_table {
     fr_slices slices;
     fr_metric_value *value; /* [slices + 1][metrics]; the last row is of all events */
     int64_t events, ranked; /* of all */
+    fr_interval *interval;  /* as `value`, if the ranking is of a sample; else NULL */
 } slice_table;
 
 enum { MOST_SLICINGS = 16 };

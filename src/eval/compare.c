@@ -19,6 +19,7 @@
 #include "base/shards.h"
 #include "eval/aggregate.h"
 #include "eval/agreement.h"
+#include "eval/finite.h"
 #include "eval/metrics.h"
 #include "eval/statistic.h"
 #include "eval/student.h"
@@ -81,6 +82,10 @@ struct fr_comparison {
     event_blocks cut;
     block_sums blocks; /* without sums if the metric is no mean over events */
     double *mean;      /* [runs][columns]; a series is (run, column) */
+    /* Of runs over a sample of events and a metric that is a mean over events; else NULL. */
+    finite_sample sample;
+    double *each;                      /* [series][events] what the means are over */
+    fr_interval *of_models, *of_pairs; /* [models], [pairs][columns] */
 };
 
 /* ---- who is compared, and may it be ---- */
@@ -194,6 +199,10 @@ static fr_status group_runs(fr_comparison *c, const fr_compare_run *given, int c
                     "file's model)",
                     c->run[0].name);
     TRY(keep(c, c->run[0].facts.protocol_text, "", "", &c->facts.protocol_text, err));
+    const fr_protocol_facts *protocol = &c->run[0].facts.protocol;
+    c->facts.sample = protocol->sample;
+    c->facts.sample_of = protocol->sample_of;
+    c->sample = (finite_sample){c->run[0].facts.count, protocol->sample_of, c->settings.level};
     qsort(c->run, (size_t)count, sizeof *c->run, by_model_and_seed);
     for (int i = 1; i < count; i++)
         if (c->run[i].model == c->run[i - 1].model && c->run[i].seed == c->run[i - 1].seed)
@@ -212,7 +221,7 @@ static fr_status group_runs(fr_comparison *c, const fr_compare_run *given, int c
 
 /* Blocks of events that are ranked in any run: runs differ under --force only. */
 static fr_status cut_blocks(fr_comparison *c, fr_error *err) {
-    int64_t events = c->run[0].facts.count, size = c->settings.block;
+    int64_t events = c->run[0].facts.count, size = finite_block(c->sample, c->settings.block);
     bool *ranked;
     TRY(TAKE(&c->memory, ranked, events, err));
     for (int i = 0; i < c->runs; i++)
@@ -220,6 +229,7 @@ static fr_status cut_blocks(fr_comparison *c, fr_error *err) {
             ranked[e] |= c->run[i].facts.records[e].covered || c->run[i].facts.oov == FR_OOV_ZERO;
     TRY(blocks_cut(ranked, events, size, &c->memory, &c->cut, err));
     c->facts.events = c->cut.ranked;
+    c->facts.block = size;
     c->facts.blocks = c->blocks.blocks = c->cut.blocks;
     if (c->cut.blocks < 2)
         return fail(err, FR_EUSAGE,
@@ -275,8 +285,12 @@ static fr_status sum_blocks(fr_comparison *c, const int64_t *k, int k_count,
     TRY(TAKE(&c->memory, s->count, s->blocks * s->series, err));
     TRY(ALLOCATE(value, columns * events, err));
     fr_status status = FR_OK;
+    if (c->sample.of) status = TAKE(&c->memory, c->each, s->series * events, err);
     for (int i = 0; !status && i < c->runs; i++) {
         status = run_values(c, &c->run[i], k, k_count, context, value, err);
+        if (!status && c->each)
+            memcpy(c->each + i * columns * events, value,
+                   (size_t)(columns * events) * sizeof *value);
         for (int j = 0; !status && j < columns; j++)
             for (int64_t b = 0; b < s->blocks; b++)
                 for (int64_t e = c->cut.start[b]; e < c->cut.start[b + 1]; e++) {
@@ -345,6 +359,7 @@ static fr_status describe_models(fr_comparison *c, fr_error *err) {
     double *each, *order; /* [runs] of one model and column; [columns][models] means */
     TRY(TAKE(&c->memory, c->model, models, err));
     TRY(TAKE(&c->memory, c->interval, models * columns, err));
+    if (c->sample.of) TRY(TAKE(&c->memory, c->of_models, models * columns, err));
     TRY(TAKE(&c->memory, each, c->runs, err));
     TRY(TAKE(&c->memory, order, columns * models, err));
     for (int m = 0; m < models; m++) {
@@ -360,12 +375,14 @@ static fr_status describe_models(fr_comparison *c, fr_error *err) {
             order[j * models + m] = mean[j] = average(each, runs);
             sd[j] = deviation(each, runs, mean[j]);
         }
-        c->model[m] = (fr_compared_model){.name = c->run[from].name,
-                                          .runs = runs,
-                                          .seeds = seeds,
-                                          .mean = mean,
-                                          .sd = sd,
-                                          .bootstrap = c->interval + m * columns};
+        c->model[m] =
+            (fr_compared_model){.name = c->run[from].name,
+                                .runs = runs,
+                                .seeds = seeds,
+                                .mean = mean,
+                                .sd = sd,
+                                .bootstrap = c->interval + m * columns,
+                                .sample = c->of_models ? c->of_models + m * columns : NULL};
     }
     for (int j = 0; j < columns; j++)
         c->column[j].tau = kendall_tau(order + j * models, order + (columns - 1) * models, models);
@@ -463,6 +480,7 @@ static fr_status describe_pairs(fr_comparison *c, fr_error *err) {
     TRY(TAKE(&c->memory, c->pair, pairs, err));
     TRY(TAKE(&c->memory, c->difference, pairs * columns, err));
     TRY(TAKE(&c->memory, c->weight, pairs * c->runs, err));
+    if (c->sample.of) TRY(TAKE(&c->memory, c->of_pairs, pairs * columns, err));
     TRY(TAKE(&c->memory, c->couple, (int64_t)c->runs * c->runs, err));
     TRY(TAKE(&c->memory, each, c->runs, err));
     for (int a = 0; a < c->facts.models; a++) {
@@ -470,7 +488,10 @@ static fr_status describe_pairs(fr_comparison *c, fr_error *err) {
             fr_compared_pair *pair = &c->pair[at];
             double *weight = c->weight + at * c->runs;
             fr_difference *d = c->difference + at * columns;
-            *pair = (fr_compared_pair){.first = a, .second = b, .difference = d};
+            *pair = (fr_compared_pair){.first = a,
+                                       .second = b,
+                                       .difference = d,
+                                       .sample = c->of_pairs ? c->of_pairs + at * columns : NULL};
             weigh_runs(c, couple_runs(c, pair), weight);
             for (int j = 0; j < columns; j++)
                 d[j] = (fr_difference){.value = weighted(c, weight, c->mean, j),
@@ -483,6 +504,45 @@ static fr_status describe_pairs(fr_comparison *c, fr_error *err) {
         }
     }
     c->facts.pairs = (int)pairs;
+    return FR_OK;
+}
+
+/* ---- from a sample to all events ---- */
+
+/* The interval of a weighted sum of the runs' means. A run's mean moves by (x - mean) / count for
+ * an event of value x. */
+static fr_interval estimate(const fr_comparison *c, const double *weight, int column, double value,
+                            double *influence) {
+    int columns = c->facts.columns;
+    int64_t events = c->run[0].facts.count;
+    if (!c->each) return (fr_interval){NAN, NAN};
+    for (int64_t e = 0; e < events; e++) influence[e] = 0;
+    for (int i = 0; i < c->runs; i++) {
+        const double *each = c->each + (i * columns + column) * events;
+        double mean = c->mean[i * columns + column], count = 0;
+        for (int64_t e = 0; e < events; e++) count += !isnan(each[e]);
+        for (int64_t e = 0; weight[i] != 0 && e < events; e++)
+            if (!isnan(each[e])) influence[e] += weight[i] * (each[e] - mean) / count;
+    }
+    return finite_linear(c->sample, value, influence, c->column[column].events);
+}
+
+static fr_status estimate_all(fr_comparison *c, fr_error *err) {
+    double *influence, *weight;
+    int columns = c->facts.columns;
+    if (!c->sample.of) return FR_OK;
+    TRY(TAKE(&c->memory, influence, c->run[0].facts.count, err));
+    TRY(TAKE(&c->memory, weight, c->runs, err));
+    for (int m = 0; m < c->facts.models; m++) {
+        for (int i = 0; i < c->runs; i++)
+            weight[i] = c->run[i].model == m ? 1.0 / c->model[m].runs : 0;
+        for (int j = 0; j < columns; j++)
+            c->of_models[m * columns + j] = estimate(c, weight, j, c->model[m].mean[j], influence);
+    }
+    for (int p = 0; p < c->facts.pairs; p++)
+        for (int j = 0; j < columns; j++)
+            c->of_pairs[p * columns + j] = estimate(
+                c, c->weight + p * c->runs, j, c->difference[p * columns + j].value, influence);
     return FR_OK;
 }
 
@@ -678,6 +738,7 @@ fr_status fr_compare(const fr_compare_run *runs, int count, const int64_t *k, in
     if (!status) status = describe_columns(c, k, k_count, context, err);
     if (!status) status = describe_models(c, err);
     if (!status) status = describe_pairs(c, err);
+    if (!status) status = estimate_all(c, err);
     if (!status) status = judge_pairs(c, context, err);
     c->facts.column = c->column;
     c->facts.model = c->model;

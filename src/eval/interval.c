@@ -1,5 +1,5 @@
-/* interval.c - intervals of one ranking's metrics by the block bootstrap (PROTOCOL 11; fullrank.h,
- * chapter 11).
+/* interval.c - intervals of one ranking's metrics (fullrank.h, chapter 11): by the block bootstrap
+ * (PROTOCOL 11), or of a sample for the value of all events (PROTOCOL 15).
  *
  * The blocks are those of a comparison, so a metric has the same interval here and there. All means
  * over events are series of one bootstrap; the other metrics are computed anew in every resample,
@@ -7,6 +7,7 @@
  */
 #include "base/options.h"
 #include "eval/aggregate.h"
+#include "eval/finite.h"
 #include "eval/metrics.h"
 #include "eval/statistic.h"
 
@@ -28,6 +29,8 @@ typedef struct job {
     resampling how;
     arena memory;
     event_blocks cut;
+    finite_sample sample;
+    bool over_sample;
 } job;
 
 static fr_status start(job *j, const fr_record *records, int64_t count, int oov,
@@ -36,9 +39,16 @@ static fr_status start(job *j, const fr_record *records, int64_t count, int oov,
     *j = (job){.how = {.seed = (uint64_t)seed}};
     TRY(options_settle(fr_interval_options, settings, &j->settings, sizeof j->settings, err));
     j->how.resamples = j->settings.resamples;
+    j->sample = (finite_sample){count, j->settings.of, j->settings.level};
+    j->over_sample = j->settings.over == FR_OVER_SAMPLE;
+    if (j->sample.of < 0 || (j->sample.of && j->sample.of < count) ||
+        (j->over_sample && !j->sample.of))
+        return fail(err, FR_EUSAGE, "%lld records as a sample of %lld events, expected no more",
+                    (long long)count, (long long)j->sample.of);
+    int64_t block = j->over_sample ? 1 : finite_block(j->sample, j->settings.block);
     TRY(TAKE(&j->memory, ranked, count, err));
     for (int64_t i = 0; i < count; i++) ranked[i] = records[i].covered || oov == FR_OOV_ZERO;
-    return blocks_cut(ranked, count, j->settings.block, &j->memory, &j->cut, err);
+    return blocks_cut(ranked, count, block, &j->memory, &j->cut, err);
 }
 
 /* Intervals of values[resamples][series]; series i goes to out[to[i]], out[i] if `to` is NULL. */
@@ -70,12 +80,27 @@ static fr_status open_sums(job *j, int series, block_sums *out, fr_error *err) {
     return TAKE(&j->memory, out->count, out->blocks * series, err);
 }
 
+/* Intervals of means over events, as the value over all of them. */
+static fr_status estimate_means(job *j, const fr_record *records, int64_t count, int oov,
+                                const char *const *name, const int *at, int means, fr_interval *out,
+                                fr_error *err) {
+    double *each;
+    TRY(TAKE(&j->memory, each, count, err));
+    for (int i = 0; i < means; i++) {
+        bool share = fr_metric_find(name[at[i]], NULL)->kind == FR_KIND_SHARE;
+        TRY(metrics_each(name[at[i]], records, count, oov, each, err));
+        out[at[i]] = share ? finite_share(j->sample, each) : finite_mean(j->sample, each);
+    }
+    return FR_OK;
+}
+
 /* The metrics that are means over events. */
 static fr_status resample_means(job *j, const fr_record *records, int64_t count, int oov,
                                 const char *const *name, const int *at, int means,
                                 const fr_context *context, fr_interval *out, fr_error *err) {
     block_sums sums;
     double *each, *values = NULL;
+    if (j->over_sample) return estimate_means(j, records, count, oov, name, at, means, out, err);
     TRY(open_sums(j, means, &sums, err));
     TRY(TAKE(&j->memory, each, count, err));
     for (int i = 0; i < means; i++) {
@@ -125,6 +150,7 @@ fr_status fr_intervals_compute(const fr_record *records, int64_t count, int oov,
     for (int i = 0; !status && i < names; i++) {
         out[i] = (fr_interval){NAN, NAN};
         if (isnan(value[i].value)) continue; /* there is nothing to resample */
+        if (j.over_sample && fr_metric_find(name[i], NULL)->kind == FR_KIND_COUNT) continue;
         if (metrics_check_each(name[i], NULL) == FR_OK)
             at[means++] = i;
         else
@@ -134,6 +160,10 @@ fr_status fr_intervals_compute(const fr_record *records, int64_t count, int oov,
         status = resample_means(&j, records, count, oov, name, at, means, context, out, err);
     if (!status && j.cut.blocks > 1 && others)
         status = resample_others(&j, records, oov, name, at + names, others, context, out, err);
+    for (int i = 0; !status && j.over_sample && i < others; i++) {
+        int k = at[names + i];
+        out[k] = finite_pull(j.sample, value[k].value, out[k]);
+    }
     arena_free(&j.memory);
     free(value);
     free(at);
@@ -160,7 +190,9 @@ fr_status fr_intervals_expected(const fr_record *records, int64_t count,
         return status;
     }
     status = start(&j, records, count, sampling->oov, settings, seed, err);
-    if (!status && j.cut.blocks > 1) {
+    for (int i = 0; !status && j.over_sample && i < sampling->k_count; i++)
+        out[i] = finite_mean(j.sample, each + i * count);
+    if (!status && !j.over_sample && j.cut.blocks > 1) {
         status = open_sums(&j, sampling->k_count, &sums, err);
         for (int i = 0; !status && i < sampling->k_count; i++)
             add_series(&j.cut, each + i * count, &sums, i);

@@ -59,6 +59,11 @@ fr_status fr_membership_compute(const fr_ranking *ranking, int64_t k, int64_t se
                     "records of %s with catalog %s, expected catalog time: the table's negatives "
                     "are all destinations that occurred before their event",
                     r->scorer, word);
+    if (r->protocol.sample)
+        return fail(err, FR_EINPUT,
+                    "records of a sample of %lld of %lld test events, expected all: the table has "
+                    "no estimates",
+                    (long long)r->protocol.sample, (long long)r->protocol.sample_of);
     if (k < 1 || k > INT32_MAX)
         return fail(err, FR_EUSAGE, "K = %lld, expected 1 to %d", (long long)k, INT32_MAX);
     TRY(check_records(r->records, r->count, r->protocol.oov, err));

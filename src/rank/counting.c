@@ -132,7 +132,7 @@ static fr_status check_event(counting *c, const scored_event *e, counting_check 
                              fr_error *err) {
     const fr_scorer *s = c->scorer;
     fr_query query = {e->event, e->source, window_time(c->w, e->event)};
-    fr_record *record = &c->r->records[e->place], counted = *record;
+    fr_record *record = &c->r->records[events_row(c->r->events, e->place)], counted = *record;
     probe reader = recorder_probe(c->r);
     memset(c->vector, 0xff, (size_t)c->w->destinations * sizeof *c->vector);
     TRY(s->is.score(s->is.state, &query, 1, 0, c->vector, err));
@@ -157,7 +157,7 @@ static fr_status run(counting *c, int64_t met, const fr_context *context, counti
             TRY(context_check(context, err));
             context_progress(context, "rank", (uint64_t)e.place, (uint64_t)ranked, "events");
         }
-        if (!engine_ranks(w, &e, false, met)) continue;
+        if (events_row(c->r->events, e.place) < 0 || !engine_ranks(w, &e, false, met)) continue;
         TRY(count_event(c, &e, err));
         if (check->verified >= check->wanted || e.place < next) continue;
         TRY(check_event(c, &e, check, err));

@@ -16,7 +16,7 @@ static fr_status fill_record(run *r, const float *zeros, int32_t event, const fr
     const fr_window *w = r->scorer->window;
     scored_event facts = engine_describe(w, event);
     TRY(engine_read(w, &facts, zeros, r->probe, r->probes, err));
-    fr_record *record = &r->records.records[facts.place];
+    fr_record *record = &r->records.records[events_row(&r->events, facts.place)];
     record->above = counts->above;
     record->tied = counts->tied;
     record->seen_above = counts->seen_above;
@@ -44,7 +44,7 @@ static fr_status fill_records(run *r, const fr_counts *counts, int64_t count, fr
                       "%s: counts of %lld events, expected %lld, one per covered test event",
                       r->scorer->is.name, (long long)count, (long long)used);
     return status ? status
-                  : check_records(r->records.records, w->to - w->from, w->protocol.oov, err);
+                  : check_records(r->records.records, r->events.count, w->protocol.oov, err);
 }
 
 fr_status fr_rank_counts(const fr_window *window, const fr_scorer_definition *about,

@@ -17,6 +17,10 @@ static int64_t counted(const char *text, const char *word) {
     return *end || end == text + n || value < 1 ? 0 : value;
 }
 
+static bool is_ranked(const dump *d, int32_t event) {
+    return window_covered(d->w, event) && events_row(d->events, event - d->w->from) >= 0;
+}
+
 /* Marks the rows "5,9,12" of the stream. */
 static fr_status mark_list(dump *d, const char *list, bool *keep, fr_error *err) {
     for (const char *p = list; *p;) {
@@ -27,7 +31,7 @@ static fr_status mark_list(dump *d, const char *list, bool *keep, fr_error *err)
             return fail(
                 err, FR_EUSAGE,
                 "option events: found \"%s\", expected all, first:N, every:N or rows 5,9,12", list);
-        if (event < d->w->from || event >= d->w->to || !window_covered(d->w, (int32_t)event))
+        if (event < d->w->from || event >= d->w->to || !is_ranked(d, (int32_t)event))
             return fail(err, FR_EUSAGE, "option events: row %lld is not a ranked event", row);
         keep[event - d->w->from] = true;
         p = end + (*end == ',');
@@ -43,20 +47,21 @@ static fr_status choose(dump *d, const char *events, fr_error *err) {
     fr_status status = first || every || all ? FR_OK : mark_list(d, events, keep, err);
     int64_t ranked = 0;
     for (int32_t k = 0; !status && k < test; k++) {
-        bool covered = window_covered(d->w, d->w->from + k);
+        bool here = is_ranked(d, d->w->from + k);
         bool wanted = all || keep[k] || (first && ranked < first) || (every && ranked % every == 0);
-        d->row[k] = covered && wanted ? d->rows++ : -1;
-        ranked += covered;
+        d->row[k] = here && wanted ? d->rows++ : -1;
+        ranked += here;
     }
     free(keep);
     return status;
 }
 
-fr_status dump_open(dump *d, const fr_window *w, const fr_rank_settings *settings, int threads,
-                    fr_error *err) {
+fr_status dump_open(dump *d, const fr_window *w, const event_list *list,
+                    const fr_rank_settings *settings, int threads, fr_error *err) {
     const char *path = settings->dump_scores, *events = settings->events;
     bool all = w->catalog_kind == CATALOG_TIME;
     *d = (dump){.w = w,
+                .events = list,
                 .force = settings->force,
                 .columns = all ? w->destinations : w->catalog_size,
                 .column = all ? NULL : w->catalog};

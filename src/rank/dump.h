@@ -10,6 +10,7 @@
 
 typedef struct dump {
     const fr_window *w;
+    const event_list *events; /* that are ranked, if covered */
     char *path;
     bool force; /* replace files that exist */
     npy_writer file;
@@ -22,8 +23,8 @@ typedef struct dump {
 } dump;
 
 /* Of the settings: dump_scores, events, force. `threads` as many as read events at a time. */
-fr_status dump_open(dump *d, const fr_window *w, const fr_rank_settings *settings, int threads,
-                    fr_error *err);
+fr_status dump_open(dump *d, const fr_window *w, const event_list *list,
+                    const fr_rank_settings *settings, int threads, fr_error *err);
 probe dump_probe(dump *d);
 /* Puts FILE.npy and FILE.json in place. */
 fr_status dump_commit(dump *d, fr_error *err);

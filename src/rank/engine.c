@@ -19,6 +19,7 @@ typedef struct batch {
 typedef struct engine {
     const fr_window *w;
     fr_scorer *scorer;
+    const event_list *events;
     const probe *probes;
     int probe_count;
     int64_t shard, met; /* of the settings */
@@ -129,9 +130,9 @@ static fr_status rank_event(engine *e, int32_t event, int worker, fr_error *err)
 
 static fr_status rank_shard(void *job, int64_t shard, int worker, fr_error *err) {
     engine *e = job;
-    int64_t from = e->w->from + shard * e->shard, to = from + e->shard;
-    if (to > e->w->to) to = e->w->to;
-    for (int64_t event = from; event < to; event++) TRY(rank_event(e, (int32_t)event, worker, err));
+    int64_t from = shard * e->shard, to = from + e->shard;
+    if (to > e->events->count) to = e->events->count;
+    for (int64_t k = from; k < to; k++) TRY(rank_event(e, events_at(e->events, k), worker, err));
     return rank_batch(e, &e->batches[worker], worker, err);
 }
 
@@ -139,7 +140,7 @@ static fr_status rank_in_order(engine *e, const fr_context *context, fr_error *e
     const fr_window *w = e->w;
     for (int32_t event = w->from; event < w->to; event++) {
         TRY(fr_scorer_observe(e->scorer, window_cut(w, event), err));
-        TRY(rank_event(e, event, 0, err));
+        if (events_row(e->events, event - w->from) >= 0) TRY(rank_event(e, event, 0, err));
         if (((event - w->from) & 63) == 0) {
             TRY(context_check(context, err));
             context_progress(context, "rank", (uint64_t)(event - w->from),
@@ -168,13 +169,14 @@ fr_context engine_team(const fr_scorer *scorer, const fr_context *context) {
     return context_team(context, scorer->is.workers);
 }
 
-fr_status engine_run(fr_scorer *scorer, const probe *probes, int probe_count,
-                     const fr_rank_settings *settings, const fr_context *context, fr_error *err) {
+fr_status engine_run(fr_scorer *scorer, const event_list *events, const probe *probes,
+                     int probe_count, const fr_rank_settings *settings, const fr_context *context,
+                     fr_error *err) {
     const fr_window *w = scorer->window;
     int64_t shard = settings->shard;
     int many = scorer->is.many < shard ? scorer->is.many : (int)shard;
-    engine e = {w, scorer, probes, probe_count, shard, settings->met, many, NULL};
-    int64_t shards = (w->to - w->from + shard - 1) / shard;
+    engine e = {w, scorer, events, probes, probe_count, shard, settings->met, many, NULL};
+    int64_t shards = (events->count + shard - 1) / shard;
     fr_context team = engine_team(scorer, context);
     if (team.threads > shards) team.threads = (int)shards;
     fr_status status = ALLOCATE(e.batches, team.threads, err);

@@ -13,6 +13,7 @@
 #define FR_RANK_ENGINE_H
 
 #include "base/context.h"
+#include "rank/events.h"
 #include "rank/scorer.h"
 
 /* An event whose scores are there to be read. */
@@ -53,8 +54,10 @@ fr_status engine_check_state(const fr_scorer *scorer, int32_t event, uint64_t be
 /* The context with as many threads as the engine will use for this scorer. */
 fr_context engine_team(const fr_scorer *scorer, const fr_context *context);
 
-/* Runs over the test suffix; events that are not ranked are not scored. */
-fr_status engine_run(fr_scorer *scorer, const probe *probes, int probe_count,
-                     const fr_rank_settings *settings, const fr_context *context, fr_error *err);
+/* Runs over the test suffix; events that are not ranked or not in the list are not scored, but
+ * observed like all others. */
+fr_status engine_run(fr_scorer *scorer, const event_list *events, const probe *probes,
+                     int probe_count, const fr_rank_settings *settings, const fr_context *context,
+                     fr_error *err);
 
 #endif

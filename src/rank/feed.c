@@ -30,6 +30,8 @@ static fr_status open_feed(fr_feed *f, const fr_window *w, const fr_scorer_defin
     TRY(run_open(&f->records, f->about, settings, 1, err));
     if (f->records.settings.verify)
         return fail(err, FR_EUSAGE, "option verify: a feed has one way of scoring only");
+    if (f->records.settings.sample_events)
+        return fail(err, FR_EUSAGE, "option sample-events: a feed asks for every test event");
     f->next = f->told = w->from;
     f->open = true;
     return is.catalog_only ? ALLOCATE(f->spread, w->destinations, err) : FR_OK;

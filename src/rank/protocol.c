@@ -29,6 +29,9 @@ const fr_option fr_protocol_fields[] = {
     FIELD(batch, INT, "N", 0, INT32_MAX),
     FIELD(filter, CHOICE, "none|same-time", 0, 0),
     FIELD(negatives_sha256, TEXT, "", 0, 0),
+    FIELD(sample, INT, "N", 0, INT32_MAX),
+    FIELD(sample_of, INT, "N", 0, INT32_MAX),
+    FIELD(sample_seed, INT, "N", 0, 9007199254740992.0),
     {0}};
 enum { FIELDS = sizeof fr_protocol_fields / sizeof *fr_protocol_fields - 1, SHOWN = 16 };
 
@@ -49,6 +52,13 @@ fr_protocol_facts protocol_of_window(const fr_window *w, double popularity_power
                                .part = w->protocol.part,
                                .batch = w->order == FR_ORDER_BATCH ? w->batch : 0,
                                .filter = w->protocol.filter};
+}
+
+void protocol_sample(fr_protocol_facts *protocol, const event_list *events) {
+    if (!events->event) return;
+    protocol->sample = events->count;
+    protocol->sample_of = events->part;
+    protocol->sample_seed = events->seed;
 }
 
 /* The fields from `met` on are 0 in most rankings, which say nothing of them then: so they compare

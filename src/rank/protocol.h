@@ -6,12 +6,14 @@
 #ifndef FR_RANK_PROTOCOL_H
 #define FR_RANK_PROTOCOL_H
 
-#include "data/window.h"
+#include "rank/events.h"
 
 #include <jansson.h>
 
 /* Texts are the window's: they are not to be freed. */
 fr_protocol_facts protocol_of_window(const fr_window *w, double popularity_power, int64_t met);
+/* Adds which of the part's events were ranked. */
+void protocol_sample(fr_protocol_facts *protocol, const event_list *events);
 /* As RANKS.json has it; NULL if memory is short. */
 json_t *protocol_json(const fr_protocol_facts *protocol);
 /* Reads it back, texts are the caller's then (fr_options_free), also on failure. A field that is

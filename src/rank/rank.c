@@ -39,6 +39,13 @@ const fr_option fr_rank_options[FR_OPTIONS_MAX] = {
      "scores the smaller id comes first"},
     {"top-output", FR_OPTION_TEXT, "", "FILE.csv", 0, 0, offsetof(fr_rank_settings, top_output),
      "where these go"},
+    {"sample-events", FR_OPTION_INT, "0", "N", 0, INT32_MAX,
+     offsetof(fr_rank_settings, sample_events),
+     "rank a simple random sample of N test events instead of all: every number is an estimate "
+     "then and is labelled as one, with its interval; 0 = all"},
+    {"sample-seed", FR_OPTION_INT, "1", "N", 0, 9007199254740992.0,
+     offsetof(fr_rank_settings, sample_seed),
+     "which sample: scorers ranked with equal seeds have the same events and can be compared"},
     OPTIONS_END(fr_rank_settings)};
 
 /* ---- around the engine ---- */
@@ -48,8 +55,9 @@ fr_status run_open(run *r, const fr_scorer *scorer, const fr_rank_settings *sett
     const fr_window *w = scorer->window;
     *r = (run){.scorer = scorer, .started = clock_now()};
     TRY(options_settle(fr_rank_options, settings, &r->settings, sizeof r->settings, err));
-    TRY(recorder_open(&r->records, w, scorer->is.catalog_only, r->settings.popularity_power,
-                      threads, err));
+    TRY(events_open(&r->events, w, r->settings.sample_events, r->settings.sample_seed, err));
+    TRY(recorder_open(&r->records, w, &r->events, scorer->is.catalog_only,
+                      r->settings.popularity_power, threads, err));
     r->probe[r->probes++] = recorder_probe(&r->records);
     if (r->settings.repeats && !r->settings.negatives)
         return fail(err, FR_EUSAGE, "option repeats: is about negatives, and there are none");
@@ -59,11 +67,11 @@ fr_status run_open(run *r, const fr_scorer *scorer, const fr_rank_settings *sett
     }
     if (r->settings.dump_scores) {
         r->probe[r->probes++] = dump_probe(&r->scores);
-        TRY(dump_open(&r->scores, w, &r->settings, threads, err));
+        TRY(dump_open(&r->scores, w, &r->events, &r->settings, threads, err));
     }
     if (!r->settings.top) return FR_OK;
     r->probe[r->probes++] = top_probe(&r->best);
-    return top_open(&r->best, w, scorer->is.catalog_only, &r->settings, threads, err);
+    return top_open(&r->best, w, &r->events, scorer->is.catalog_only, &r->settings, threads, err);
 }
 
 fr_status run_keep_scores(run *r, fr_error *err) {
@@ -76,7 +84,8 @@ fr_status run_finish(run *r, ranking_notes notes, fr_ranking **out, fr_error *er
     notes.popularity_power = r->settings.popularity_power;
     notes.met = r->settings.met;
     notes.negatives_sha256 = r->lists.sha256;
-    for (int32_t k = 0; k < w->to - w->from; k++)
+    notes.events = &r->events;
+    for (int32_t k = 0; k < r->events.count; k++)
         if (r->records.records[k].covered || r->records.records[k].avail_n >= 0)
             notes.scores += w->destinations;
     fr_record *records = r->records.records;
@@ -89,6 +98,7 @@ void run_close(run *r) {
     top_close(&r->best);
     recorder_close(&r->records);
     negatives_close(&r->lists);
+    events_close(&r->events);
 }
 
 /* ---- verifying ---- */
@@ -124,13 +134,13 @@ static fr_status verify(const run *r, ranking_notes *notes, const fr_context *co
     fr_scorer_definition plain = {0};
     float *fast = NULL, *slow = NULL;
     int64_t wanted = r->settings.verify;
-    int32_t test = w->to - w->from, step = test > wanted ? (int32_t)(test / wanted) : 1;
+    int32_t test = r->events.count, step = test > wanted ? (int32_t)(test / wanted) : 1;
     fr_status status = learned_plain(r->scorer, 1, &plain, err);
     if (!status) status = ALLOCATE(fast, w->destinations, err);
     if (!status) status = ALLOCATE(slow, w->destinations, err);
     for (int32_t k = 0; !status && k < test && notes->verified < wanted; k += step) {
         const fr_record *record = &r->records.records[k];
-        int32_t event = w->from + k;
+        int32_t event = events_at(&r->events, k);
         fr_query query = {event, w->source[event], window_time(w, event)};
         if (!record->covered) continue;
         context_progress(context, "verify", (uint64_t)k, (uint64_t)test, "events");
@@ -162,7 +172,7 @@ fr_status fr_rank_run(fr_scorer *scorer, const fr_rank_settings *settings,
     if (!status && counts)
         status = counting_run(scorer, &r.records, r.settings.met, context, &check, err);
     else if (!status)
-        status = engine_run(scorer, r.probe, r.probes, &r.settings, context, err);
+        status = engine_run(scorer, &r.events, r.probe, r.probes, &r.settings, context, err);
     if (!status) status = run_keep_scores(&r, err);
     ranking_notes notes = {.seconds = clock_now() - r.started,
                            .verified = check.verified,

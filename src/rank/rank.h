@@ -10,6 +10,7 @@
 typedef struct run {
     const fr_scorer *scorer; /* what the records will be said to be of */
     fr_rank_settings settings;
+    event_list events; /* that have records */
     recorder records;
     negatives lists; /* if they are given */
     dump scores;     /* if they are to be kept */

@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/npy.h"
+#include "rank/engine.h"
 #include "rank/protocol.h"
 
 #include <stdio.h>
@@ -85,6 +86,18 @@ static fr_status read_about(fr_ranking *r, const char *path, fr_error *err) {
     r->epochs_done = json_integer_value(json_object_get(training, "epochs_done"));
     r->epochs_asked = json_integer_value(json_object_get(training, "epochs_asked"));
     r->selected = json_integer_value(json_object_get(training, "selected"));
+    if (r->protocol.sample) {
+        const fr_protocol_facts *p = &r->protocol;
+        const json_t *covered = json_object_get(json_object_get(r->about, "estimate"), "covered");
+        r->covered = json_integer_value(covered);
+        if (!json_is_integer(covered) || r->covered < 0 || r->covered > p->sample_of ||
+            p->sample >= p->sample_of || r->count != p->sample)
+            return fail(err, FR_EINPUT,
+                        "%s: %lld records, described as a sample of %lld of %lld events with %lld "
+                        "covered",
+                        path, (long long)r->count, (long long)p->sample, (long long)p->sample_of,
+                        (long long)r->covered);
+    }
     r->protocol_text = protocol_text(&r->protocol);
     r->scorer = strdup(scorer);
     r->model = strdup(model ? model : scorer);
@@ -92,6 +105,18 @@ static fr_status read_about(fr_ranking *r, const char *path, fr_error *err) {
     r->data = strdup(data);
     bool whole = r->protocol_text && r->scorer && r->model && r->objective && r->data;
     return whole ? FR_OK : fail_memory(err, 0);
+}
+
+/* Of a sample: what is known of all events of the part without ranking them. */
+static json_t *describe_estimate(const fr_scorer *scorer, const event_list *events, int64_t met) {
+    const fr_window *w = scorer->window;
+    int64_t covered = 0;
+    for (int32_t event = w->from; event < w->to; event++) {
+        scored_event e = engine_describe(w, event);
+        covered += e.covered && engine_ranks(w, &e, scorer->is.catalog_only, met);
+    }
+    return json_pack("{s:I, s:I, s:I}", "events", (json_int_t)events->count, "of",
+                     (json_int_t)events->part, "covered", (json_int_t)covered);
 }
 
 fr_status ranking_make(const fr_scorer *from, fr_record *records, ranking_notes notes,
@@ -108,7 +133,8 @@ fr_status ranking_make(const fr_scorer *from, fr_record *records, ranking_notes 
     fr_protocol_facts protocol = protocol_of_window(w, notes.popularity_power, notes.met);
     protocol.negatives_sha256 = (char *)(uintptr_t)notes.negatives_sha256;
     r->records = records;
-    r->count = w->to - w->from;
+    r->count = notes.events->count;
+    protocol_sample(&protocol, notes.events);
     double rate = notes.seconds > 0 ? notes.scores / notes.seconds : 0;
     r->about = json_pack(
         "{s:s, s:i, s:o, s:o, s:I, s:o, s:{s:f, s:f}, s:{s:s, s:s}}", "format", "fullrank-ranks",
@@ -132,6 +158,8 @@ fr_status ranking_make(const fr_scorer *from, fr_record *records, ranking_notes 
                  json_pack("{s:I, s:f, s:I}", "events", (json_int_t)notes.verified,
                            "largest_difference", notes.verified_error, "ranks_differ",
                            (json_int_t)notes.verified_ranks));
+    if (notes.events->event)
+        json_put(&r->about, "estimate", describe_estimate(from, notes.events, notes.met));
     status = r->about ? read_about(r, scorer->name, err) : fail_memory(err, 0);
     if (status)
         fr_ranking_close(r);
@@ -191,7 +219,8 @@ fr_ranking_facts fr_ranking_get(const fr_ranking *r) {
                               .scores_per_second = r->scores_per_second,
                               .verified = r->verified,
                               .verified_error = r->verified_error,
-                              .verified_ranks = r->verified_ranks};
+                              .verified_ranks = r->verified_ranks,
+                              .covered = r->covered};
 }
 
 /* ---- files ---- */

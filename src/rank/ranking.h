@@ -4,6 +4,7 @@
 #define FR_RANK_RANKING_H
 
 #include "base/lock.h"
+#include "rank/events.h"
 #include "rank/scorer.h"
 
 #include <jansson.h>
@@ -17,7 +18,8 @@ struct fr_ranking {
     double seconds, scores_per_second;
     int64_t verified, verified_ranks;
     double verified_error;
-    json_t *about; /* what RANKS.json holds */
+    int64_t covered; /* of a sample: events of the whole part that ranking all would cover */
+    json_t *about;   /* what RANKS.json holds */
 };
 
 /* How the records came about. */
@@ -28,8 +30,9 @@ typedef struct ranking_notes {
     double seconds, scores;       /* of work, and what it gave */
     int64_t largest_batch;        /* of a feed: queries handed out at once; 0 = no feed */
     int64_t verified;             /* events scored again by plain forward */
-    double verified_error;  /* the largest difference, relative to the event's largest score */
-    int64_t verified_ranks; /* of them: the positive has another rank */
+    double verified_error;    /* the largest difference, relative to the event's largest score */
+    int64_t verified_ranks;   /* of them: the positive has another rank */
+    const event_list *events; /* that the records are of */
 } ranking_notes;
 
 /* Takes over `records`. */

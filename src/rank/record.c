@@ -112,23 +112,23 @@ static fr_status weigh_candidates(recorder *r, double power, fr_error *err) {
     return FR_OK;
 }
 
-fr_status recorder_open(recorder *r, const fr_window *w, bool catalog_only, double popularity_power,
-                        int threads, fr_error *err) {
-    *r = (recorder){.w = w, .catalog_only = catalog_only};
-    int32_t ranked = w->to - w->from;
+fr_status recorder_open(recorder *r, const fr_window *w, const event_list *events,
+                        bool catalog_only, double popularity_power, int threads, fr_error *err) {
+    *r = (recorder){.w = w, .events = events, .catalog_only = catalog_only};
     TRY(TAKE(&r->memory, r->listed, w->destinations, err));
     TRY(TAKE(&r->memory, r->first, w->destinations, err));
     TRY(sort_texts(r, err));
     TRY(weigh_candidates(r, popularity_power, err));
     TRY(open_scratch(r, threads, err));
-    TRY(ALLOCATE(r->records, ranked, err));
+    TRY(ALLOCATE(r->records, events->count, err));
     for (int32_t v = 0; v < w->destinations; v++) {
         r->listed[v] = window_listed(w, v) ? 0 : INT32_MAX;
         r->first[v] = w->destination_at[v] < w->destination_at[v + 1]
                           ? w->destination_events[w->destination_at[v]]
                           : INT32_MAX;
     }
-    for (int32_t k = 0; k < ranked; k++) r->records[k] = recorder_describe(w, w->from + k);
+    for (int32_t k = 0; k < events->count; k++)
+        r->records[k] = recorder_describe(w, events_at(events, k));
     return FR_OK;
 }
 
@@ -270,7 +270,7 @@ static int32_t count_filtered(const recorder *r, const scored_event *e, const re
 
 /* Against a given list nothing else is known: see check_is_listed. */
 void recorder_put_list(recorder *r, const scored_event *e, const float *scores) {
-    fr_record *out = &r->records[e->place];
+    fr_record *out = &r->records[events_row(r->events, e->place)];
     out->score = scores[e->destination];
     if (!e->covered) return;
     negatives_counts c = negatives_count(r->lists, e->place, scores, scores[e->destination]);
@@ -282,7 +282,7 @@ void recorder_put_list(recorder *r, const scored_event *e, const float *scores) 
 
 void recorder_put(recorder *r, const scored_event *e, const recorder_list *x, const float *scores,
                   recorder_tally t) {
-    fr_record *out = &r->records[e->place];
+    fr_record *out = &r->records[events_row(r->events, e->place)];
     recorder_counts seen = {0}, trained = {0};
     float positive = scores[e->destination];
     out->score = positive;

@@ -7,6 +7,7 @@
 
 typedef struct recorder {
     const fr_window *w;
+    const event_list *events; /* that have records */
     arena memory;
     /* [destinations] from which event on it is a candidate of the fixed catalog (0; INT32_MAX =
      * never) and of the time-available one (its first event): one comparison serves both. */
@@ -20,12 +21,13 @@ typedef struct recorder {
     } * scratch;
     bool catalog_only;      /* no time-available ranks: the scorer does not score what they need */
     const negatives *lists; /* to count instead of the catalog; NULL = none. The caller's to set */
-    fr_record *records;     /* [ranked part] */
+    fr_record *records;     /* [events] */
 } recorder;
 
-/* All records start as not covered. `catalog_only` as in fr_scorer_definition. */
-fr_status recorder_open(recorder *r, const fr_window *w, bool catalog_only, double popularity_power,
-                        int threads, fr_error *err);
+/* All records start as not covered. `catalog_only` as in fr_scorer_definition. The list of events
+ * must outlive the recorder. */
+fr_status recorder_open(recorder *r, const fr_window *w, const event_list *events,
+                        bool catalog_only, double popularity_power, int threads, fr_error *err);
 void recorder_close(recorder *r);
 probe recorder_probe(recorder *r);
 

@@ -23,7 +23,7 @@ static fr_status check(const top_list *t, fr_error *err) {
     return FR_OK;
 }
 
-fr_status top_open(top_list *t, const fr_window *w, bool catalog_only,
+fr_status top_open(top_list *t, const fr_window *w, const event_list *list, bool catalog_only,
                    const fr_rank_settings *settings, int threads, fr_error *err) {
     const char *path = settings->top_output;
     size_t n = path ? strlen(path) : 0;
@@ -40,7 +40,8 @@ fr_status top_open(top_list *t, const fr_window *w, bool catalog_only,
     TRY(ALLOCATE(t->best, (int64_t)threads * t->places, err));
     for (int32_t k = 0; k < w->to - w->from; k++) {
         scored_event e = engine_describe(w, w->from + k);
-        bool kept = e.covered && engine_ranks(w, &e, catalog_only, settings->met);
+        bool kept = e.covered && events_row(list, k) >= 0 &&
+                    engine_ranks(w, &e, catalog_only, settings->met);
         t->row[k] = kept ? t->rows++ : -1;
     }
     TRY(writer_open(&t->spill, path, err));

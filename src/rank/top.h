@@ -27,7 +27,7 @@ typedef struct top_list {
 } top_list;
 
 /* Of the settings: top, top_output, met, force. `threads` as many as read events at a time. */
-fr_status top_open(top_list *t, const fr_window *w, bool catalog_only,
+fr_status top_open(top_list *t, const fr_window *w, const event_list *list, bool catalog_only,
                    const fr_rank_settings *settings, int threads, fr_error *err);
 probe top_probe(top_list *t);
 /* Writes the file and puts it in place. */

@@ -5,6 +5,7 @@
 #include "report/page.h"
 
 #include "base/file.h"
+#include "report/estimates.h"
 #include "report/html.h"
 #include "report/tables.h"
 
@@ -110,6 +111,17 @@ static fr_status put_figure(page *p, const char *name, fr_error *err) {
 /* ---- parts of their own ---- */
 
 static fr_status put_findings(page *p, fr_error *err) {
+    text_buffer sample = {0};
+    estimates_say(p->s, &sample);
+    TRY(text_status(&sample, err));
+    if (sample.at) {
+        text_put(p->out, "<p class=\"note\"><strong>");
+        html_put(p->out, sample.at);
+        text_put(p->out, "</strong> Numbers of these data sets are close to what all events would "
+                         "give, not equal to it; the table of sampled test events has the "
+                         "intervals.</p>\n");
+    }
+    text_free(&sample);
     text_put(p->out,
              "<p>Every test event asks: which destination comes next for this source? Each model "
              "scored <em>every</em> destination of a catalog for every event, and the rank of the "

@@ -81,6 +81,14 @@ static void say_events(const data_numbers *d, text_buffer *out) {
     page_count(out, covered);
     text_put(out, " of ");
     page_count(out, f.count);
+    if (f.protocol.sample) {
+        text_put(out, " sampled test events have their destination in the catalog and are ranked; "
+                      "of all ");
+        page_count(out, f.protocol.sample_of);
+        text_print(out, " test events it would be %lld (coverage %.1f %%).</li>\n",
+                   (long long)f.covered, 100.0 * (double)f.covered / (double)f.protocol.sample_of);
+        return;
+    }
     text_print(out, " test events (coverage %.1f %%) have their destination in the catalog of ",
                f.count ? 100.0 * (double)covered / (double)f.count : 0.0);
     page_count(out, most);

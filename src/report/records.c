@@ -91,9 +91,10 @@ static fr_status check_run(const request *q, int i, fr_error *err) {
     fr_status status = check_records(r->facts.records, r->facts.count, r->facts.oov, &inner);
     if (status) return fail(err, status, "%s: %s", r->given->file, inner.message);
     TRY(check_needs_seen(r->facts.records, r->facts.count, r->given->file, err));
-    if (r->facts.count != r->facts.protocol.test)
+    int64_t expected = r->facts.protocol.sample ? r->facts.protocol.sample : r->facts.protocol.test;
+    if (r->facts.count != expected)
         return fail(err, FR_EINPUT, "%s: %lld records, expected %lld, one per test event",
-                    r->given->file, (long long)r->facts.count, (long long)r->facts.protocol.test);
+                    r->given->file, (long long)r->facts.count, (long long)expected);
     if (fr_protocol_compare(&first->facts.protocol, &r->facts.protocol, fields, sizeof fields))
         return fail(err, FR_EINPUT,
                     "%s and %s follow different protocols and must not be compared; they differ in "

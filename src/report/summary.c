@@ -128,6 +128,7 @@ static fr_status read_run(summary *s, const result *unit, run_numbers *out,
                          .ties = m[5],
                          .available = m[6]};
     fr_ranking_facts f = fr_ranking_get(unit->ranking);
+    if (f.protocol.sample) out->coverage = (double)f.covered / (double)f.protocol.sample_of;
     for (int64_t i = 0; i < f.count; i++)
         out->ranked += f.oov == FR_OOV_ZERO || f.records[i].covered;
     TRY(TAKE(&s->memory, out->expected, s->ks + 1, err));
@@ -226,6 +227,13 @@ static const model_numbers *find_gain(const data_numbers *d, const char *name,
     return m ? m : other && other->external ? other : NULL;
 }
 
+/* Ranked events, of a sample about as many as all would have: fr_compare cuts blocks of all. */
+static int64_t all_ranked(const run_numbers *run) {
+    fr_protocol_facts p = fr_ranking_get(run->run->ranking).protocol;
+    return p.sample ? (int64_t)((double)run->ranked * (double)p.sample_of / (double)p.sample)
+                    : run->ranked;
+}
+
 /* Compares the named models under one objective, or all that are compared if `two` is NULL. */
 static fr_status compare(const summary *s, const data_numbers *d, const char *objective,
                          const char *const *two, const fr_context *context, fr_comparison **out,
@@ -249,7 +257,7 @@ static fr_status compare(const summary *s, const data_numbers *d, const char *ob
     if (!status && models > 1) {
         int64_t events = 0; /* a small study is cut into smaller blocks, ten at least */
         for (int i = 0; i < d->models; i++)
-            if (d->model[i].runs) events = d->model[i].run[0].ranked;
+            if (d->model[i].runs) events = all_ranked(&d->model[i].run[0]);
         if (settings.block > events / 10) settings.block = events >= 10 ? events / 10 : 1;
         status = fr_compare(runs, count, s->k, s->ks, &settings, 7, context, out, err);
     }

@@ -31,6 +31,11 @@ void table_start(table *t, const char *title, const char *caption) {
 
 void table_protocol(table *t, const char *protocol) { t->protocol = keep(t, protocol); }
 
+void table_mark_all(table *t, const char *mark) {
+    t->mark = keep(t, mark);
+    table_note(t, mark);
+}
+
 void table_column(table *t, const char *group, const char *head, table_align align) {
     table_column_head column = {keep(t, group), keep(t, head), align};
     if (broken(t)) return;

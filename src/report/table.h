@@ -82,7 +82,7 @@ typedef struct table_column_head {
 
 /* Run memory: everything lives in the table until table_free. */
 typedef struct table {
-    const char *title, *caption, *protocol;
+    const char *title, *caption, *protocol, *mark;
     int column_count, row_count, note_count; /* read-only for users */
 
     arena memory; /* of all text */
@@ -99,6 +99,9 @@ void table_start(table *t, const char *title, const char *caption);
 /* Under which protocol the numbers arose: the end of the caption, in HTML, which can fold it away,
  * a paragraph of its own, and in LaTeX, where hashes have no place on paper, a comment. */
 void table_protocol(table *t, const char *protocol);
+/* What the numbers are, if they are not what a table usually holds: a note, and in CSV, which has
+ * no notes, a column of every row. */
+void table_mark_all(table *t, const char *mark);
 /* Adds a column; all columns come before the first row. */
 void table_column(table *t, const char *group, const char *head, table_align align);
 /* Begins a row, under a new head if `group` is neither NULL nor that of the row before. Cells left

@@ -407,6 +407,7 @@ static void render_csv(const table *t, text_buffer *out) {
             text_free(&name);
         }
     }
+    if (t->mark) put_field(out, &first, "mark");
     text_put(out, "\n");
     const char *group = "";
     for (int r = 0; r < t->row_count; r++) {
@@ -420,6 +421,7 @@ static void render_csv(const table *t, text_buffer *out) {
             for (int p = 0; p < PARTS; p++)
                 if (has[p]) put_part(out, &first, &one, p);
         }
+        if (t->mark) put_words(out, &first, t->mark);
         text_put(out, "\n");
     }
 }

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "base/number.h"
+#include "report/estimates.h"
 #include "report/selection.h"
 #include "study/paper.h"
 
@@ -26,6 +27,7 @@ static void start(const summary *s, table *t, const char *title, const char *cap
                        s->data[i].protocol);
     if (text_status(&text, &t->failure) == FR_OK && text.at) table_protocol(t, text.at);
     text_free(&text);
+    estimates_note(s, t);
 }
 
 static void table_note_text(table *t, const text_buffer *note) {
@@ -877,6 +879,15 @@ fr_status study_table_make(const summary *s, const study_table *one, table *t, f
     return status;
 }
 
+static void sample_table(const summary *s, table *t) {
+    start(
+        s, t, "Sampled test events",
+        "Not all test events were ranked. Each estimate with the 95 % confidence interval for the "
+        "value that all of them would give (simple random sampling with the finite-population "
+        "correction).");
+    estimates_table(s, t);
+}
+
 const study_table study_tables[] = {{"main", main_table, false},
                                     {"expected", expected_table, false},
                                     {"kendall", kendall_table, false},
@@ -894,6 +905,7 @@ const study_table study_tables[] = {{"main", main_table, false},
                                     {"selection", selection_table, false},
                                     {"settings", settings_table, false},
                                     {"ties", ties_table, false},
+                                    {"sample", sample_table, false},
                                     {"scaling", scaling_table, true},
                                     {"timing", timing_table, true},
                                     {0}};

@@ -135,14 +135,13 @@ fr_status external_there(const plan_unit *u, fr_error *err) {
 /* The protocol of the study on this data set, or of the first records of one without a stream, and
  * whose it is. Texts are the window's or those of `other`, which is the caller's. */
 static fr_status reference(fr_study *s, const plan_unit *u, const fr_window *w,
-                           fr_protocol_facts *out, const char **whose, fr_ranking **other,
-                           fr_error *err) {
+                           const event_list *events, fr_protocol_facts *out, const char **whose,
+                           fr_ranking **other, fr_error *err) {
     *other = NULL;
     if (w) {
-        fr_rank_settings settings; /* units are ranked with the defaults */
-        TRY(fr_options_defaults(fr_rank_options, &settings, err));
-        *out = protocol_of_window(w, settings.popularity_power, settings.met);
-        fr_options_free(fr_rank_options, &settings);
+        const fr_rank_settings *ranking = &s->plan.ranking;
+        *out = protocol_of_window(w, ranking->popularity_power, ranking->met);
+        protocol_sample(out, events);
         *whose = s->plan.data[u->data].name;
         return FR_OK;
     }
@@ -157,11 +156,11 @@ static fr_status reference(fr_study *s, const plan_unit *u, const fr_window *w,
 }
 
 /* Records that say they are of these events must be so. */
-static fr_status check_events(const fr_ranking *r, const fr_window *w, const char *path,
-                              fr_error *err) {
+static fr_status check_events(const fr_ranking *r, const fr_window *w, const event_list *events,
+                              const char *path, fr_error *err) {
     for (int64_t i = 0; i < r->count; i++) {
         const fr_record *x = &r->records[i];
-        int32_t event = w->from + (int32_t)i;
+        int32_t event = events_at(events, i);
         if (x->event == w->first + event && x->source == w->source_id[w->source[event]] &&
             x->destination == w->destination_id[w->destination[event]] &&
             x->covered == window_covered(w, event))
@@ -181,11 +180,15 @@ fr_status external_load(fr_study *s, const plan_unit *u, fr_ranking **out, fr_er
     fr_window *w = NULL;
     fr_ranking *r = NULL, *other = NULL;
     fr_protocol_facts expected = {0};
+    event_list events = {0};
     const char *whose = "";
     *out = NULL;
     if (s->plan.data[u->data].unit >= 0) TRY(work_window(s, u, &w, err));
     fr_status status = fr_ranking_load(u->external, &r, err);
-    if (!status) status = reference(s, u, w, &expected, &whose, &other, err);
+    if (!status && w)
+        status = events_open(&events, w, s->plan.ranking.sample_events, s->plan.ranking.sample_seed,
+                             err);
+    if (!status) status = reference(s, u, w, &events, &expected, &whose, &other, err);
     if (!status) {
         char fields[640];
         if (fr_protocol_compare(&r->protocol, &expected, fields, sizeof fields))
@@ -193,11 +196,13 @@ fr_status external_load(fr_study *s, const plan_unit *u, fr_ranking **out, fr_er
                 fail(err, FR_EINPUT, "%s: made under another protocol than %s%s; they differ in %s",
                      u->external, w ? "the study's on " : "", whose, fields);
     }
-    if (!status && r->count != r->protocol.test)
+    int64_t count = status ? 0 : r->protocol.sample ? r->protocol.sample : r->protocol.test;
+    if (!status && r->count != count)
         status = fail(err, FR_EINPUT, "%s: %lld records, expected %lld, one per test event",
-                      u->external, (long long)r->count, (long long)r->protocol.test);
+                      u->external, (long long)r->count, (long long)count);
     if (!status) status = check_needs_seen(r->records, r->count, u->external, err);
-    if (!status && w) status = check_events(r, w, u->external, err);
+    if (!status && w) status = check_events(r, w, &events, u->external, err);
+    events_close(&events);
     fr_ranking_close(other);
     if (status)
         fr_ranking_close(r);

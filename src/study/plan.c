@@ -25,6 +25,8 @@ const char *const plan_objective_name[] = {"bce", "bpr"};
 static const fr_option keys[] = {{.key = "name"},
                                  {.key = "data"},
                                  {.key = "protocol"},
+                                 {.key = "sample-events"},
+                                 {.key = "sample-seed"},
                                  {.key = "diagnostic-window"},
                                  {.key = "baselines"},
                                  {.key = "oracle"},
@@ -747,6 +749,23 @@ static fr_status check_types(const parser *r, fr_error *err) {
     return FR_OK;
 }
 
+/* Which test events are ranked, if not all: options of ranking. */
+static fr_status read_sample(parser *r, fr_error *err) {
+    static const char *const sample[] = {"sample-events", "sample-seed"};
+    TRY(fr_options_defaults(fr_rank_options, &r->p->ranking, err));
+    for (int i = 0; i < 2; i++) {
+        const json_t *value = json_object_get(r->p->source, sample[i]);
+        char text[32];
+        fr_error inner = {0};
+        if (!value) continue;
+        if (!json_is_integer(value)) return wrong(r, sample[i], "a number", err);
+        (void)snprintf(text, sizeof text, "%lld", (long long)json_integer_value(value));
+        if (fr_options_set(fr_rank_options, &r->p->ranking, sample[i], text, &inner))
+            return fail(err, FR_EINPUT, "%s: %s", r->where, inner.message);
+    }
+    return FR_OK;
+}
+
 static fr_status read_document(parser *r, fr_error *err) {
     plan *p = r->p;
     const char *key;
@@ -765,6 +784,7 @@ static fr_status read_document(parser *r, fr_error *err) {
     TRY(fr_options_defaults(fr_protocol_options, &p->protocol, err));
     TRY(each_setting(r, "protocol", json_object_get(p->source, "protocol"), set_protocol,
                      &p->protocol, err));
+    TRY(read_sample(r, err));
     const json_t *wide = json_object_get(p->source, "diagnostic-window");
     if (wide && (!json_is_integer(wide) || json_integer_value(wide) < 0))
         return wrong(r, "diagnostic-window", "a number of events", err);
@@ -833,6 +853,7 @@ void plan_free(plan *p) {
     json_decref(p->grids);
     free(p->units.at);
     fr_options_free(fr_protocol_options, &p->protocol);
+    fr_options_free(fr_rank_options, &p->ranking);
     *p = (plan){0};
 }
 

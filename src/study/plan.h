@@ -59,6 +59,7 @@ typedef struct plan {
     json_t *source; /* the document */
     const char *name;
     fr_protocol protocol;
+    fr_rank_settings ranking; /* of units on the ranking window */
     int64_t diagnostic_window;
     int datas;
     plan_data *data; /* [datas] */

@@ -130,7 +130,8 @@ static fr_status check_about(const results *r, const result *unit, const json_t 
     const json_t *protocol = json_object_get(about, "protocol");
     const char *model = json_string_value(json_object_get(about, "model")),
                *objective = json_string_value(json_object_get(about, "objective")), *what = NULL;
-    if (json_integer_value(json_object_get(protocol, "test")) != count)
+    const json_t *sample = json_object_get(protocol, "sample");
+    if (json_integer_value(sample ? sample : json_object_get(protocol, "test")) != count)
         what = "number of events";
     else if (unit->objective && (!same(model, unit->model) || !same(objective, unit->objective)))
         what = "model";

@@ -281,6 +281,11 @@ static fr_status model_inputs(fr_study *s, const plan_unit *unit, json_t *all, f
     return status;
 }
 
+/* Does it rank events of the ranking window? */
+static bool is_ranking(const plan_unit *unit) {
+    return !unit->diagnostic && (unit->kind == UNIT_RANK || unit->kind == UNIT_PROJECT);
+}
+
 /* The stream's hash and the protocol. */
 static fr_status window_inputs(fr_study *s, const plan_unit *unit, json_t *all, fr_error *err) {
     fr_protocol p = protocol_of(s, unit->diagnostic);
@@ -291,6 +296,12 @@ static fr_status window_inputs(fr_study *s, const plan_unit *unit, json_t *all, 
     json_t *protocol = json_object();
     if (json_object_set_new(all, "protocol", protocol)) return fail_memory(err, 0);
     TRY(options_to_json(fr_protocol_options, &p, protocol, err));
+    const fr_rank_settings *ranking = &s->plan.ranking;
+    bool sampled = ranking->sample_events && is_ranking(unit);
+    if (sampled &&
+        (json_object_set_new(protocol, "sample", json_integer(ranking->sample_events)) ||
+         json_object_set_new(protocol, "sample_seed", json_integer(ranking->sample_seed))))
+        return fail_memory(err, 0);
     if (json_object_set_new(protocol, "diagnostic", json_integer(s->plan.diagnostic_window)))
         return fail_memory(err, 0);
     return FR_OK;
@@ -489,18 +500,17 @@ static fr_status scorer_spec(fr_study *s, const plan_unit *unit, char **out, fr_
 static fr_status rank_once(fr_study *s, const plan_unit *unit, const fr_window *w, int removal,
                            int64_t met, fr_ranking **out, fr_error *err) {
     fr_scorer *scorer = NULL;
-    fr_rank_settings settings;
+    fr_rank_settings settings = s->plan.ranking; /* texts are the plan's */
     char *spec;
     *out = NULL;
-    TRY(fr_options_defaults(fr_rank_options, &settings, err));
     settings.met = met;
+    if (!is_ranking(unit)) settings.sample_events = 0;
     TRY(scorer_spec(s, unit, &spec, err));
     fr_status status = fr_scorer_open(spec, w, unit->seed, s->context, &scorer, err);
     if (!status && removal != FR_REMOVE_NOTHING)
         status = fr_scorer_project(scorer, removal, unit->seed, s->context, err);
     if (!status) status = fr_rank_run(scorer, &settings, s->context, out, err);
     fr_scorer_close(scorer);
-    fr_options_free(fr_rank_options, &settings);
     free(spec);
     return status;
 }
@@ -515,8 +525,12 @@ static fr_status note_metrics(fr_study *s, const fr_ranking *r, unit_record *res
     enum { NAMES = sizeof names / sizeof *names };
     fr_metric_value value[NAMES];
     TRY(fr_metrics_compute(r->records, r->count, r->protocol.oov, names, NAMES, value, err));
-    for (int i = 0; i < NAMES; i++)
+    for (int i = 0; i < NAMES; i++) {
+        if (r->protocol.sample && !strcmp(names[i], "coverage")) /* which is known of all events */
+            value[i] = (fr_metric_value){(double)r->covered / (double)r->protocol.sample_of,
+                                         r->protocol.sample_of};
         TRY(note(result, value[i].value, value[i].events, err, names[i]));
+    }
     fr_expected *expected;
     TRY(ALLOCATE(expected, s->plan.ks, err));
     fr_sampling uniform = {
