@@ -40,6 +40,8 @@ import torch.nn.functional as F
 from safetensors import safe_open
 from torch import nn
 
+from torch_common import loss_of, negatives
+
 NEVER = -100000.0  # "elapsed time" of a destination without any event
 EPS = 1e-12
 
@@ -262,24 +264,6 @@ def prepare(args):
 
 
 # ---- work ----
-
-
-def negatives(window, events, epoch, draws):
-    """One catalog item per event, never its destination; from the rule if there are no draws."""
-    n = len(window.catalog)
-    if draws is None:
-        k = (7919 * events + 104729 * epoch + 17) % n
-        return window.catalog[(k + (window.catalog[k] == window.dst[events])) % n]
-    k = draws.integers(n, size=len(events))
-    while (same := window.catalog[k] == window.dst[events]).any():
-        k[same] = draws.integers(n, size=same.sum())
-    return window.catalog[k]
-
-
-def loss_of(s, kind):
-    if kind == "bpr":
-        return F.softplus(s[:, 1] - s[:, 0]).mean()
-    return (F.softplus(-s[:, 0]) + F.softplus(s[:, 1])).mean() / 2
 
 
 def train_epochs(model, window, settings, epochs, deterministic=False, most=None):

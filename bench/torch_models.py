@@ -39,6 +39,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))  # the tests load this file from elsewhere
+from torch_common import loss_of, negatives
+
 tensor = torch.from_numpy
 
 
@@ -665,24 +668,6 @@ def prepare(args):
 
 
 # ---- work ----
-
-
-def negatives(window, events, epoch, draws):
-    """One catalog item per event, never its destination; from the rule if there are no draws."""
-    n = len(window.catalog)
-    if draws is None:
-        k = (7919 * events + 104729 * epoch + 17) % n
-        return window.catalog[(k + (window.catalog[k] == window.dst[events])) % n]
-    k = draws.integers(n, size=len(events))
-    while (same := window.catalog[k] == window.dst[events]).any():
-        k[same] = draws.integers(n, size=same.sum())
-    return window.catalog[k]
-
-
-def loss_of(s, kind):
-    if kind == "bpr":
-        return F.softplus(s[:, 1] - s[:, 0]).mean()
-    return (F.softplus(-s[:, 0]) + F.softplus(s[:, 1])).mean() / 2
 
 
 def chosen(text, things):

@@ -87,44 +87,66 @@ static fr_status score_state(void *state, const fr_query *query, int count, int 
 
 /* ---- both ---- */
 
+static fr_status rank_with(fr_window *window, const fr_scorer_definition *mine,
+                           const fr_context *context, const char *path, fr_error *err) {
+    fr_scorer *scorer = NULL;
+    fr_ranking *ranking = NULL;
+    fr_status status = fr_scorer_make(window, mine, &scorer, err);
+    if (!status) status = fr_rank_run(scorer, NULL, context, &ranking, err);
+    if (!status) status = fr_ranking_save(ranking, path, true, err);
+    fr_ranking_close(ranking);
+    fr_scorer_close(scorer);
+    return status;
+}
+
+static fr_status rank_stateless(fr_window *window, const fr_context *context, const char *path,
+                                fr_error *err) {
+    fr_window_facts w = fr_window_get(window);
+    stateless past = {window, fr_window_columns(window), (int32_t)w.events, (int32_t)w.candidates};
+    fr_scorer_definition mine = {.size = sizeof mine,
+                                 .name = "stateless",
+                                 .seed = 1,
+                                 .state = &past,
+                                 .score = score_past,
+                                 .workers = FR_WORKERS_ANY};
+    return rank_with(window, &mine, context, path, err);
+}
+
+static fr_status rank_stateful(fr_window *window, const fr_context *context, const char *path,
+                               fr_error *err) {
+    fr_window_facts w = fr_window_get(window);
+    size_t cells = (size_t)(w.sources + 1) * (size_t)w.candidates;
+    stateful state = {(int32_t)w.sources, (int32_t)w.candidates, (int32_t)w.events,
+                      malloc(cells * sizeof *state.last),
+                      malloc((size_t)w.candidates * sizeof *state.list)};
+    fr_scorer_definition mine = {.size = sizeof mine,
+                                 .name = "stateful",
+                                 .seed = 1,
+                                 .state = &state,
+                                 .score = score_state,
+                                 .observe = observe};
+    bool memory = state.last && state.list;
+    for (size_t k = 0; memory && k < cells; k++) state.last[k] = -1;
+    fr_status status = memory ? rank_with(window, &mine, context, path, err)
+                              : fr_fail(err, FR_ENOMEM, "out of memory");
+    free(state.last);
+    free(state.list);
+    return status;
+}
+
 int main(int count, char **argument) {
+    if (count != 5) return fprintf(stderr, "usage: own_scorer TABLE KIND THREADS RANKS.npy\n"), 2;
+    bool from_past = !strcmp(argument[2], "stateless");
+    fr_context context = {.threads = atoi(argument[3])};
     fr_error err = {0};
     fr_stream *stream = NULL;
     fr_window *window = NULL;
-    fr_scorer *scorer = NULL;
-    fr_ranking *ranking = NULL;
-    if (count != 5) return fprintf(stderr, "usage: own_scorer TABLE KIND THREADS RANKS.npy\n"), 2;
-    fr_context context = {.threads = atoi(argument[3])};
     fr_status status = fr_stream_open(argument[1], NULL, &context, &stream, &err);
     if (!status) status = fr_window_open(stream, NULL, &context, &window, &err);
-
-    fr_window_facts w = fr_window_get(window);
-    stateless past = {window, fr_window_columns(window), (int32_t)w.events, (int32_t)w.candidates};
-    stateful state = {(int32_t)w.sources, (int32_t)w.candidates, (int32_t)w.events, NULL, NULL};
-    fr_scorer_definition mine = {.size = sizeof mine, .name = argument[2], .seed = 1};
-    if (!strcmp(argument[2], "stateless")) {
-        mine.state = &past;
-        mine.score = score_past;
-        mine.workers = FR_WORKERS_ANY;
-    } else {
-        size_t cells = (size_t)(w.sources + 1) * (size_t)w.candidates;
-        state.last = malloc(cells * sizeof *state.last);
-        state.list = malloc((size_t)w.candidates * sizeof *state.list);
-        if (!state.last || !state.list) return 1;
-        for (size_t k = 0; k < cells; k++) state.last[k] = -1;
-        mine.state = &state;
-        mine.score = score_state;
-        mine.observe = observe;
-    }
-    if (!status) status = fr_scorer_make(window, &mine, &scorer, &err);
-    if (!status) status = fr_rank_run(scorer, NULL, &context, &ranking, &err);
-    if (!status) status = fr_ranking_save(ranking, argument[4], true, &err);
+    if (!status)
+        status = (from_past ? rank_stateless : rank_stateful)(window, &context, argument[4], &err);
     if (status) fprintf(stderr, "%s\n", err.message);
-    fr_ranking_close(ranking);
-    fr_scorer_close(scorer);
     fr_window_close(window);
     fr_stream_close(stream);
-    free(state.last);
-    free(state.list);
     return status ? 1 : 0;
 }

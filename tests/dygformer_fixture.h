@@ -5,18 +5,14 @@
 #include "fast_path.h"
 #include "models/lha.h"
 
-enum { EVENTS = 200, MOST_DESTINATIONS = 64 };
+enum { EVENTS = 200 };
 
 /* Few sources, one of which has most events, and one destination with many: pasts from none to
  * longer than is read, pairs that meet often, rarely and never; nodes that come late; up to three
  * events share a time. */
 static inline void make_window(fixture *f, const char *directory, int order, int width) {
-    fr_error err;
     rng_key key = {.seed = 5, .purpose = RNG_TEST};
-    char *path = in_directory(directory, "stream.csv");
-    FILE *file = fopen(path, "w");
-    (void)fprintf(file, "u,v,t");
-    for (int k = 0; k < width; k++) (void)fprintf(file, ",f%d", k);
+    FILE *file = start_table(directory, width);
     for (int i = 0; i < EVENTS; i++) {
         uint64_t e = (uint64_t)i;
         uint32_t reach = 5 + 40 * (uint32_t)i / EVENTS, sources = 2 + 12 * (uint32_t)i / EVENTS;
@@ -28,11 +24,7 @@ static inline void make_window(fixture *f, const char *directory, int order, int
     }
     (void)fprintf(file, "\n");
     assert_int_equal(fclose(file), 0);
-    fr_protocol protocol = {
-        .size = sizeof protocol, .train_share = 0.7, .order = order_text(order)};
-    OK(fr_stream_open(path, NULL, NULL, &f->stream, &err));
-    OK(fr_window_open(f->stream, &protocol, NULL, &f->w, &err));
-    assert_true(f->w->destinations <= MOST_DESTINATIONS);
+    open_window(f, directory, order);
 }
 
 static const fr_model_settings usual = {.size = sizeof usual,
@@ -53,10 +45,7 @@ static inline void make(fixture *f, const char *directory, int order, int width,
     rng_key key = {.seed = 9, .purpose = RNG_TEST};
     make_window(f, directory, order, width);
     OK(model_open(&f->m, name, &settings, f->w, 7, &err));
-    for (size_t k = 0; k < f->m.params.count; k++)
-        if (!params_of(&f->m.params, k)->frozen)
-            f->m.params.value[k] +=
-                (real)(0.2 * (rng_uniform(key, k, 0) + rng_uniform(key, k, 1) - 1));
+    move_parameters(&f->m, 0.2);
     if (!f->m.kind->memory) return;
     enum { LEARNED = 60 };
     int32_t event[LEARNED];

@@ -15,6 +15,56 @@ typedef struct fixture {
     model m;
 } fixture;
 
+enum { MOST_DESTINATIONS = 64 };
+
+/* Opens the table that was written to stream.csv. */
+static inline void open_window(fixture *f, const char *directory, int order) {
+    fr_error err;
+    fr_protocol protocol = {
+        .size = sizeof protocol, .train_share = 0.7, .order = order_text(order)};
+    char *path = in_directory(directory, "stream.csv");
+    OK(fr_stream_open(path, NULL, NULL, &f->stream, &err));
+    OK(fr_window_open(f->stream, &protocol, NULL, &f->w, &err));
+    assert_true(f->w->destinations <= MOST_DESTINATIONS);
+}
+
+/* A table to write events to, with `width` features. */
+static inline FILE *start_table(const char *directory, int width) {
+    FILE *file = fopen(in_directory(directory, "stream.csv"), "w");
+    assert_non_null(file);
+    (void)fprintf(file, "u,v,t");
+    for (int k = 0; k < width; k++) (void)fprintf(file, ",f%d", k);
+    return file;
+}
+
+/* Few sources, one of which has most events; sources and destinations come late now and then; up to
+ * three events share a time. */
+static inline void late_window(fixture *f, const char *directory, int order, int width) {
+    enum { EVENTS = 220 };
+    rng_key key = {.seed = 5, .purpose = RNG_TEST};
+    FILE *file = start_table(directory, width);
+    for (int i = 0; i < EVENTS; i++) {
+        uint64_t e = (uint64_t)i;
+        uint32_t reach = 5 + 40 * (uint32_t)i / EVENTS, sources = 2 + 12 * (uint32_t)i / EVENTS;
+        uint32_t source = rng_below(key, e, 0, 2) ? 0 : rng_below(key, e, 1, sources);
+        (void)fprintf(file, "\n%u,%u,%d", source, 3 * rng_below(key, e, 2, reach), 700 * (i / 3));
+        for (uint32_t k = 0; k < (uint32_t)width; k++)
+            (void)fprintf(file, ",%g", 2 * rng_uniform(key, e, 3 + k) - 1);
+    }
+    (void)fprintf(file, "\n");
+    assert_int_equal(fclose(file), 0);
+    open_window(f, directory, order);
+}
+
+/* As far from the start as training goes, and further: by up to `most`. */
+static inline void move_parameters(model *m, double most) {
+    rng_key key = {.seed = 9, .purpose = RNG_TEST};
+    for (size_t k = 0; k < m->params.count; k++)
+        if (!params_of(&m->params, k)->frozen)
+            m->params.value[k] +=
+                (real)(most * (rng_uniform(key, k, 0) + rng_uniform(key, k, 1) - 1));
+}
+
 static inline void drop(fixture *f) {
     model_close(&f->m);
     fr_window_close(f->w);

@@ -9,47 +9,15 @@
 #include "fast_path.h"
 #include "models/craft.h"
 
-enum { EVENTS = 220, MOST_DESTINATIONS = 64 };
-
-/* Few sources, one of which has most events; destinations and sources come late now and then; up to
- * three events share a time. */
-static void make_window(fixture *f, const char *directory, int order) {
-    fr_error err;
-    rng_key key = {.seed = 5, .purpose = RNG_TEST};
-    char *path = in_directory(directory, "stream.csv");
-    FILE *file = fopen(path, "w");
-    (void)fprintf(file, "u,v,t\n");
-    for (int i = 0; i < EVENTS; i++) {
-        uint64_t e = (uint64_t)i;
-        uint32_t reach = 5 + 40 * (uint32_t)i / EVENTS, sources = 2 + 12 * (uint32_t)i / EVENTS;
-        uint32_t source = rng_below(key, e, 0, 2) ? 0 : rng_below(key, e, 1, sources);
-        (void)fprintf(file, "%u,%u,%d\n", source, 3 * rng_below(key, e, 2, reach), 700 * (i / 3));
-    }
-    assert_int_equal(fclose(file), 0);
-    fr_protocol protocol = {
-        .size = sizeof protocol, .train_share = 0.7, .order = order_text(order)};
-    OK(fr_stream_open(path, NULL, NULL, &f->stream, &err));
-    OK(fr_window_open(f->stream, &protocol, NULL, &f->w, &err));
-    assert_true(f->w->destinations <= MOST_DESTINATIONS);
-}
-
-/* As far from the start as training goes, and further. */
-static void move_parameters(model *m) {
-    rng_key key = {.seed = 9, .purpose = RNG_TEST};
-    for (size_t k = 0; k < m->params.count; k++)
-        m->params.value[k] += (real)(0.3 * (rng_bits(key, k, 0).word[0] * 0x1p-32 +
-                                            rng_bits(key, k, 1).word[0] * 0x1p-32 - 1));
-}
-
 static const fr_model_settings usual = {
     .size = sizeof usual, .dim = 16, .heads = 2, .layers = 2, .history = 12, .head_layers = 2};
 
 static void make(fixture *f, const char *directory, int order, const char *name,
                  fr_model_settings settings) {
     fr_error err;
-    make_window(f, directory, order);
+    late_window(f, directory, order, 0);
     OK(model_open(&f->m, name, &settings, f->w, 7, &err));
-    move_parameters(&f->m);
+    move_parameters(&f->m, 0.3);
 }
 
 /* ---- accuracy ---- */
@@ -108,7 +76,7 @@ static void test_initial_parameters(void **state) {
     fixture f;
     fr_scorer_definition fast;
     float scores[MOST_DESTINATIONS];
-    make_window(&f, *state, FR_ORDER_STREAM);
+    late_window(&f, *state, FR_ORDER_STREAM, 0);
     OK(model_open(&f.m, "craft-r", &usual, f.w, 7, &err));
     OK(craft_fast(&f.m, 1, &fast, &err));
     for (int32_t e = 0; e < f.w->events; e++) {

@@ -16,12 +16,8 @@ enum { EVENTS = 200, FEATURES = 4, CHANGED = 150 };
  * `other_future`, event CHANGED keeps source and time, and all else from there on is different. */
 static void make_window(fixture *f, const char *directory, int order, int width,
                         bool other_future) {
-    fr_error err;
     rng_key key = {.seed = 5, .purpose = RNG_TEST};
-    char *path = in_directory(directory, "stream.csv");
-    FILE *file = fopen(path, "w");
-    (void)fprintf(file, "u,v,t");
-    for (int k = 0; k < width; k++) (void)fprintf(file, ",f%d", k);
+    FILE *file = start_table(directory, width);
     for (int i = 0; i < EVENTS; i++) {
         bool changed = other_future && i >= CHANGED;
         /* the same ids occur: sources and destinations of the changed events are turned round */
@@ -37,17 +33,7 @@ static void make_window(fixture *f, const char *directory, int order, int width,
     }
     (void)fprintf(file, "\n");
     assert_int_equal(fclose(file), 0);
-    fr_protocol protocol = {
-        .size = sizeof protocol, .train_share = 0.7, .order = order_text(order)};
-    OK(fr_stream_open(path, NULL, NULL, &f->stream, &err));
-    OK(fr_window_open(f->stream, &protocol, NULL, &f->w, &err));
-}
-
-static void move_parameters(model *m) {
-    rng_key key = {.seed = 9, .purpose = RNG_TEST};
-    for (size_t k = 0; k < m->params.count; k++)
-        if (!params_of(&m->params, k)->frozen)
-            m->params.value[k] += (real)(0.4 * (rng_uniform(key, k, 0) - 0.5));
+    open_window(f, directory, order);
 }
 
 static const fr_model_settings usual = {.size = sizeof usual,
@@ -63,7 +49,7 @@ static void make(fixture *f, const char *directory, int order, int width, bool o
     fr_error err;
     make_window(f, directory, order, width, other_future);
     OK(model_open(&f->m, "graphmixer", &settings, f->w, 7, &err));
-    move_parameters(&f->m);
+    move_parameters(&f->m, 0.2);
 }
 
 /* ---- fast against forward ---- */

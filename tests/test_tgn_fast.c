@@ -10,41 +10,6 @@
 #include "models/tgn.h"
 #include "train/trainer.h"
 
-enum { EVENTS = 220, MOST_DESTINATIONS = 64 };
-
-/* Some destinations have most events; sources and destinations come late now and then; up to three
- * events share a time. */
-static void make_window(fixture *f, const char *directory, int order, bool features) {
-    fr_error err;
-    rng_key key = {.seed = 5, .purpose = RNG_TEST};
-    char *path = in_directory(directory, "stream.csv");
-    FILE *file = fopen(path, "w");
-    (void)fprintf(file, "u,v,t%s\n", features ? ",f1,f2,f3,f4" : "");
-    for (int i = 0; i < EVENTS; i++) {
-        uint64_t e = (uint64_t)i;
-        uint32_t reach = 5 + 40 * (uint32_t)i / EVENTS, sources = 2 + 12 * (uint32_t)i / EVENTS;
-        uint32_t source = rng_below(key, e, 0, 2) ? 0 : rng_below(key, e, 1, sources);
-        (void)fprintf(file, "%u,%u,%d", source, 3 * rng_below(key, e, 2, reach), 700 * (i / 3));
-        for (uint32_t k = 0; features && k < 4; k++)
-            (void)fprintf(file, ",%g", 2 * rng_uniform(key, e, 3 + k) - 1);
-        (void)fprintf(file, "\n");
-    }
-    assert_int_equal(fclose(file), 0);
-    fr_protocol protocol = {
-        .size = sizeof protocol, .train_share = 0.7, .order = order_text(order)};
-    OK(fr_stream_open(path, NULL, NULL, &f->stream, &err));
-    OK(fr_window_open(f->stream, &protocol, NULL, &f->w, &err));
-    assert_true(f->w->destinations <= MOST_DESTINATIONS);
-}
-
-/* As far from the start as training goes, and further. */
-static void move_parameters(model *m) {
-    rng_key key = {.seed = 9, .purpose = RNG_TEST};
-    for (size_t k = 0; k < m->params.count; k++)
-        m->params.value[k] += (real)(0.3 * (rng_bits(key, k, 0).word[0] * 0x1p-32 +
-                                            rng_bits(key, k, 1).word[0] * 0x1p-32 - 1));
-}
-
 static const fr_model_settings usual = {
     .size = sizeof usual, .dim = 16, .heads = 2, .time_dim = 8, .edge_dim = -1, .neighbors = 10};
 
@@ -52,9 +17,9 @@ static const fr_model_settings usual = {
 static void make(fixture *f, const char *directory, int order, bool features,
                  fr_model_settings settings, bool trained) {
     fr_error err;
-    make_window(f, directory, order, features);
+    late_window(f, directory, order, features ? 4 : 0);
     OK(model_open(&f->m, "tgn", &settings, f->w, 7, &err));
-    move_parameters(&f->m);
+    move_parameters(&f->m, 0.3);
     if (trained) {
         trainer t;
         double loss;

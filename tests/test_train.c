@@ -1,11 +1,10 @@
 /* test_train.c - training: the same bits whatever the threads, order of rows or interruptions; it
  * learns; what is wrong is refused with a reason. */
 #define _GNU_SOURCE
-#include "base/rng.h"
 #include "models/checkpoint.h"
 #include "nn/ops.h"
-#include "testing.h"
 #include "train/trainer.h"
+#include "train_fixture.h"
 
 #include <math.h>
 
@@ -13,45 +12,18 @@ static const char *const models[] = {"craft",         "craft-r", "dygformer",
                                      "dygformer-lha", "tgn",     "graphmixer"};
 enum { MODELS = sizeof models / sizeof *models };
 
-static fr_model_settings small; /* made once: the defaults, but narrow */
-
-static int make_small(void **state) {
-    (void)state;
-    fr_error err;
-    OK(fr_options_defaults(fr_model_options, &small, &err));
-    small.dim = 16;
+static int make_short(void **state) {
+    make_small(state);
     small.history = 12;
     return 0;
 }
 
-typedef struct fixture {
-    fr_stream *stream;
-    fr_window *w;
-} fixture;
-
 static fixture open_fixture(const char *directory, int events) {
     fr_error err;
-    rng_key key = {.seed = 4, .purpose = RNG_TEST};
-    fixture f;
-    char *path = in_directory(directory, "stream.csv");
-    FILE *file = fopen(path, "w");
-    (void)fprintf(file, "u,v,t\n");
-    for (int i = 0; i < events; i++) {
-        uint32_t u = rng_below(key, (uint64_t)i, 0, 9);
-        bool habit = rng_below(key, (uint64_t)i, 2, 3) > 0;
-        (void)fprintf(file, "%u,%u,%d\n", u, habit ? 2 * u : rng_below(key, (uint64_t)i, 1, 25),
-                      7 * i);
-    }
-    assert_int_equal(fclose(file), 0);
-    OK(fr_stream_open(path, NULL, NULL, &f.stream, &err));
+    fixture f = {.stream = habits(directory, events)};
     fr_protocol p = {.size = sizeof p, .train_share = 0.8};
     OK(fr_window_open(f.stream, &p, NULL, &f.w, &err));
     return f;
-}
-
-static void close_fixture(fixture *f) {
-    fr_window_close(f->w);
-    fr_stream_close(f->stream);
 }
 
 static fr_training training(int64_t epochs) {
@@ -432,5 +404,5 @@ int main(void) {
         WITH_DIRECTORY(test_resume),           WITH_DIRECTORY(test_resume_with_memory),
         WITH_DIRECTORY(test_resume_models),    WITH_DIRECTORY(test_refused),
         WITH_DIRECTORY(test_checkpoints)};
-    return cmocka_run_group_tests(tests, make_small, NULL);
+    return cmocka_run_group_tests(tests, make_short, NULL);
 }

@@ -2,29 +2,13 @@
  * and is what a training of so many epochs gives; patience; training again on both parts. */
 #define _GNU_SOURCE
 #include "base/json.h"
-#include "base/rng.h"
 #include "models/checkpoint.h"
-#include "testing.h"
+#include "train_fixture.h"
 
 #include <math.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static fr_model_settings small; /* made once: the defaults, but narrow */
-
-static int make_small(void **state) {
-    (void)state;
-    fr_error err;
-    OK(fr_options_defaults(fr_model_options, &small, &err));
-    small.dim = 16;
-    return 0;
-}
-
-typedef struct fixture {
-    fr_stream *stream;
-    fr_window *w;
-} fixture;
 
 static fr_window *open_window(const fr_stream *stream, double train, double val, char *catalog,
                               int part) {
@@ -37,27 +21,9 @@ static fr_window *open_window(const fr_stream *stream, double train, double val,
 }
 
 static fixture open_fixture(const char *directory) {
-    fr_error err;
-    rng_key key = {.seed = 4, .purpose = RNG_TEST};
-    fixture f;
-    char *path = in_directory(directory, "stream.csv");
-    FILE *file = fopen(path, "w");
-    (void)fprintf(file, "u,v,t\n");
-    for (int i = 0; i < 400; i++) {
-        uint32_t u = rng_below(key, (uint64_t)i, 0, 9);
-        bool habit = rng_below(key, (uint64_t)i, 2, 3) > 0;
-        (void)fprintf(file, "%u,%u,%d\n", u, habit ? 2 * u : rng_below(key, (uint64_t)i, 1, 25),
-                      7 * i);
-    }
-    assert_int_equal(fclose(file), 0);
-    OK(fr_stream_open(path, NULL, NULL, &f.stream, &err));
+    fixture f = {.stream = habits(directory, 400)};
     f.w = open_window(f.stream, 0.6, 0.2, NULL, FR_PART_TEST);
     return f;
-}
-
-static void close_fixture(fixture *f) {
-    fr_window_close(f->w);
-    fr_stream_close(f->stream);
 }
 
 static char mrr[] = "mrr";

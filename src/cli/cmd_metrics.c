@@ -621,10 +621,15 @@ static int open_table(const result *all, const char *title, const char *caption,
     return code;
 }
 
-static void note_intervals(fr_table *table, const result *all, int count, const request *r) {
+/* Says how intervals were drawn, prints the table unless it could not be begun, and closes it. */
+static int end_table(fr_table *table, const result *all, int count, const request *r, int code,
+                     int format, bool first) {
     char note[BOARD_TEXT];
     board_resampling_text(r->how, any_sampled(all, count), note, sizeof note);
     if (*note) fr_table_note(table, note);
+    if (!code) code = cli_table_print(table, format, first);
+    fr_table_close(table);
+    return code;
 }
 
 static fr_table_cell value_cell(const result *from, const request *r, int metric) {
@@ -649,10 +654,7 @@ static int print_values_as(const result *all, int count, const request *r, int f
         for (int m = from; m < to; m++)
             fr_table_put(table, cli_cell_interval(all[i].interval[m], decimals(&r->metrics.at[m])));
     }
-    note_intervals(table, all, count, r);
-    if (!code) code = cli_table_print(table, format, first);
-    fr_table_close(table);
-    return code;
+    return end_table(table, all, count, r, code, format, first);
 }
 
 static int print_sampler_as(const result *all, int count, const request *r, int sampler, bool first,
@@ -682,10 +684,7 @@ static int print_sampler_as(const result *all, int count, const request *r, int 
         for (int k = 0; k < choice->k.count; k++)
             fr_table_put(table, cli_cell_interval(all[i].expected_interval[sampler][k], 4));
     }
-    note_intervals(table, all, count, r);
-    if (!code) code = cli_table_print(table, format, first);
-    fr_table_close(table);
-    return code;
+    return end_table(table, all, count, r, code, format, first);
 }
 
 /* The tables of print_tables in another format. */
