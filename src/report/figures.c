@@ -117,18 +117,12 @@ static fr_status take_grid(int64_t most, arena *memory, double **x, int *n, fr_e
     return FR_OK;
 }
 
-/* Expected-K MRR at every K of the grid. The ledger has the few K of the tables; a smooth curve
- * needs more, up to the whole catalog, so they come from the records it holds. */
+/* Expected-K MRR at every K of the grid. */
 static fr_status expected_curve(const result *run, int n, const double *x,
                                 const fr_context *context, double *y, fr_error *err) {
-    fr_expected e[MOST_POINTS];
     int64_t k[MOST_POINTS];
-    fr_ranking_facts f = fr_ranking_get(run->ranking);
     for (int i = 0; i < n; i++) k[i] = (int64_t)x[i];
-    fr_sampling uniform = {.sampler = "uniform", .oov = f.oov, .k = k, .k_count = n};
-    TRY(fr_expected_compute(f.records, f.count, &uniform, context, e, err));
-    for (int i = 0; i < n; i++) y[i] = e[i].mrr;
-    return FR_OK;
+    return summary_expected(run, k, n, context, y, err);
 }
 
 static fr_status expected_figure(const summary *s, arena *memory, const fr_context *context,

@@ -99,18 +99,26 @@ fr_status summary_numbers(const result *unit, const char *const *name, int names
     return FR_OK;
 }
 
-/* Expected MRR for every K of the study, of which the ledger has those it was done with. */
-static fr_status read_expected(const summary *s, const result *unit, const fr_context *context,
-                               double *out, fr_error *err) {
+fr_status summary_expected(const result *unit, const int64_t *k, int count,
+                           const fr_context *context, double *out, fr_error *err) {
+    int64_t *missing = NULL;
+    fr_expected *found = NULL;
     fr_ranking_facts f = fr_ranking_get(unit->ranking);
-    for (int i = 0; i < s->ks; i++) {
-        const unit_metric *stored = record_metric(&unit->record, metric_of_k(s->k[i]));
-        fr_expected found = {.mrr = stored ? stored->value : NAN};
-        fr_sampling one = {.sampler = "uniform", .oov = f.oov, .k = &s->k[i], .k_count = 1};
-        if (!stored) TRY(fr_expected_compute(f.records, f.count, &one, context, &found, err));
-        out[i] = found.mrr;
+    TRY(ALLOCATE(missing, count + 1, err)); /* there may be no K at all */
+    fr_sampling rest = {.sampler = "uniform", .oov = f.oov, .k = missing};
+    for (int i = 0; i < count; i++) {
+        const unit_metric *stored = record_metric(&unit->record, metric_of_k(k[i]));
+        out[i] = stored ? stored->value : NAN;
+        if (!stored) missing[rest.k_count++] = k[i];
     }
-    return FR_OK;
+    fr_status status = FR_OK;
+    if (rest.k_count) status = ALLOCATE(found, rest.k_count, err);
+    if (found) status = fr_expected_compute(f.records, f.count, &rest, context, found, err);
+    for (int i = 0, at = 0; !status && at < rest.k_count; i++)
+        if (k[i] == missing[at]) out[i] = found[at++].mrr;
+    free(missing);
+    free(found);
+    return status;
 }
 
 static fr_status read_run(summary *s, const result *unit, run_numbers *out,
@@ -133,7 +141,7 @@ static fr_status read_run(summary *s, const result *unit, run_numbers *out,
         out->ranked += f.oov == FR_OOV_ZERO || f.records[i].covered;
     TRY(TAKE(&s->memory, out->expected, s->ks + 1, err));
     out->expected[s->ks] = m[0];
-    return read_expected(s, unit, context, out->expected, err);
+    return summary_expected(unit, s->k, s->ks, context, out->expected, err);
 }
 
 typedef struct run_ask {

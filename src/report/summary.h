@@ -67,6 +67,10 @@ mean_sd summary_cell(const summary *s, const result *unit, int removal, int cell
  * a new K, from its records. */
 fr_status summary_numbers(const result *unit, const char *const *name, int names, double *out,
                           fr_error *err);
+/* Expected MRR of a rank unit for distinct numbers K of negatives, by the same rule: those of the
+ * study are in the ledger; the curve of a figure has more. */
+fr_status summary_expected(const result *unit, const int64_t *k, int count,
+                           const fr_context *context, double *out, fr_error *err);
 /* "CRAFT-R" for "craft-r", "recency" for "baseline:recency". */
 const char *summary_label(const char *model);
 /* Knows the truth, and stands apart. */
