@@ -63,24 +63,23 @@ class Run:
 
     def weights(self) -> Dict[str, np.ndarray]:
         """Parameters by name, as read-only NumPy arrays that map the file."""
-        return dict(self._tensors)
+        return {name: array for name, array in self._tensors.items() if array.dtype.kind == "f"}
 
     def state_dict(self) -> Dict[str, Any]:
         """Parameters as torch tensors, for `load_state_dict`."""
         import torch
 
-        return {name: torch.tensor(array) for name, array in self._tensors.items()}
+        return {name: torch.tensor(array) for name, array in self.weights().items()}
 
     def save_weights(self, weights: Mapping[str, Any], output: Path, *, force: bool = False) -> "Run":
         """Writes a checkpoint of the same model with other parameters, NumPy or torch: weights from elsewhere."""
-        for name, old in self._tensors.items():
-            if name not in weights:
-                raise C.InputError(f"{name}: not among the weights given")
-            if tuple(_core.host(weights[name]).shape) != old.shape:
-                raise C.InputError(f"{name}: shape {tuple(_core.host(weights[name]).shape)}, expected {old.shape}")
-        strange = [name for name in weights if name not in self._tensors]
-        if strange:
-            raise C.InputError(f"{strange[0]}: no parameter of this model")
+        own = self.weights()
+        given = {name: _core.host(values) for name, values in weights.items()}
+        for name in [*own, *given]:
+            if name not in given or name not in own:
+                raise C.InputError(f"{name}: {'no parameter of this model' if name in given else 'missing'}")
+            if given[name].shape != own[name].shape:
+                raise C.InputError(f"{name}: shape {given[name].shape}, expected {own[name].shape}")
         where = os.fspath(output)
         if os.path.exists(where) and not force:
             raise C.ForceError(f"{where}: exists, give force to replace it")
@@ -90,9 +89,9 @@ class Run:
             head = file.read(start)
             body = bytearray(file.read())
         header = json.loads(head[8:])
-        for name, old in self._tensors.items():
+        for name, values in given.items():
             low, high = header[name]["data_offsets"]
-            body[low:high] = np.ascontiguousarray(_core.host(weights[name]), dtype=old.dtype).tobytes()
+            body[low:high] = np.ascontiguousarray(values, dtype=own[name].dtype).tobytes()
         part = f"{where}.{os.getpid()}.part"
         try:
             with open(part, "wb") as file:

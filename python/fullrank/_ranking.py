@@ -13,6 +13,7 @@ from ._table import Table
 
 _OOV = ["exclude", "zero"]
 _SMALL = ["whole", "ineligible"]
+_OVER = ["time", "sample"]
 
 
 def _choice(value: Union[str, int], names: Sequence[str], what: str) -> int:
@@ -37,9 +38,10 @@ class Expected(Facts):
 class Records:
     """Rank records of some events: every metric, and every sampled protocol, follows from them without scoring."""
 
-    def __init__(self, records: np.ndarray, oov: int, label: str) -> None:
+    def __init__(self, records: np.ndarray, oov: int, label: str, sample_of: int = 0) -> None:
         self.records = records  #: structured NumPy array, one record per event; docs/formats.md says what is in it
         self._oov = oov
+        self._of = sample_of
         self.label = label  #: what tables call it
 
     def __len__(self) -> int:
@@ -67,6 +69,12 @@ class Records:
     def mrr(self) -> float:
         """Mean reciprocal rank over the full catalog."""
         return self.metric("mrr")
+
+    @property
+    def ranks(self) -> np.ndarray:
+        """Rank of every event's destination, from 1, ties by average; NaN where it was no candidate."""
+        ranks = 1 + self.records["above"] + self.records["tied"] / 2
+        return np.where(self.records["covered"] == 1, ranks, np.nan)
 
     def hits(self, k: int) -> float:
         """Share of events whose destination is among the first k."""
@@ -106,18 +114,19 @@ class Records:
                             seed, seeds, _core.address(each), how)
         return [Facts(one, each=each[:, j]) for j, one in enumerate(found)]
 
-    def interval(self, *names: str, sampler: Optional[str] = None, k: Iterable[int] = (), seed: int = 0,
-                 threads: int = 0, progress: Progress = False, **options: Any) -> Any:
+    def interval(self, *names: str, sampler: Optional[str] = None, k: Iterable[int] = (), over: str = "time",
+                 seed: int = 0, threads: int = 0, progress: Progress = False, **options: Any) -> Any:
         """Intervals (low, high) of metrics by the block bootstrap; with `sampler` and `k`, of expected MRR.
 
-        One name gives one interval, several a list. Options: `fullrank.options("interval")`.
+        One name gives one interval, several a list. `over="sample"` is about all the events that a sample
+        (`sample_events`) was drawn from, instead of other stretches of time. Options: `fullrank.options("interval")`.
         """
         what: Any = [os.fsencode(n) for n in names or ("mrr",)]
         if sampler is not None:
             what = self._sampling(sampler, k, (), "whole")
         with talk(threads, progress) as how:
             found = C.intervals(_core.address(self.records), len(self.records), self._oov, what,
-                                _core.options(options), seed, how)
+                                _core.options(options), (self._of, _choice(over, _OVER, "over")), seed, how)
         return found[0] if sampler is None and len(names) < 2 else found
 
     # ---- slices ----
@@ -186,7 +195,7 @@ class Ranking(Records):
         found = C.ranking_facts(handle)
         records = view(handle, found.pop("records"), _core.record_dtype, found["count"])
         found["protocol"] = Facts(found["protocol"])
-        super().__init__(records, found["oov"], found["model"] or found["scorer"])
+        super().__init__(records, found["oov"], found["model"] or found["scorer"], found.pop("sample_of"))
         found["oov"] = _OOV[found["oov"]]
         self._handle = handle
         self.facts = Facts(found)  #: scorer, model, seed, data, protocol, seconds, ...

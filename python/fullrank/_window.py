@@ -152,6 +152,7 @@ class Feed:
         only = window._catalog_only(catalog_only)
         self._handle = C.feed_open(window._handle, _core.about(name, only, about), _core.options(options), force)
         self.name = name
+        self._pending = 0
         self.row: int = C.feed_facts(self._handle)["row"]  #: scores of one query
 
     @property
@@ -161,9 +162,11 @@ class Feed:
 
     def next(self, most: int) -> Batch:
         """The next queries in stream order, at most so many; none when all have been handed out."""
-        address, count = C.feed_next(self._handle, most)
-        event = view(self._handle, address, _core.query_dtype, count)["event"].copy()
-        return Batch(event, self._window.source[event], self._window.time[event])
+        start, count = C.feed_next(self._handle, most)
+        stop = start + count
+        self._pending = count
+        event = np.arange(start, stop, dtype=np.int32)
+        return Batch(event, self._window.source[start:stop].copy(), self._window.time[start:stop].copy())
 
     def batches(self, most: int) -> Iterator[Batch]:
         """All queries, so many at a time; the scores of each batch must be submitted before the next one."""
@@ -179,14 +182,12 @@ class Feed:
         is read in place. N is the number of `window.catalog` (of `window.candidates` with `catalog_only=False`).
         A score that is no number is an error that names event and candidate; the scores may then be handed in again.
         """
-        pending = C.feed_facts(self._handle)["pending"]
+        pending = self._pending
         if not pending:
             raise C.UsageError(f"{self.name}: no queries wait for scores, ask for a batch first")
         array = _core.scores(scores, (pending, self.row), self.name)
-        address, known = C.feed_submit(self._handle, _core.address(array), pending)
-        if not known:
-            return Truth(self._window, 0, 0)
-        start = int(view(self._handle, address, _core.event_dtype, known)["event"][0])
+        start, known = C.feed_submit(self._handle, _core.address(array), pending)
+        self._pending = 0
         return Truth(self._window, start, start + known)
 
     def finish(self) -> Ranking:
@@ -351,8 +352,8 @@ class Window:
         from ._models import Run
 
         with talk(threads, progress) as how:
-            if isinstance(scorer, Run):
-                scorer = scorer.checkpoint
+            if isinstance(scorer, Run):  # which is kept while it is read: its files may go with it
+                return self.rank(scorer.checkpoint, seed=seed, force=force, threads=threads, progress=progress, **options)
             if isinstance(scorer, str) and scorer.startswith("counts:"):
                 about = _core.about(name or scorer, True, {"seed": seed, "model": model})
                 return Ranking(C.rank_counts_file(self._handle, about, _core.text(scorer[len("counts:"):])))

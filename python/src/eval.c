@@ -172,20 +172,20 @@ static PyObject *interval_item(const void *from, Py_ssize_t k) {
     return Py_BuildValue("(dd)", i->low, i->high);
 }
 
-/* (records, count, oov, [names] or a sampling, options, seed, how) -> [(low, high)] */
+/* (records, count, oov, [names] or a sampling, options, (of, over), seed, how) -> [(low, high)] */
 static PyObject *intervals(PyObject *self, PyObject *args) {
     (void)self;
     const fr_record *records;
-    long long count, seed;
-    int oov;
+    long long count, seed, of;
+    int oov, over;
     PyObject *what, *options, *how, *out = NULL;
     fr_interval_settings settings;
     drawing d = {0};
     const char **name = NULL;
     Py_ssize_t number = 0;
     call c;
-    if (!PyArg_ParseTuple(args, "O&LiOO!LO", as_address, &records, &count, &oov, &what,
-                          &PyDict_Type, &options, &seed, &how))
+    if (!PyArg_ParseTuple(args, "O&LiOO!(Li)LO", as_address, &records, &count, &oov, &what,
+                          &PyDict_Type, &options, &of, &over, &seed, &how))
         return NULL;
     bool sampled = PyTuple_Check(what);
     if (sampled ? !drawing_take(what, &d) : !(name = texts_take(what, &number))) return NULL;
@@ -319,14 +319,20 @@ static PyObject *seed_item(const void *from, Py_ssize_t k) {
     return PyLong_FromLongLong(((const int64_t *)from)[k]);
 }
 
+/* Intervals of a sample, None if all events were ranked. */
+static PyObject *sample_list(int columns, const fr_interval *sample) {
+    return sample ? list_of(columns, interval_item, sample) : Py_BuildValue("");
+}
+
 static PyObject *model_item(const void *from, Py_ssize_t k) {
     const fr_comparison_facts *f = from;
     const fr_compared_model *m = &f->model[k];
-    return Py_BuildValue("{s:N,s:N,s:N,s:N,s:N}", "name", text(m->name), "seeds",
+    return Py_BuildValue("{s:N,s:N,s:N,s:N,s:N,s:N}", "name", text(m->name), "seeds",
                          list_of(m->runs, seed_item, m->seeds), "mean",
                          list_of(f->columns, hits_item, m->mean), "sd",
                          list_of(f->columns, hits_item, m->sd), "bootstrap",
-                         list_of(f->columns, interval_item, m->bootstrap));
+                         list_of(f->columns, interval_item, m->bootstrap), "sample",
+                         sample_list(f->columns, m->sample));
 }
 
 static PyObject *difference_item(const void *from, Py_ssize_t k) {
@@ -341,19 +347,20 @@ static PyObject *pair_item(const void *from, Py_ssize_t k) {
     static const char *const pairings[] = {"seeds", "one_run", "none"};
     const fr_comparison_facts *f = from;
     const fr_compared_pair *p = &f->pair[k];
-    return Py_BuildValue("{s:N,s:N,s:s,s:i,s:N}", "first", text(f->model[p->first].name), "second",
-                         text(f->model[p->second].name), "pairing", pairings[p->pairing], "seeds",
-                         p->seeds, "difference",
-                         list_of(f->columns, difference_item, p->difference));
+    return Py_BuildValue("{s:N,s:N,s:s,s:i,s:N,s:N}", "first", text(f->model[p->first].name),
+                         "second", text(f->model[p->second].name), "pairing", pairings[p->pairing],
+                         "seeds", p->seeds, "difference",
+                         list_of(f->columns, difference_item, p->difference), "sample",
+                         sample_list(f->columns, p->sample));
 }
 
 static PyObject *comparison_facts(PyObject *self, PyObject *args) {
     (void)self;
-    static const field fields[] = {FIELD(fr_comparison_facts, protocol_text),
-                                   FIELD(fr_comparison_facts, metric),
-                                   FIELD(fr_comparison_facts, events),
-                                   FIELD(fr_comparison_facts, blocks),
-                                   {0}};
+    static const field fields[] = {
+        FIELD(fr_comparison_facts, protocol_text), FIELD(fr_comparison_facts, metric),
+        FIELD(fr_comparison_facts, events),        FIELD(fr_comparison_facts, blocks),
+        FIELD(fr_comparison_facts, sample),        FIELD(fr_comparison_facts, sample_of),
+        FIELD(fr_comparison_facts, block),         {0}};
     const fr_comparison *comparison;
     if (!PyArg_ParseTuple(args, "O&", as_comparison, &comparison)) return NULL;
     fr_comparison_facts f = fr_comparison_get(comparison);

@@ -7,7 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* One interpreter alone has this module (PyInit__fullrank), so these are the program's. */
+/* One interpreter alone has this module (fill_module), so these are the program's: made once,
+ * however often it is imported. */
 static PyTypeObject *handle_type;
 static PyObject *error_class[FR_EFORCE + 1]; /* by status; [0] is fullrank.Error */
 
@@ -139,7 +140,8 @@ static bool make_errors(PyObject *module) {
         PyObject *bases =
             k ? PyTuple_Pack(2, error_class[0], kinds[k].also) : PyTuple_Pack(1, kinds[k].also);
         if (!bases) return false;
-        error_class[k] = PyErr_NewExceptionWithDoc(name, kinds[k].text, bases, NULL);
+        if (!error_class[k])
+            error_class[k] = PyErr_NewExceptionWithDoc(name, kinds[k].text, bases, NULL);
         Py_DECREF(bases);
         if (!error_class[k] || PyObject_SetAttrString(module, kinds[k].name, error_class[k]))
             return false;
@@ -427,16 +429,6 @@ static PyMethodDef own_methods[] = {
     {"version", version, METH_NOARGS, "Facts of the library in use."},
     {0}};
 
-static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT,
-                                        "fullrank._fullrank",
-                                        "libfullrank as functions; use the package fullrank.",
-                                        -1,
-                                        NULL,
-                                        NULL,
-                                        NULL,
-                                        NULL,
-                                        NULL};
-
 /* Plug-ins call functions of the library, which Python has loaded for this module alone. */
 static void show_library(void) {
     Dl_info found;
@@ -448,7 +440,7 @@ static void show_library(void) {
         (void)dlopen(found.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
 }
 
-static bool fill_module(PyObject *module) {
+static int fill_module(PyObject *module) {
     static PyType_Slot slots[] = {{Py_tp_dealloc, handle_dealloc},
                                   {Py_tp_new, handle_new},
                                   {Py_tp_repr, handle_repr},
@@ -457,24 +449,34 @@ static bool fill_module(PyObject *module) {
                                slots};
     PyMethodDef *methods[] = {own_methods,  data_methods,  rank_methods,
                               eval_methods, study_methods, NULL};
-    handle_type = (PyTypeObject *)PyType_FromSpec(&spec);
+    if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) {
+        PyErr_SetString(PyExc_ImportError,
+                        "fullrank works in the main interpreter only, not in a sub-interpreter");
+        return -1;
+    }
+    if (!handle_type) handle_type = (PyTypeObject *)PyType_FromSpec(&spec);
     if (!handle_type || PyObject_SetAttrString(module, "Handle", (PyObject *)handle_type))
-        return false;
+        return -1;
     for (PyMethodDef **m = methods; *m; m++)
-        if (PyModule_AddFunctions(module, *m)) return false;
-    return make_errors(module);
+        if (PyModule_AddFunctions(module, *m)) return -1;
+    show_library();
+    return make_errors(module) ? 0 : -1;
 }
 
 PyMODINIT_FUNC PyInit__fullrank(void);
 
 PyMODINIT_FUNC PyInit__fullrank(void) {
-    if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) {
-        PyErr_SetString(PyExc_ImportError,
-                        "fullrank works in the main interpreter only, not in a sub-interpreter");
-        return NULL;
-    }
-    PyObject *module = PyModule_Create(&definition);
-    if (module && !fill_module(module)) Py_CLEAR(module);
-    show_library();
-    return module;
+    static union {
+        int (*function)(PyObject *);
+        void *address;
+    } fill = {fill_module};
+    static PyModuleDef_Slot slots[2];
+    static struct PyModuleDef definition = {
+        .m_base = PyModuleDef_HEAD_INIT,
+        .m_name = "fullrank._fullrank",
+        .m_doc = "libfullrank as functions; use the package fullrank.",
+        .m_slots = slots,
+    };
+    slots[0] = (PyModuleDef_Slot){Py_mod_exec, fill.address};
+    return PyModuleDef_Init(&definition);
 }

@@ -85,23 +85,26 @@ static PyObject *protocol_dict(const fr_protocol_facts *protocol) {
 static PyObject *ranking_facts(PyObject *self, PyObject *args) {
     (void)self;
 #define F(name) FIELD(fr_ranking_facts, name)
-    static const field fields[] = {F(count),
-                                   F(scorer),
-                                   F(model),
-                                   F(objective),
-                                   F(seed),
-                                   F(epochs_done),
-                                   F(epochs_asked),
-                                   F(selected),
-                                   F(data),
-                                   F(protocol_text),
-                                   F(seconds),
-                                   F(scores_per_second),
-                                   F(verified),
-                                   F(verified_error),
-                                   F(verified_ranks),
-                                   {"oov", 'i', offsetof(fr_ranking_facts, oov)},
-                                   {0}};
+    static const field fields[] = {
+        F(count),
+        F(scorer),
+        F(model),
+        F(objective),
+        F(seed),
+        F(epochs_done),
+        F(epochs_asked),
+        F(selected),
+        F(data),
+        F(protocol_text),
+        F(seconds),
+        F(scores_per_second),
+        F(verified),
+        F(verified_error),
+        F(verified_ranks),
+        F(covered),
+        {"oov", 'i', offsetof(fr_ranking_facts, oov)},
+        {"sample_of", 'q', offsetof(fr_ranking_facts, protocol.sample_of)},
+        {0}};
 #undef F
     const fr_ranking *ranking;
     if (!PyArg_ParseTuple(args, "O&", as_ranking, &ranking)) return NULL;
@@ -426,7 +429,7 @@ static PyObject *feed_facts(PyObject *self, PyObject *args) {
     return fields_dict(fields, &facts);
 }
 
-/* (address, count) of the queries, the feed's until its next call. */
+/* (first event, count) of the queries: they follow each other. */
 static PyObject *feed_next(PyObject *self, PyObject *args) {
     (void)self;
     PyObject *object;
@@ -439,10 +442,10 @@ static PyObject *feed_next(PyObject *self, PyObject *args) {
     fr_status status = fr_feed_next(feed, most, &queries, &count, &error);
     handle_release(object);
     if (status) return raise_error(&error);
-    return Py_BuildValue("(Ni)", address(queries), count);
+    return Py_BuildValue("(ii)", count ? queries->event : 0, count);
 }
 
-/* (address, count) of the truth, the feed's until its next call. */
+/* (first event, count) of the truth: its events follow each other. */
 static PyObject *feed_submit(PyObject *self, PyObject *args) {
     (void)self;
     PyObject *object;
@@ -456,7 +459,7 @@ static PyObject *feed_submit(PyObject *self, PyObject *args) {
     bool good = call_begin(&c, Py_None) &&
                 call_end(&c, fr_feed_submit(feed, scores, count, &truth, &known, &c.error));
     handle_release(object);
-    return good ? Py_BuildValue("(Ni)", address(truth), known) : NULL;
+    return good ? Py_BuildValue("(ii)", known ? truth->event : 0, known) : NULL;
 }
 
 static PyObject *feed_finish(PyObject *self, PyObject *args) {
