@@ -594,6 +594,13 @@ typedef struct fr_scorer_definition {
     const int32_t *level;
     fr_status (*stand)(void *state, const fr_query *query, int32_t destination, fr_standing *out,
                        fr_error *err);
+
+    /* As `score`, but fills scores[count, to - from] for the places from .. to - 1 of a row only,
+     * with the same bits. A scorer that has it is ranked without a whole row in memory, however
+     * large the catalog: asked for the positive first, then for tiles of candidates. May be NULL;
+     * `score` is needed in any case. Not for a scorer that observes. */
+    fr_status (*part)(void *state, const fr_query *queries, int count, int32_t from, int32_t to,
+                      int worker, float *scores, fr_error *err);
 } fr_scorer_definition;
 
 /* A scorer of one window, which must outlive it. */
@@ -606,12 +613,30 @@ FR_API FR_MUST_USE fr_status fr_scorer_make(const fr_window *window,
                                             fr_error *err);
 
 /* Opens "FILE.safetensors", "baseline:NAME[,option=value...]", "plugin:FILE.so[,option=value...]",
- * "scores:FILE.npy" or "oracle" for a window. The context's threads become the `workers` of a
- * scorer that needs memory for each of them. A checkpoint whose training stopped early is opened
- * with a warning to the context's log. The caller closes the scorer. */
+ * "scores:FILE.npy", "factors:U.npy,V.npy[,BIAS.npy]" or "oracle" for a window. The context's
+ * threads become the `workers` of a scorer that needs memory for each of them. A checkpoint whose
+ * training stopped early is opened with a warning to the context's log. The caller closes the
+ * scorer. */
 FR_API FR_MUST_USE fr_status fr_scorer_open(const char *spec, const fr_window *window, int64_t seed,
                                             const fr_context *context, fr_scorer **out,
                                             fr_error *err);
+/* Scores that are products: that of an event and a candidate begins with the candidate's bias and
+ * adds u[k] * v[k] for ascending k, each by one fused multiply-add in float32. They are computed in
+ * tiles and never all in memory. */
+typedef struct fr_factors {
+    size_t size; /* as every settings struct */
+    int64_t rows, columns, width;
+    const float *u; /* [rows, width]: one per covered test event, as in a score file, or one per
+                       test event */
+    const float *v; /* [columns, width]: one per destination of the catalog, or one per candidate;
+                       in the latter case U has one per test event */
+    const float *bias; /* [columns]; NULL = 0 */
+} fr_factors;
+/* The arrays stay the caller's and must outlive the scorer. `about` as in fr_feed_open; whether
+ * only the catalog is scored follows from V. The caller closes the scorer. */
+FR_API FR_MUST_USE fr_status fr_scorer_factors(const fr_window *window, const fr_factors *factors,
+                                               const fr_scorer_definition *about, fr_scorer **out,
+                                               fr_error *err);
 FR_API void fr_scorer_close(fr_scorer *scorer);
 
 /* Texts belong to the scorer. */

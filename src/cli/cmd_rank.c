@@ -19,8 +19,8 @@ static const fr_option rank_io_options[] = {
      "a directory made by `data import`, or a table"},
     {"scorer", FR_OPTION_TEXT, "", "SPEC", 0, 0, offsetof(rank_io, scorer),
      "baseline:NAME[,option=value], plugin:FILE.so[,option=value], scores:FILE.npy "
-     "(scores:part-*.npy: several files, scores:-: standard input), counts:FILE.npy, oracle or a "
-     "trained FILE.safetensors"},
+     "(scores:part-*.npy: several files, scores:-: standard input), factors:U.npy,V.npy[,BIAS.npy] "
+     "(U V^T + bias), counts:FILE.npy, oracle or a trained FILE.safetensors"},
     {"output", FR_OPTION_TEXT, "", "RANKS.npy", 0, 0, offsetof(rank_io, output),
      "where the records go; RANKS.json is written beside it"},
     {"list", FR_OPTION_TEXT, "", "LIST.npy", 0, 0, offsetof(rank_io, list),

@@ -188,7 +188,7 @@ static void bash_family(const char *word, int length) {
 }
 
 /* What a scorer can begin with. */
-static const char scorer_words[] = "baseline: plugin: scores: oracle";
+static const char scorer_words[] = "baseline: plugin: scores: factors: oracle";
 
 static void bash_command(const cli_command *command) {
     const cli_group *group;
@@ -346,8 +346,8 @@ static const char zsh_scorer[] =
     "    elif [[ $word == baseline:* ]]; then\n"
     "        compset -P 'baseline:'\n"
     "        compadd -- ${(f)\"$(fullrank baselines | sed -n 's/^\\([a-z-]*\\): .*/\\1/p')\"}\n"
-    "    elif compset -P '(plugin|scores):'; then _files\n"
-    "    else compadd -S '' -- baseline: plugin: scores:; compadd oracle; _files\n"
+    "    elif compset -P '(plugin|scores|factors):'; then _files\n"
+    "    else compadd -S '' -- baseline: plugin: scores: factors:; compadd oracle; _files\n"
     "    fi\n"
     "}\n";
 

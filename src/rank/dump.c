@@ -84,7 +84,7 @@ static fr_status read_scores(void *state, const scored_event *e, const float *sc
     return npy_writer_put_at(&d->file, d->row[e->place], line, err);
 }
 
-probe dump_probe(dump *d) { return (probe){d, read_scores}; }
+probe dump_probe(dump *d) { return (probe){.state = d, .read = read_scores}; }
 
 fr_status dump_commit(dump *d, fr_error *err) {
     json_t *events = json_array(), *destinations = json_array();

@@ -2,18 +2,26 @@
 #include "rank/engine.h"
 
 #include "base/shards.h"
+#include "base/simd.h"
 
 #include <float.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Candidates of a tile, and the most events of one: their scores have 512 KB, which a core's cache
+ * holds. WHOLE: scores of whole rows that a worker has in memory, 64 MB, unless a single row has
+ * more. */
+enum { TILE = 512, PART_EVENTS = 256, WHOLE = 1 << 24 };
 
 /* Events of one worker that are scored together. */
 typedef struct batch {
     int count;
     scored_event *facts; /* [many] */
     fr_query *queries;   /* [many] */
-    float *scores;       /* [many, row] */
-    float *spread;       /* [candidates] of one event, if rows are over the catalog; else NULL */
+    float *scores;       /* [many, row], or [many, TILE] */
+    float *spread; /* [candidates], or [TILE], of one event, if rows are over the catalog; else NULL
+                    */
+    char *tallies; /* [many, tally] of the probe that counts parts, else NULL */
 } batch;
 
 typedef struct engine {
@@ -24,6 +32,7 @@ typedef struct engine {
     int probe_count;
     int64_t shard, met; /* of the settings */
     int many;           /* events of a batch */
+    bool parts;         /* by tiles; then there is one probe */
     batch *batches;     /* [workers] */
 } engine;
 
@@ -44,36 +53,45 @@ static int64_t met_others(const fr_window *w, const scored_event *e) {
     return window_met(w, e->source, e->cut).count - repeated;
 }
 
-/* A score that is no number cannot be ranked (PROTOCOL 4): names event and candidate. */
-static fr_status check_finite(const fr_window *w, int32_t event, const float *scores,
-                              fr_error *err) {
+/* Is any of them infinite or no number at all? The exponent is all ones then. */
+SIMD_LOOPS static int any_unfinite(const float *scores, int32_t n) {
     int bad = 0;
-    for (int32_t v = 0; v < w->destinations; v++) { /* exponent all ones: infinite or NaN */
+    for (int32_t k = 0; k < n; k++) {
         uint32_t bits;
-        memcpy(&bits, &scores[v], sizeof bits);
+        memcpy(&bits, &scores[k], sizeof bits);
         bad |= (bits & 0x7f800000u) == 0x7f800000u;
     }
-    for (int32_t v = 0; bad && v < w->destinations; v++) {
-        if (scores[v] - scores[v] == 0) continue;
-        return fail(
-            err, FR_EINPUT, "event %lld: the score of destination %lld is %g, expected a number",
-            (long long)(w->first + event), (long long)w->destination_id[v], (double)scores[v]);
-    }
-    return FR_OK;
+    return bad;
+}
+
+/* A score that is no number cannot be ranked (PROTOCOL 4): names event and candidate. The scores
+ * are of destinations from .. to - 1. */
+static fr_status check_finite(const fr_window *w, int32_t event, int32_t from, int32_t to,
+                              const float *scores, fr_error *err) {
+    if (!any_unfinite(scores, to - from)) return FR_OK;
+    while (*scores - *scores == 0) scores++, from++;
+    return fail(err, FR_EINPUT,
+                "event %lld: the score of destination %lld is %g, expected a number",
+                (long long)(w->first + event), (long long)w->destination_id[from], (double)*scores);
 }
 
 bool engine_ranks(const fr_window *w, const scored_event *e, bool catalog_only, int64_t met) {
-    return (e->covered || (e->available && !catalog_only)) && met_others(w, e) >= met;
+    return (e->covered || (e->available && !catalog_only)) && (!met || met_others(w, e) >= met);
+}
+
+fr_status engine_spread_room(const fr_window *w, float **out, fr_error *err) {
+    TRY(ALLOCATE(*out, w->destinations, err));
+    for (int32_t v = 0; v < w->destinations; v++) (*out)[v] = -FLT_MAX;
+    return FR_OK;
 }
 
 void engine_spread(const fr_window *w, const float *row, float *to) {
-    for (int32_t v = 0; v < w->destinations; v++)
-        to[v] = !window_listed(w, v) ? -FLT_MAX : row[w->catalog_place[v]];
+    for (int32_t k = 0; k < w->catalog_size; k++) to[w->catalog[k]] = row[k];
 }
 
 fr_status engine_read(const fr_window *w, const scored_event *e, const float *scores,
                       const probe *probes, int probe_count, fr_error *err) {
-    TRY(check_finite(w, e->event, scores, err));
+    TRY(check_finite(w, e->event, 0, w->destinations, scores, err));
     for (int k = 0; k < probe_count; k++) TRY(probes[k].read(probes[k].state, e, scores, err));
     return FR_OK;
 }
@@ -94,24 +112,87 @@ fr_status engine_check_state(const fr_scorer *scorer, int32_t event, uint64_t be
                 (long long)(scorer->window->first + event), scorer->is.name);
 }
 
-/* Every entry is NaN before: one that the scorer leaves alone does not pass for a score. */
-static fr_status score_batch(engine *e, const batch *b, int worker, fr_error *err) {
+/* Scores `count` of the events gathered, from the one at `first` on: whole rows, or places from ..
+ * to - 1 of them. Every entry is NaN before: one that the scorer leaves alone does not pass for a
+ * score. */
+static fr_status score_events(engine *e, const batch *b, int first, int count, int worker,
+                              int32_t from, int32_t to, fr_error *err) {
     const fr_scorer *s = e->scorer;
-    memset(b->scores, 0xff, (size_t)b->count * (size_t)s->row * sizeof *b->scores);
+    const fr_query *queries = b->queries + first;
+    memset(b->scores, 0xff, (size_t)count * (size_t)(to - from) * sizeof *b->scores);
     uint64_t before = engine_fingerprint(s);
-    TRY(s->is.score(s->is.state, b->queries, b->count, worker, b->scores, err));
-    return engine_check_state(s, b->facts->event, before, err);
+    if (e->parts)
+        TRY(s->is.part(s->is.state, queries, count, from, to, worker, b->scores, err));
+    else
+        TRY(s->is.score(s->is.state, queries, count, worker, b->scores, err));
+    return engine_check_state(s, b->facts[first].event, before, err);
 }
 
-/* Scores what has been gathered and lets the probes read it, event by event. */
-static fr_status rank_batch(engine *e, batch *b, int worker, fr_error *err) {
-    if (!b->count) return FR_OK;
-    TRY(score_batch(e, b, worker, err));
+/* Whole rows: lets the probes read them, event by event. */
+static fr_status rank_rows(engine *e, batch *b, int worker, fr_error *err) {
+    int32_t row = (int32_t)e->scorer->row;
+    TRY(score_events(e, b, 0, b->count, worker, 0, row, err));
     for (int i = 0; i < b->count; i++) {
-        const float *scores = b->scores + i * e->scorer->row;
+        const float *scores = b->scores + (int64_t)i * row;
         if (b->spread) engine_spread(e->w, scores, b->spread), scores = b->spread;
         TRY(engine_read(e->w, &b->facts[i], scores, e->probes, e->probe_count, err));
     }
+    return FR_OK;
+}
+
+/* The positives first: what the probe compares everything with. */
+static fr_status begin_parts(engine *e, batch *b, int worker, fr_error *err) {
+    const probe *p = e->probes;
+    for (int i = 0; i < b->count; i++) {
+        int32_t v = b->facts[i].destination, place = b->spread ? e->w->catalog_place[v] : v;
+        TRY(score_events(e, b, i, 1, worker, place, place + 1, err));
+        TRY(check_finite(e->w, b->facts[i].event, v, v + 1, b->scores, err));
+        p->begin(p->state, &b->facts[i], *b->scores, b->tallies + (size_t)i * p->tally);
+    }
+    return FR_OK;
+}
+
+/* The scores of a tile of destinations for all events gathered. Of a row over the catalog, `from`
+ * .. to - 1 are the places of those that are in it. */
+static fr_status rank_tile(engine *e, batch *b, int worker, int32_t tile, int32_t size,
+                           int32_t from, int32_t to, fr_error *err) {
+    const fr_window *w = e->w;
+    const probe *p = e->probes;
+    if (from < to) TRY(score_events(e, b, 0, b->count, worker, from, to, err));
+    for (int32_t v = 0; b->spread && v < size; v++) b->spread[v] = -FLT_MAX;
+    for (int i = 0; i < b->count; i++) {
+        const float *scores = b->scores + (int64_t)i * (to - from);
+        if (b->spread) {
+            for (int32_t k = from; k < to; k++) b->spread[w->catalog[k] - tile] = scores[k - from];
+            scores = b->spread;
+        }
+        TRY(check_finite(w, b->facts[i].event, tile, tile + size, scores, err));
+        p->part(p->state, &b->facts[i], tile, tile + size, scores,
+                b->tallies + (size_t)i * p->tally);
+    }
+    return FR_OK;
+}
+
+static fr_status rank_parts(engine *e, batch *b, int worker, fr_error *err) {
+    const fr_window *w = e->w;
+    const probe *p = e->probes;
+    TRY(begin_parts(e, b, worker, err));
+    for (int32_t tile = 0, from = 0, to; tile < w->destinations; tile += TILE, from = to) {
+        int32_t size = w->destinations - tile < TILE ? w->destinations - tile : TILE;
+        to = tile + size;
+        if (b->spread)
+            for (to = from; to < w->catalog_size && w->catalog[to] < tile + size;) to++;
+        TRY(rank_tile(e, b, worker, tile, size, from, to, err));
+    }
+    for (int i = 0; i < b->count; i++)
+        p->end(p->state, &b->facts[i], b->tallies + (size_t)i * p->tally);
+    return FR_OK;
+}
+
+/* Scores what has been gathered and lets the probes read it. */
+static fr_status rank_batch(engine *e, batch *b, int worker, fr_error *err) {
+    if (!b->count) return FR_OK;
+    TRY(e->parts ? rank_parts(e, b, worker, err) : rank_rows(e, b, worker, err));
     b->count = 0;
     return FR_OK;
 }
@@ -152,10 +233,16 @@ static fr_status rank_in_order(engine *e, const fr_context *context, fr_error *e
 
 static fr_status make_batch(const engine *e, batch *b, fr_error *err) {
     size_t many = (size_t)e->many;
+    bool catalog_only = e->scorer->is.catalog_only;
     TRY(ALLOCATE(b->facts, many, err));
     TRY(ALLOCATE(b->queries, many, err));
-    if (e->scorer->is.catalog_only) TRY(ALLOCATE(b->spread, e->w->destinations, err));
-    return ALLOCATE(b->scores, many * (size_t)e->scorer->row, err);
+    if (e->parts) {
+        TRY(allocate(many, e->probes->tally, (void **)&b->tallies, err));
+        if (catalog_only) TRY(ALLOCATE(b->spread, TILE, err));
+    } else if (catalog_only) {
+        TRY(engine_spread_room(e->w, &b->spread, err));
+    }
+    return ALLOCATE(b->scores, many * (size_t)(e->parts ? TILE : e->scorer->row), err);
 }
 
 static void free_batch(batch *b) {
@@ -163,6 +250,7 @@ static void free_batch(batch *b) {
     free(b->queries);
     free(b->scores);
     free(b->spread);
+    free(b->tallies);
 }
 
 fr_context engine_team(const fr_scorer *scorer, const fr_context *context) {
@@ -174,8 +262,13 @@ fr_status engine_run(fr_scorer *scorer, const event_list *events, const probe *p
                      fr_error *err) {
     const fr_window *w = scorer->window;
     int64_t shard = settings->shard;
-    int many = scorer->is.many < shard ? scorer->is.many : (int)shard;
-    engine e = {w, scorer, events, probes, probe_count, shard, settings->met, many, NULL};
+    bool parts =
+        scorer->is.part && w->destinations > TILE && probe_count == 1 && probes->part != NULL;
+    int many = parts && scorer->is.many > PART_EVENTS ? PART_EVENTS : scorer->is.many;
+    if (parts && shard < many) shard = many; /* a tile serves as many events as it may */
+    if (many > shard) many = (int)shard;
+    while (!parts && many > 1 && many * scorer->row > WHOLE) many /= 2;
+    engine e = {w, scorer, events, probes, probe_count, shard, settings->met, many, parts, NULL};
     int64_t shards = (events->count + shard - 1) / shard;
     fr_context team = engine_team(scorer, context);
     if (team.threads > shards) team.threads = (int)shards;

@@ -5,9 +5,11 @@
  *         scorer->observe(event)                    exactly once
  *
  * A scorer without memory is run over fixed shards of events by as many threads as it can serve,
- * several ranked events of a shard at a time if it takes many; one with memory event by event.
- * With strict order an event is observed only when time has moved on, so that no scoring sees
- * events of its own time.
+ * several ranked events of a shard at a time if it takes many; one with memory event by event. Of a
+ * scorer that gives parts, no vector of a large catalog is ever whole: the positive is scored
+ * first, then tiles of candidates for all events at hand, which the probes count and forget. With
+ * strict order an event is observed only when time has moved on, so that no scoring sees events of
+ * its own time.
  */
 #ifndef FR_RANK_ENGINE_H
 #define FR_RANK_ENGINE_H
@@ -31,6 +33,13 @@ typedef struct scored_event {
 typedef struct probe {
     void *state;
     fr_status (*read)(void *state, const scored_event *event, const float *scores, fr_error *err);
+    /* The same in parts, if it can; else NULL. `tally` is room for what it knows of one event from
+     * begin to end; parts are of candidates from .. to - 1, ascending. */
+    size_t tally;
+    void (*begin)(void *state, const scored_event *event, float positive, void *tally);
+    void (*part)(void *state, const scored_event *event, int32_t from, int32_t to,
+                 const float *scores, void *tally);
+    void (*end)(void *state, const scored_event *event, void *tally);
 } probe;
 
 scored_event engine_describe(const fr_window *w, int32_t event);
@@ -38,8 +47,10 @@ scored_event engine_describe(const fr_window *w, int32_t event);
  * only and the scorer knows no other than the fixed one, or if the source has met fewer than `met`
  * other destinations. */
 bool engine_ranks(const fr_window *w, const scored_event *e, bool catalog_only, int64_t met);
-/* to[candidates] from a row over the catalog; what is not in it gets the least of all scores, which
- * nobody reads. */
+/* Room for engine_spread, the caller's: what is not in the catalog has the least of all scores,
+ * which nobody reads. */
+fr_status engine_spread_room(const fr_window *w, float **out, fr_error *err);
+/* to[candidates] from a row over the catalog; `to` is such a room, used before or not. */
 void engine_spread(const fr_window *w, const float *row, float *to);
 /* Checks that the scores are numbers and lets the probes read them. */
 fr_status engine_read(const fr_window *w, const scored_event *e, const float *scores,

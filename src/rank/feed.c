@@ -34,7 +34,7 @@ static fr_status open_feed(fr_feed *f, const fr_window *w, const fr_scorer_defin
         return fail(err, FR_EUSAGE, "option sample-events: a feed asks for every test event");
     f->next = f->told = w->from;
     f->open = true;
-    return is.catalog_only ? ALLOCATE(f->spread, w->destinations, err) : FR_OK;
+    return is.catalog_only ? engine_spread_room(w, &f->spread, err) : FR_OK;
 }
 
 fr_status fr_feed_open(const fr_window *window, const fr_scorer_definition *about,

@@ -58,13 +58,13 @@ fr_status run_open(run *r, const fr_scorer *scorer, const fr_rank_settings *sett
     TRY(events_open(&r->events, w, r->settings.sample_events, r->settings.sample_seed, err));
     TRY(recorder_open(&r->records, w, &r->events, scorer->is.catalog_only,
                       r->settings.popularity_power, threads, err));
-    r->probe[r->probes++] = recorder_probe(&r->records);
     if (r->settings.repeats && !r->settings.negatives)
         return fail(err, FR_EUSAGE, "option repeats: is about negatives, and there are none");
     if (r->settings.negatives) {
         TRY(negatives_open(&r->lists, w, r->settings.negatives, r->settings.repeats, err));
         r->records.lists = &r->lists;
     }
+    r->probe[r->probes++] = recorder_probe(&r->records);
     if (r->settings.dump_scores) {
         r->probe[r->probes++] = dump_probe(&r->scores);
         TRY(dump_open(&r->scores, w, &r->events, &r->settings, threads, err));

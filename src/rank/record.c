@@ -1,11 +1,15 @@
 /* record.c - see record.h.
  *
  * Ranks are counts (PROTOCOL 5): candidates above and candidates equal. Scores are compared as they
- * are. The loops over the vector have no branches, so the compiler turns them into vector code.
- * Counts and masses are whole numbers, so that they do not depend on the order in which they are
- * added up, and what is not to be counted can be taken away afterwards.
+ * are, with the positive's, which is known first: so the vector is read once and may come in parts.
+ * A block of it stays in the cache for all that is counted. Loops over a block have no branches, so
+ * the compiler turns them into vector code. Counts and masses are whole numbers, so that they do
+ * not depend on the order in which they are added up, and what is not to be counted can be taken
+ * away afterwards.
  */
 #include "rank/record.h"
+
+#include "base/simd.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -112,6 +116,31 @@ static fr_status weigh_candidates(recorder *r, double power, fr_error *err) {
     return FR_OK;
 }
 
+/* Destinations by when they first occur, to tell how many, and of which mass, have occurred before
+ * an event. */
+static int by_first(const void *a, const void *b) {
+    const recorder_first *x = a, *y = b;
+    return (x->event > y->event) - (x->event < y->event);
+}
+
+static fr_status sort_firsts(recorder *r, fr_error *err) {
+    int32_t count = r->w->destinations;
+    int64_t mass = 0;
+    TRY(TAKE(&r->memory, r->firsts, count + 1, err));
+    for (int32_t v = 0; v < count; v++) r->firsts[v] = (recorder_first){r->first[v], r->mass[v]};
+    qsort(r->firsts, (size_t)count, sizeof *r->firsts, by_first);
+    for (int32_t k = 0; k <= count; k++) { /* of those before */
+        int64_t own = r->firsts[k].mass;
+        r->firsts[k].mass = mass;
+        mass += own;
+    }
+    for (int32_t v = 0; v < count; v++) {
+        r->listed_count += !r->listed[v];
+        r->listed_mass += r->listed[v] ? 0 : r->mass[v];
+    }
+    return FR_OK;
+}
+
 fr_status recorder_open(recorder *r, const fr_window *w, const event_list *events,
                         bool catalog_only, double popularity_power, int threads, fr_error *err) {
     *r = (recorder){.w = w, .events = events, .catalog_only = catalog_only};
@@ -127,6 +156,7 @@ fr_status recorder_open(recorder *r, const fr_window *w, const event_list *event
                           ? w->destination_events[w->destination_at[v]]
                           : INT32_MAX;
     }
+    TRY(sort_firsts(r, err));
     for (int32_t k = 0; k < events->count; k++)
         r->records[k] = recorder_describe(w, events_at(events, k));
     return FR_OK;
@@ -181,78 +211,160 @@ void recorder_count(const recorder *r, const scored_event *e, int32_t v, float s
     t->before += r->text[v] > r->text[e->destination] ? step : 0;
 }
 
-/* ---- a vector of scores ---- */
+/* ---- scores, in blocks ---- */
 
-/* Counts the candidates that `since` has from before `cut` on. */
-static recorder_counts count_candidates(const recorder *r, const int32_t *since, int32_t cut,
-                                        const float *scores, float positive) {
-    recorder_counts c = {0};
-    for (int32_t v = 0; v < r->w->destinations; v++) {
-        int32_t in = since[v] < cut;
-        c.n += in;
-        c.above += (scores[v] > positive) & in;
-        c.tied += (scores[v] == positive) & in;
+enum { BLOCK = 256 };
+
+/* An event whose scores come by. */
+typedef struct progress {
+    float positive;
+    int32_t two[2]; /* room for `out`, if there is no filter */
+    recorder_list out;
+    recorder_tally sums;
+    recorder_counts seen, trained;
+    int32_t pair; /* the first pair of the source whose destination is still to come */
+} progress;
+
+/* Takes those that are not counted away from a catalog. */
+static void take_away(const recorder *r, const int32_t *since, int32_t cut, const recorder_list *x,
+                      int32_t *n, int64_t *mass) {
+    for (int32_t k = 0; k < x->count; k++) {
+        if (since[x->at[k]] >= cut) continue;
+        --*n;
+        *mass -= r->mass[x->at[k]];
     }
-    return c;
 }
 
-/* Of the tied candidates, those whose id is larger as text. Few scorers tie, so that this is a loop
- * of its own. */
-static int32_t count_before(const recorder *r, const int32_t *since, int32_t cut, int32_t place,
-                            const float *scores, float positive) {
+static void begin_event(void *state, const scored_event *e, float positive, void *to) {
+    const recorder *r = state;
+    const fr_window *w = r->w;
+    progress *p = to;
+    recorder_tally *t = &p->sums;
+    *p = (progress){.positive = positive, .pair = w->source_pair_at[e->source]};
+    p->out = recorder_excluded(r, e, p->two);
+    int32_t low = 0, high = w->destinations;
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        if (r->firsts[middle].event < e->cut)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    int64_t mass = r->firsts[low].mass;
+    t->available.n = low;
+    take_away(r, r->first, e->cut, &p->out, &t->available.n, &mass);
+    if (w->catalog_kind == CATALOG_TIME) {
+        t->mass_total = mass;
+        return;
+    }
+    t->catalog.n = r->listed_count;
+    t->mass_total = r->listed_mass;
+    take_away(r, r->listed, 1, &p->out, &t->catalog.n, &t->mass_total);
+}
+
+/* since[n] of the block from destination v on; where candidates are excluded, a copy in which they
+ * are never in the catalog. */
+static const int32_t *leave_out(const recorder_list *x, const int32_t *since, int32_t v, int32_t n,
+                                int32_t own[BLOCK]) {
+    const int32_t *block = since + v;
+    for (int32_t k = 0; k < x->count; k++) {
+        int32_t place = x->at[k] - v;
+        if (place < 0 || place >= n) continue;
+        if (block != own) memcpy(own, block, (size_t)n * sizeof *own);
+        own[place] = INT32_MAX;
+        block = own;
+    }
+    return block;
+}
+
+/* Adds the candidates that `since` has from before `cut` on. */
+SIMD_LOOPS static void count_block(const float *scores, const int32_t *since, int32_t cut,
+                                   float positive, int32_t n, recorder_counts *to) {
+    int32_t above = 0, tied = 0;
+    for (int32_t k = 0; k < n; k++) {
+        int32_t in = since[k] < cut;
+        above += (scores[k] > positive) & in;
+        tied += (scores[k] == positive) & in;
+    }
+    to->above += above;
+    to->tied += tied;
+}
+
+/* Adds their masses. */
+SIMD_LOOPS static void weigh_block(const float *scores, const int32_t *since, int32_t cut,
+                                   const int64_t *mass, float positive, int32_t n,
+                                   recorder_tally *to) {
+    int64_t above = 0, tied = 0;
+    for (int32_t k = 0; k < n; k++) {
+        int64_t here = since[k] < cut ? mass[k] : 0;
+        above += scores[k] > positive ? here : 0;
+        tied += scores[k] == positive ? here : 0;
+    }
+    to->mass_above += above;
+    to->mass_tied += tied;
+}
+
+/* Of the tied candidates, those whose id is larger as text. */
+static int32_t count_before(const float *scores, const int32_t *since, int32_t cut, float positive,
+                            const int32_t *text, int32_t place, int32_t n) {
     int32_t count = 0;
-    for (int32_t v = 0; v < r->w->destinations; v++)
-        count += (scores[v] == positive) & (since[v] < cut) & (r->text[v] > place);
+    for (int32_t k = 0; k < n; k++)
+        count += (scores[k] == positive) & (since[k] < cut) & (text[k] > place);
     return count;
 }
 
-/* Popularity above and tied, and of all. */
-static void sum_masses(const recorder *r, const int32_t *since, int32_t cut, const float *scores,
-                       float positive, recorder_tally *t) {
-    int64_t above = 0, tied = 0, total = 0;
-    for (int32_t v = 0; v < r->w->destinations; v++) {
-        int64_t mass = since[v] < cut ? r->mass[v] : 0;
-        total += mass;
-        above += scores[v] > positive ? mass : 0;
-        tied += scores[v] == positive ? mass : 0;
+/* The block from destination v on. Few candidates are tied, and of a good scorer few are above:
+ * most blocks have none. */
+static void read_block(const recorder *r, const scored_event *e, int32_t v, int32_t n,
+                       const float *scores, progress *p) {
+    int32_t own[BLOCK], cut = e->cut;
+    recorder_tally *t = &p->sums;
+    bool by_time = r->w->catalog_kind == CATALOG_TIME;
+    recorder_counts *to = by_time ? &t->available : &t->catalog, old = *to;
+    const int32_t *since = NULL;
+    if (!r->catalog_only) {
+        since = leave_out(&p->out, r->first, v, n, own);
+        count_block(scores, since, cut, p->positive, n, &t->available);
     }
-    t->mass_above = above;
-    t->mass_tied = tied;
-    t->mass_total = total;
+    if (!e->covered) return;
+    if (!by_time) {
+        cut = 1;
+        since = leave_out(&p->out, r->listed, v, n, own);
+        count_block(scores, since, cut, p->positive, n, &t->catalog);
+    }
+    if (to->tied > old.tied)
+        t->before +=
+            count_before(scores, since, cut, p->positive, r->text + v, r->text[e->destination], n);
+    if (to->above > old.above || to->tied > old.tied)
+        weigh_block(scores, since, cut, r->mass + v, p->positive, n, t);
 }
 
-static void tally_scores(const recorder *r, const scored_event *e, const float *scores,
-                         recorder_tally *t) {
-    bool by_time = r->w->catalog_kind == CATALOG_TIME;
-    const int32_t *since = by_time ? r->first : r->listed;
-    int32_t cut = by_time ? e->cut : 1;
-    float positive = scores[e->destination];
-    if (!r->catalog_only) t->available = count_candidates(r, r->first, e->cut, scores, positive);
-    if (!e->covered) return;
-    t->catalog = by_time ? t->available : count_candidates(r, r->listed, 1, scores, positive);
-    if (t->catalog.tied > 1)
-        t->before = count_before(r, since, cut, r->text[e->destination], scores, positive);
-    sum_masses(r, since, cut, scores, positive, t);
+/* Counts the destinations below `to` that the source has met, and those that it has met in
+ * training. */
+static void read_met(const recorder *r, const scored_event *e, int32_t from, int32_t to,
+                     const float *scores, progress *p) {
+    const fr_window *w = r->w;
+    int32_t self = window_self(w, e->source), end = w->source_pair_at[e->source + 1];
+    const int32_t *stamp = r->scratch ? r->scratch[e->worker].stamp : NULL;
+    for (; p->pair < end && w->pair_destination[p->pair] < to; p->pair++) {
+        int32_t v = w->pair_destination[p->pair], first = w->pair_events[w->pair_at[p->pair]];
+        if (first >= e->cut && first >= w->train) continue;
+        if (v == e->destination || v == self || (stamp && stamp[v] == e->event)) continue;
+        if (!in_catalog(r, e, v)) continue;
+        if (first < e->cut) count_one(&p->seen, scores[v - from], p->positive, 1);
+        if (first < w->train) count_one(&p->trained, scores[v - from], p->positive, 1);
+    }
+}
+
+static void read_part(void *state, const scored_event *e, int32_t from, int32_t to,
+                      const float *scores, void *into) {
+    const recorder *r = state;
+    for (int32_t v = from; v < to; v += BLOCK)
+        read_block(r, e, v, to - v < BLOCK ? to - v : BLOCK, scores + (v - from), into);
+    if (e->covered) read_met(r, e, from, to, scores, into);
 }
 
 /* ---- the record ---- */
-
-/* Counts the destinations that the source has met, and those that it has met in training. */
-static void count_met(const recorder *r, const scored_event *e, const float *scores,
-                      recorder_counts *seen, recorder_counts *trained) {
-    const fr_window *w = r->w;
-    float positive = scores[e->destination];
-    int32_t self = window_self(w, e->source);
-    const int32_t *stamp = r->scratch ? r->scratch[e->worker].stamp : NULL;
-    fr_history met = recorder_met(r, e);
-    for (int32_t k = 0; k < met.count; k++) {
-        int32_t first = met.event[k], v = w->destination[first];
-        if (v == e->destination || v == self || (stamp && stamp[v] == e->event)) continue;
-        if (!in_catalog(r, e, v)) continue;
-        if (first < e->cut) count_one(seen, scores[v], positive, 1);
-        if (first < w->train) count_one(trained, scores[v], positive, 1);
-    }
-}
 
 fr_history recorder_met(const recorder *r, const scored_event *e) {
     return window_met(r->w, e->source, e->cut > r->w->train ? e->cut : r->w->train);
@@ -280,54 +392,77 @@ void recorder_put_list(recorder *r, const scored_event *e, const float *scores) 
     out->tied = c.tied;
 }
 
-void recorder_put(recorder *r, const scored_event *e, const recorder_list *x, const float *scores,
-                  recorder_tally t) {
+/* The sums have no candidate that is not counted. */
+static void put_sums(recorder *r, const scored_event *e, const progress *p) {
     fr_record *out = &r->records[events_row(r->events, e->place)];
-    recorder_counts seen = {0}, trained = {0};
-    float positive = scores[e->destination];
-    out->score = positive;
+    const recorder_tally *t = &p->sums;
     int64_t own = in_catalog(r, e, e->destination) ? r->mass[e->destination] : 0;
-    for (int32_t k = 0; k < x->count; k++)
-        recorder_count(r, e, x->at[k], scores[x->at[k]], positive, -1, &t);
+    out->score = p->positive;
     if (e->available && !r->catalog_only) {
-        out->avail_n = t.available.n + 1;
-        out->avail_above = t.available.above;
-        out->avail_tied = t.available.tied;
+        out->avail_n = t->available.n + 1;
+        out->avail_above = t->available.above;
+        out->avail_tied = t->available.tied;
     }
     if (!e->covered) return;
-    count_met(r, e, scores, &seen, &trained);
     out->covered = 1;
-    out->n = t.catalog.n + 1;
-    out->above = t.catalog.above;
-    out->tied = t.catalog.tied;
-    out->seen_n = seen.n;
-    out->seen_above = seen.above;
-    out->seen_tied = seen.tied;
-    out->tied_before = t.before;
-    out->filtered = count_filtered(r, e, x);
-    out->train_n = trained.n;
-    out->train_above = trained.above;
-    out->train_tied = trained.tied;
-    double total = (double)(t.mass_total + own); /* of all candidates, the positive included */
-    out->pop_above = (double)t.mass_above / total;
-    out->pop_tied = (double)t.mass_tied / total;
+    out->n = t->catalog.n + 1;
+    out->above = t->catalog.above;
+    out->tied = t->catalog.tied;
+    out->seen_n = p->seen.n;
+    out->seen_above = p->seen.above;
+    out->seen_tied = p->seen.tied;
+    out->tied_before = t->before;
+    out->filtered = count_filtered(r, e, &p->out);
+    out->train_n = p->trained.n;
+    out->train_above = p->trained.above;
+    out->train_tied = p->trained.tied;
+    double total = (double)(t->mass_total + own); /* of all candidates, the positive included */
+    out->pop_above = (double)t->mass_above / total;
+    out->pop_tied = (double)t->mass_tied / total;
     out->pop_self = (double)own / total;
+}
+
+void recorder_put(recorder *r, const scored_event *e, const recorder_list *x, const float *scores,
+                  recorder_tally t) {
+    progress p = {.positive = scores[e->destination],
+                  .out = *x,
+                  .sums = t,
+                  .pair = r->w->source_pair_at[e->source]};
+    for (int32_t k = 0; k < x->count; k++)
+        recorder_count(r, e, x->at[k], scores[x->at[k]], p.positive, -1, &p.sums);
+    if (e->covered) read_met(r, e, 0, r->w->destinations, scores, &p);
+    put_sums(r, e, &p);
+}
+
+static void end_event(void *state, const scored_event *e, void *from) {
+    recorder *r = state;
+    progress *p = from;
+    if (r->w->catalog_kind == CATALOG_TIME) p->sums.catalog = p->sums.available;
+    put_sums(r, e, p);
 }
 
 static fr_status read_scores(void *state, const scored_event *e, const float *scores,
                              fr_error *err) {
     (void)err;
     recorder *r = state;
-    recorder_tally t = {0};
-    int32_t two[2];
+    progress p;
     if (r->lists) {
         recorder_put_list(r, e, scores);
         return FR_OK;
     }
-    recorder_list x = recorder_excluded(r, e, two);
-    tally_scores(r, e, scores, &t);
-    recorder_put(r, e, &x, scores, t);
+    begin_event(r, e, scores[e->destination], &p);
+    read_part(r, e, 0, r->w->destinations, scores, &p);
+    end_event(r, e, &p);
     return FR_OK;
 }
 
-probe recorder_probe(recorder *r) { return (probe){r, read_scores}; }
+/* Lists look candidates up in any order. The filter marks candidates of one event at a time. */
+probe recorder_probe(recorder *r) {
+    probe out = {.state = r, .read = read_scores};
+    if (r->lists || r->scratch) return out;
+    out.tally = sizeof(progress);
+    out.begin = begin_event;
+    out.part = read_part;
+    out.end = end_event;
+    return out;
+}

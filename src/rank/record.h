@@ -5,6 +5,12 @@
 #include "rank/engine.h"
 #include "rank/negatives.h"
 
+/* A destination's first event, and the mass of all that occur before it. */
+typedef struct recorder_first {
+    int32_t event;
+    int64_t mass;
+} recorder_first;
+
 typedef struct recorder {
     const fr_window *w;
     const event_list *events; /* that have records */
@@ -12,6 +18,9 @@ typedef struct recorder {
     /* [destinations] from which event on it is a candidate of the fixed catalog (0; INT32_MAX =
      * never) and of the time-available one (its first event): one comparison serves both. */
     int32_t *listed, *first;
+    recorder_first *firsts; /* [destinations + 1] ascending */
+    int32_t listed_count;   /* of the fixed catalog */
+    int64_t listed_mass;
     int32_t *text; /* [destinations] place of its id in the order of ids as decimal text */
     int64_t *mass; /* [destinations] training count ^ power in whole steps, 0 outside */
     /* Of one worker each, for a protocol with a filter; else NULL. */
@@ -29,6 +38,7 @@ typedef struct recorder {
 fr_status recorder_open(recorder *r, const fr_window *w, const event_list *events,
                         bool catalog_only, double popularity_power, int threads, fr_error *err);
 void recorder_close(recorder *r);
+/* To be asked when `lists` is set. */
 probe recorder_probe(recorder *r);
 
 /* What is known of a ranked event before any score is. */

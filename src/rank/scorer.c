@@ -7,9 +7,7 @@
 /* ---- making ---- */
 
 fr_status scorer_take(const fr_scorer_definition *from, fr_scorer_definition *to, fr_error *err) {
-    enum {
-        FIRST_RELEASE = offsetof(fr_scorer_definition, level)
-    }; /* the least that has its fields */
+    enum { FIRST_RELEASE = offsetof(fr_scorer_definition, level) }; /* it ended there */
     if (from->size < FIRST_RELEASE)
         return fail(err, FR_EUSAGE, "the definition of a scorer has size %zu, expected %zu",
                     from->size, sizeof *from);
@@ -48,6 +46,9 @@ static fr_status check_definition(const fr_window *w, const fr_scorer_definition
     if (d->observe && d->many > 1)
         return fail(err, FR_EUSAGE, "%s: %d events at once, but it observes events: expected 1",
                     d->name, d->many);
+    if (d->observe && d->part)
+        return fail(err, FR_EUSAGE, "%s: it gives parts, but observes events: expected one of them",
+                    d->name);
     if (d->start < 0 || d->start > w->from)
         return fail(err, FR_EUSAGE, "%s: start is %d, expected 0 to %d, the first ranked event",
                     d->name, d->start, w->from);
@@ -109,13 +110,19 @@ static fr_status never_asked(void *state, const fr_query *queries, int count, in
     return fail(err, FR_EUSAGE, "its scores are handed in");
 }
 
-fr_status scorer_describe(const fr_window *w, const fr_scorer_definition *about, fr_scorer **out,
-                          fr_error *err) {
-    fr_scorer_definition is = *about;
-    if (is.score || is.observe || is.state || is.close || is.fingerprint || is.stand)
+fr_status scorer_check_described(const fr_scorer_definition *is, fr_error *err) {
+    if (is->score || is->part || is->observe || is->state || is->close || is->fingerprint ||
+        is->stand)
         return fail(err, FR_EUSAGE,
                     "found functions or a state, expected a description: the "
                     "results are handed in");
+    return FR_OK;
+}
+
+fr_status scorer_describe(const fr_window *w, const fr_scorer_definition *about, fr_scorer **out,
+                          fr_error *err) {
+    fr_scorer_definition is = *about;
+    TRY(scorer_check_described(&is, err));
     is.score = never_asked;
     return fr_scorer_make(w, &is, out, err);
 }

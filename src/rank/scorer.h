@@ -14,6 +14,8 @@ struct fr_scorer {
 /* Copies the definition of a caller whose release may be another: fields that it does not know are
  * 0, and fields that we do not know must be. */
 fr_status scorer_take(const fr_scorer_definition *from, fr_scorer_definition *to, fr_error *err);
+/* FR_EUSAGE for a definition with functions or a state, where only a description is wanted. */
+fr_status scorer_check_described(const fr_scorer_definition *is, fr_error *err);
 /* A scorer that is never asked: the description of results that are handed in. One with functions
  * or a state is FR_EUSAGE. `about` has been taken by scorer_take. */
 fr_status scorer_describe(const fr_window *w, const fr_scorer_definition *about, fr_scorer **out,

@@ -3,6 +3,7 @@
 #include "rank/spec.h"
 #include "base/context.h"
 #include "base/text.h"
+#include "rank/factors.h"
 #include "rank/learned.h"
 #include "rank/oracle.h"
 #include "rank/plugin.h"
@@ -94,10 +95,11 @@ static fr_status open_plugin(const char *spec, const fr_window *w, int64_t seed,
 /* ---- any ---- */
 
 static fr_status unknown(const char *spec, fr_error *err) {
-    return fail(err, FR_EUSAGE,
-                "unknown scorer %s, expected FILE.safetensors, baseline:NAME, plugin:FILE.so, "
-                "scores:FILE.npy or oracle (counts:FILE.npy is for `rank` alone)",
-                spec);
+    return fail(
+        err, FR_EUSAGE,
+        "unknown scorer %s, expected FILE.safetensors, baseline:NAME, plugin:FILE.so, "
+        "scores:FILE.npy, factors:U.npy,V.npy or oracle (counts:FILE.npy is for `rank` alone)",
+        spec);
 }
 
 static bool is_checkpoint(const char *spec) {
@@ -108,8 +110,8 @@ fr_status spec_check(const char *spec, fr_error *err) {
     const char *rest;
     TRY(scorer_check_name(spec, err));
     if ((rest = after(spec, "baseline:"))) return open_baseline(rest, NULL, 0, NULL, err);
-    bool known = after(spec, "plugin:") || after(spec, "scores:") || !strcmp(spec, "oracle") ||
-                 is_checkpoint(spec);
+    bool known = after(spec, "plugin:") || after(spec, "scores:") || after(spec, "factors:") ||
+                 !strcmp(spec, "oracle") || is_checkpoint(spec);
     return known ? FR_OK : unknown(spec, err);
 }
 
@@ -123,9 +125,9 @@ fr_status spec_check_plugin(const char *spec, fr_error *err) {
 static fr_status open_spec(const char *spec, const fr_window *w, int64_t seed,
                            const fr_context *context, char sha256[65], fr_scorer_definition *out,
                            fr_error *err) {
-    static const char *const kinds[] = {"baseline:", "plugin:", "scores:", "counts:"};
+    static const char *const kinds[] = {"baseline:", "plugin:", "scores:", "factors:", "counts:"};
     const char *rest;
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 5; i++)
         if ((rest = after(spec, kinds[i])) && (!*rest || *rest == ','))
             return fail(err, FR_EUSAGE, "scorer %s: nothing is named, expected %s%s", spec,
                         kinds[i], i ? "FILE" : "NAME");
@@ -140,6 +142,7 @@ static fr_status open_spec(const char *spec, const fr_window *w, int64_t seed,
     if (!strcmp(spec, "oracle")) return oracle_open(w, context, out, err);
     if (!strcmp(spec, "scores:-")) return scores_stream_open(w, context, out, err);
     if ((rest = after(spec, "scores:"))) return scores_open(rest, w, out, err);
+    if ((rest = after(spec, "factors:"))) return factors_open(rest, w, out, err);
     if (is_checkpoint(spec)) {
         TRY(learned_open(spec, w, context, out, err));
         return file_sha256(spec, sha256, err);

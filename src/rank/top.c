@@ -100,7 +100,7 @@ static fr_status read_scores(void *state, const scored_event *e, const float *sc
     return writer_put_at(&t->spill, t->row[e->place] * bytes, best, (size_t)bytes, err);
 }
 
-probe top_probe(top_list *t) { return (probe){t, read_scores}; }
+probe top_probe(top_list *t) { return (probe){.state = t, .read = read_scores}; }
 
 /* ---- writing ---- */
 

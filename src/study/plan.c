@@ -437,11 +437,13 @@ static fr_status add_run(const parser *r, plan_unit u, const json_t *text, fr_er
         return fail(err, FR_EINPUT,
                     "%s: \"%s\": %s: a stream of scores can be read once only, expected a file",
                     r->where, key, u.model);
-    if (!u.ranks && !strncmp(given, "counts:", 7))
+    bool counts = !strncmp(given, "counts:", 7), factors = !strncmp(given, "factors:", 8);
+    if (!u.ranks && (counts || factors))
         return fail(err, FR_EINPUT,
-                    "%s: \"%s\": %s: counts are not scores; `rank` makes rank records of them, "
-                    "which belong under \"ranks\"",
-                    r->where, key, u.model);
+                    "%s: \"%s\": %s: %s; `rank` makes rank records of them, which belong under "
+                    "\"ranks\"",
+                    r->where, key, u.model,
+                    counts ? "counts are not scores" : "factors are several files");
     if (!u.ranks) TRY(check_spec(r, key, given, err));
     char *full = u.ranks ? resolve(r, given) : resolve_scorer(r, given);
     u.external = full ? copy(p, full, err) : NULL;

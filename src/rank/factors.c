@@ -1,0 +1,251 @@
+/* factors.c - see factors.h and fr_scorer_factors (fullrank.h, chapter 9).
+ *
+ * The product is computed in tiles as the engine asks for them, and never whole. An element is one
+ * chain of fused multiply-adds (nn/gemm.h) that begins with the bias, so a tile, a whole row and a
+ * score file of the same chains have the same bits.
+ */
+#define _GNU_SOURCE
+#include "rank/factors.h"
+
+#include "base/npy.h"
+#include "base/options.h"
+#include "base/sha256.h"
+#include "nn/gemm.h"
+#include "rank/scorer.h"
+#include "rank/scores.h"
+
+#include <float.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Events of a call: so many that turning a panel of V (nn/gemm.c) takes little beside using it. */
+enum { MANY = 256, MOST_WIDTH = 1 << 20, FILES = 3 };
+
+typedef struct products {
+    const fr_window *w;
+    fr_factors are;
+    int64_t *row; /* [ranked part] of U, -1 = none */
+    bool gaps;    /* V has the catalog, a row of scores all candidates */
+    npy file[FILES];
+    char sha256[65];
+} products;
+
+/* ---- scoring ---- */
+
+/* The rows of U of these events: where they are if they follow each other, else a copy in *own. */
+static fr_status gather(const products *f, const fr_query *queries, int count, const float **out,
+                        float **own, fr_error *err) {
+    int64_t width = f->are.width, first = f->row[queries[0].event - f->w->from], row = first;
+    *own = NULL;
+    bool together = true;
+    for (int k = 0; k < count; k++) {
+        row = f->row[queries[k].event - f->w->from];
+        if (row < 0)
+            return fail(err, FR_EINPUT, "factors: no row of U for event %lld",
+                        (long long)(f->w->first + queries[k].event));
+        together &= row == first + k;
+    }
+    *out = f->are.u + first * width;
+    if (together) return FR_OK;
+    TRY(ALLOCATE(*own, count * width, err));
+    for (int k = 0; k < count; k++)
+        memcpy(*own + k * width, f->are.u + f->row[queries[k].event - f->w->from] * width,
+               (size_t)width * sizeof **own);
+    *out = *own;
+    return FR_OK;
+}
+
+/* How many destinations of the catalog lie below v. */
+static int32_t catalog_below(const fr_window *w, int32_t v) {
+    return events_below(w->catalog, w->catalog_size, v);
+}
+
+/* Moves n scores of the catalog from place `first` on to where they belong among candidates from ..
+ * to - 1, from the last to the first: none is overwritten before it has moved. */
+static void open_gaps(const fr_window *w, int32_t first, int32_t n, int32_t from, int32_t to,
+                      float *scores) {
+    for (int32_t v = to - 1; v >= from; v--) {
+        bool here = n > 0 && w->catalog[first + n - 1] == v;
+        scores[v - from] = here ? scores[--n] : -FLT_MAX; /* never read as a candidate */
+    }
+}
+
+static fr_status score_part(void *state, const fr_query *queries, int count, int32_t from,
+                            int32_t to, int worker, float *scores, fr_error *err) {
+    (void)worker;
+    const products *f = state;
+    const float *u = NULL;
+    float *own = NULL;
+    int32_t first = f->gaps ? catalog_below(f->w, from) : from;
+    int32_t n = (f->gaps ? catalog_below(f->w, to) : to) - first, ld = to - from;
+    int width = (int)f->are.width;
+    TRY(gather(f, queries, count, &u, &own, err));
+    gemm_nt_from(count, n, width, u, width, f->are.v + (int64_t)first * width, width,
+                 f->are.bias ? f->are.bias + first : NULL, scores, ld);
+    for (int k = 0; f->gaps && k < count; k++)
+        open_gaps(f->w, first, n, from, to, scores + (int64_t)k * ld);
+    free(own);
+    return FR_OK;
+}
+
+static fr_status score(void *state, const fr_query *queries, int count, int worker, float *scores,
+                       fr_error *err) {
+    const products *f = state;
+    bool all = f->gaps || f->are.columns == f->w->destinations;
+    int32_t row = all ? f->w->destinations : f->w->catalog_size;
+    return score_part(state, queries, count, 0, row, worker, scores, err);
+}
+
+/* ---- making ---- */
+
+static void close_factors(void *state) {
+    products *f = state;
+    for (int k = 0; k < FILES; k++) npy_close(&f->file[k]);
+    free(f->row);
+    free(f);
+}
+
+static fr_status match_rows(products *f, fr_error *err) {
+    const fr_window *w = f->w;
+    int64_t events = w->to - w->from, covered = 0;
+    TRY(ALLOCATE(f->row, events, err));
+    for (int32_t k = 0; k < events; k++)
+        f->row[k] = window_covered(w, w->from + k) ? covered++ : -1;
+    for (int64_t k = 0; f->are.rows == events && k < events; k++) f->row[k] = k;
+    if (f->are.rows == events || f->are.rows == covered) return FR_OK;
+    return fail(err, FR_EINPUT,
+                "factors: U has %lld rows, expected %lld, one per covered test event, or %lld, one "
+                "per test event",
+                (long long)f->are.rows, (long long)covered, (long long)events);
+}
+
+static fr_status match_columns(const products *f, fr_error *err) {
+    const fr_window *w = f->w;
+    bool by_time = w->catalog_kind == CATALOG_TIME;
+    if (f->are.columns == w->destinations) return FR_OK;
+    if (f->are.columns == w->catalog_size && !by_time) return FR_OK;
+    if (by_time)
+        return fail(err, FR_EINPUT,
+                    "factors: V has %lld rows, expected %d, one per candidate of the window",
+                    (long long)f->are.columns, w->destinations);
+    return fail(err, FR_EINPUT,
+                "factors: V has %lld rows, expected %d, the catalog, or %d, one per candidate of "
+                "the window",
+                (long long)f->are.columns, w->catalog_size, w->destinations);
+}
+
+/* Fills the definition but for its texts. */
+static fr_status define(products *f, fr_scorer_definition *out, fr_error *err) {
+    const fr_factors *are = &f->are;
+    if (!are->u || !are->v) return fail(err, FR_EUSAGE, "factors: %s is NULL", are->u ? "v" : "u");
+    if (are->width < 1 || are->width > MOST_WIDTH)
+        return fail(err, FR_EUSAGE, "factors: width %lld, expected 1 to %d", (long long)are->width,
+                    MOST_WIDTH);
+    TRY(match_columns(f, err));
+    TRY(match_rows(f, err));
+    bool all = are->columns == f->w->destinations;
+    uint8_t *scored = NULL;
+    if (all) {
+        TRY(ALLOCATE(scored, are->columns, err));
+        memset(scored, 1, (size_t)are->columns);
+    }
+    out->catalog_only = scores_lack(f->w, scored, f->row);
+    free(scored);
+    if (all && out->catalog_only && f->w->catalog_size != f->w->destinations)
+        return fail(
+            err, FR_EINPUT,
+            "factors: U has %lld rows, expected %d, one per test event, since V has one per "
+            "candidate",
+            (long long)are->rows, f->w->to - f->w->from);
+    f->gaps = !all && !out->catalog_only;
+    out->workers = FR_WORKERS_ANY;
+    out->many = MANY;
+    out->score = score;
+    out->part = score_part;
+    return FR_OK;
+}
+
+fr_status fr_scorer_factors(const fr_window *window, const fr_factors *factors,
+                            const fr_scorer_definition *about, fr_scorer **out, fr_error *err) {
+    static const fr_option fields[] = {OPTIONS_END(fr_factors)};
+    fr_scorer_definition is;
+    products *f;
+    NEED(out, err);
+    *out = NULL;
+    NEED(window, err);
+    NEED(factors, err);
+    NEED(about, err);
+    TRY(scorer_take(about, &is, err));
+    TRY(scorer_check_described(&is, err));
+    TRY(ALLOCATE(f, 1, err));
+    f->w = window;
+    is.state = f;
+    is.close = close_factors;
+    fr_status status = options_settle(fields, factors, &f->are, sizeof f->are, err);
+    if (!status) status = define(f, &is, err);
+    if (!status) status = fr_scorer_make(window, &is, out, err);
+    if (status) close_factors(f);
+    return status;
+}
+
+/* ---- files ---- */
+
+/* The hash of the files' hashes, in order. */
+static fr_status hash_files(products *f, int count, fr_error *err) {
+    sha256 all;
+    char one[65];
+    TRY(sha256_start(&all, err));
+    fr_status status = FR_OK;
+    for (int k = 0; !status && k < count; k++) {
+        status = mapping_sha256(&f->file[k].file, NULL, one, err);
+        if (!status) sha256_add(&all, one, 64);
+    }
+    sha256_end(&all, status ? NULL : f->sha256);
+    return status;
+}
+
+static fr_status open_files(products *f, char *list, fr_error *err) {
+    fr_factors *are = &f->are;
+    int count = 0;
+    for (char *path; (path = strsep(&list, ","));) {
+        if (count == FILES || !*path)
+            return fail(err, FR_EUSAGE, "factors: expected U.npy,V.npy or U.npy,V.npy,BIAS.npy");
+        TRY(npy_open_as(path, 'f', 4, count < 2 ? 2 : 1, &f->file[count], err));
+        count++;
+    }
+    if (count < 2)
+        return fail(err, FR_EUSAGE,
+                    "factors: %d file, expected U.npy,V.npy or U.npy,V.npy,BIAS.npy", count);
+    const npy *u = &f->file[0], *v = &f->file[1], *bias = &f->file[2];
+    *are = (fr_factors){.rows = u->shape[0],
+                        .columns = v->shape[0],
+                        .width = u->shape[1],
+                        .u = u->data,
+                        .v = v->data,
+                        .bias = count > 2 ? bias->data : NULL};
+    if (v->shape[1] != are->width)
+        return fail(err, FR_EINPUT, "factors: U has %lld columns, V has %lld, expected the same",
+                    (long long)are->width, (long long)v->shape[1]);
+    if (are->bias && bias->shape[0] != are->columns)
+        return fail(err, FR_EINPUT, "factors: %lld biases, expected %lld, one per row of V",
+                    (long long)bias->shape[0], (long long)are->columns);
+    return hash_files(f, count, err);
+}
+
+fr_status factors_open(const char *files, const fr_window *w, fr_scorer_definition *out,
+                       fr_error *err) {
+    products *f;
+    char *list = strdup(files);
+    if (!list) return fail_memory(err, strlen(files));
+    fr_status status = ALLOCATE(f, 1, err);
+    if (!status) {
+        f->w = w;
+        out->state = f;
+        out->close = close_factors;
+        out->sha256 = f->sha256;
+        status = open_files(f, list, err);
+        if (!status) status = define(f, out, err);
+    }
+    free(list);
+    return status;
+}
