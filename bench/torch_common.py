@@ -3,14 +3,14 @@ import torch.nn.functional as F
 
 
 def negatives(window, events, epoch, draws):
-    """One catalog item per event, never its destination; from the rule if there are no draws."""
+    """One catalog item per event, never its destination nor, with shared ids, its source; from the
+    rule if there are no draws."""
     n = len(window.catalog)
-    if draws is None:
-        k = (7919 * events + 104729 * epoch + 17) % n
-        return window.catalog[(k + (window.catalog[k] == window.dst[events])) % n]
-    k = draws.integers(n, size=len(events))
-    while (same := window.catalog[k] == window.dst[events]).any():
-        k[same] = draws.integers(n, size=same.sum())
+    k = (7919 * events + 104729 * epoch + 17) % n
+    if draws is not None:
+        k = draws.integers(n, size=len(events))
+    while (same := window.barred(window.catalog[k], events)).any():
+        k[same] = (k[same] + 1) % n if draws is None else draws.integers(n, size=same.sum())
     return window.catalog[k]
 
 

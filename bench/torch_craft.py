@@ -52,7 +52,7 @@ EPS = 1e-12
 class Window:
     """The last events of a file, split, with every node's events found by binary search."""
 
-    def __init__(self, path, settings):
+    def __init__(self, path, settings, shared=False):
         opener = gzip.open if path.endswith(".gz") else open
         with opener(path, "rt", encoding="utf-8") as file:
             next(file)
@@ -70,27 +70,43 @@ class Window:
         if settings["order"] == "strict":
             self.cut = np.searchsorted(self.time, self.time)
         self.history = settings["history"]
-        self.by_src, self.src_order, self.src_start = self.sort_by(self.src)
-        self.by_dst, self.dst_order, _ = self.sort_by(self.dst)
+        # items are destinations; with shared ids then the other nodes, and roles do not matter
+        self.shared, self.node_ids, self.src_node = shared, self.dst_ids, self.src
+        every = np.arange(self.events)
+        lists = (self.src, self.dst, every), (self.dst, self.src, every)  # owner, other, event
+        if shared:
+            self.node_ids = np.append(self.dst_ids, np.setdiff1d(self.src_ids, self.dst_ids))
+            item = {node: k for k, node in enumerate(self.node_ids.tolist())}
+            self.src_node = np.array([item[node] for node in self.src_ids.tolist()])[self.src]
+            ends = np.stack([self.src_node, self.dst], 1).reshape(-1)
+            other = np.stack([self.dst, self.src_node], 1).reshape(-1)
+            lists = ((ends, other, every.repeat(2)),) * 2
+        self.by_src, self.src_order, self.src_start, self.src_met = self.sort_by(*lists[0])
+        self.by_dst, self.dst_order, _, _ = self.sort_by(*lists[1])
+
+    def barred(self, items, events):
+        """Destinations that are no negatives of the events."""
+        return (items == self.dst[events]) | (self.shared & (items == self.src_node[events]))
 
     def cut_by_batches(self, size):
         """Test events see what came before their batch (PROTOCOL 14)."""
         test = np.arange(self.events - self.ntrain)
         self.cut[self.ntrain:] = self.ntrain + test // size * size
 
-    def sort_by(self, node):
-        """Ascending keys node * events + index, the events in that order, each node's first."""
+    def sort_by(self, node, other, event):
+        """Ascending keys node * events + index, the events in that order, each node's first entry,
+        the other ends."""
         order = np.argsort(node, kind="stable")
         starts = np.searchsorted(node[order], np.arange(node.max() + 2))
-        return node[order] * self.events + order, order, starts
+        return node[order] * self.events + event[order], event[order], starts, other[order]
 
     def histories(self, events):
         """Past destinations of each event's source, oldest first, end to end; their numbers."""
-        u = self.src[events]
+        u = self.src_node[events]
         end = np.searchsorted(self.by_src, u * self.events + self.cut[events])
         m = np.minimum(end - self.src_start[u], self.history)
         position = np.arange(m.sum()) - np.repeat(np.cumsum(m) - m, m)
-        return self.dst[self.src_order[np.repeat(end - m, m) + position]], position, m
+        return self.src_met[np.repeat(end - m, m) + position], position, m
 
     def elapsed(self, events, candidates):
         """float32 (events, C): time since each candidate's last event before the row's event."""
@@ -106,7 +122,7 @@ class Window:
         row = np.repeat(np.arange(len(events)), m)
         count = np.zeros(candidates.shape, np.float32)
         if len(events) == 1:
-            count[0] = np.bincount(items, minlength=len(self.dst_ids))[candidates[0]]
+            count[0] = np.bincount(items, minlength=len(self.node_ids))[candidates[0]]
         else:
             for c in range(candidates.shape[1]):
                 count[:, c] = np.bincount(row, items == candidates[row, c], len(events))
@@ -253,9 +269,11 @@ def prepare(args):
                 if key not in TRAINING and key in metadata:
                     settings[key] = type(value)(metadata[key])
             tensors = {name: file.get_tensor(name) for name in file.keys()}
-    window = Window(args.data, settings)
+    shared = tensors.pop("vocab.node", None)
+    window = Window(args.data, settings, shared is not None)
+    assert shared is None or (shared.numpy() == window.node_ids).all(), "vocab.node is another"
     torch.manual_seed(settings["seed"])
-    model = Craft(len(window.dst_ids), settings)
+    model = Craft(len(window.node_ids), settings)
     if tensors:
         for name, ids in (("vocab.src", window.src_ids), ("vocab.dst", window.dst_ids)):
             assert (tensors.pop(name).numpy() == ids).all(), f"{name} is not that of the window"

@@ -18,7 +18,8 @@ score  writes the scores of all catalog items (float32, events x N) for chosen t
 Checkpoints have the tensors, settings, memories and vocabularies of our own. What a checkpoint says
 about model and window wins over the command line; how to train is always the command line's.
 --double computes in float64, to tell rounding from error.
-Needs torch and numpy. Nodes are indexed as one space, sources first. Histories are ragged: what a
+Needs torch and numpy. Nodes are indexed as one space: sources, then destinations; with shared ids
+(of the imported data) destinations, then the sources that are none. Histories are ragged: what a
 model computes per entry or per patch is one product over all entries of a batch, no padding.
 """
 import argparse
@@ -59,7 +60,8 @@ class Window:
     def __init__(self, folder, settings):
         read = lambda name: np.load(f"{folder}/{name}.npy", mmap_mode="r")
         with open(f"{folder}/manifest.json", encoding="utf-8") as file:
-            self.sha256 = json.load(file)["sha256"]
+            manifest = json.load(file)
+        self.sha256, self.shared = manifest["sha256"], manifest.get("shared_ids", False)
         self.time = np.array(read("time")[-settings["window"]:])
         W = self.events = len(self.time)
         self.first = len(read("time")) - W  # row of the stream
@@ -72,19 +74,40 @@ class Window:
         self.cut = np.arange(W)  # the past of event i: events below cut[i]
         if settings["order"] == "strict":
             self.cut = np.searchsorted(self.time, self.time)
-        self.sources, self.nodes = len(users), len(users) + len(items)
+        self.number_nodes()
         width = settings["edge_dim"]
         if width < 0:  # as many as there are
             there = os.path.exists(f"{folder}/features.npy")
             width = read("features").shape[1] if there else 0
         self.features = np.array(read("features")[-W:]) if width else np.zeros((W, 0), np.float32)
         # every event is an entry of its source and one of its destination, in ascending order
-        node = np.concatenate([self.src, self.dst + self.sources])
-        order = np.argsort(node, kind="stable")
+        node = np.concatenate([self.src_node[self.src], self.dst + self.first_dst])
+        order = np.lexsort([np.arange(2 * W) % W, node])
         self.event = order % W
         self.other = np.roll(node, W)[order]
         self.key = node[order] * W + self.event
         self.start = np.searchsorted(node[order], np.arange(self.nodes + 1))
+
+    def number_nodes(self):
+        """The node of every source, and that of destination 0."""
+        self.sources = len(self.src_ids)
+        self.src_node, self.first_dst = np.arange(self.sources), self.sources
+        self.node_ids = np.concatenate([self.src_ids, self.dst_ids])
+        if self.shared:
+            others = np.setdiff1d(self.src_ids, self.dst_ids)
+            self.node_ids, self.first_dst = np.concatenate([self.dst_ids, others]), 0
+            where = {node: k for k, node in enumerate(self.node_ids.tolist())}
+            self.src_node = np.array([where[node] for node in self.src_ids.tolist()])
+        self.nodes = len(self.node_ids)
+
+    def barred(self, items, events):
+        """Destinations that are no negatives of the events."""
+        mine = self.shared & (self.ends(events)[0] == items)
+        return (items == self.dst[events]) | mine
+
+    def ends(self, events):
+        """The nodes of both ends."""
+        return self.src_node[self.src[events]], self.dst[events] + self.first_dst
 
     def cut_by_batches(self, size):
         """Test events see what came before their batch (PROTOCOL 14)."""
@@ -99,7 +122,7 @@ class Window:
     def pairs(self, events, candidates):
         """Nodes and events of b sources, then of their (b,C) candidates, flat."""
         flat = np.repeat(events, candidates.shape[1])
-        return (np.concatenate([self.src[events], candidates.reshape(-1) + self.sources]),
+        return (np.concatenate([self.ends(events)[0], candidates.reshape(-1) + self.first_dst]),
                 np.concatenate([events, flat]))
 
 
@@ -200,9 +223,12 @@ class GraphMixer(Model):
             MixerLayer(d, self.K, self.drop) for _ in range(settings["layers"]))
         self.norm = nn.LayerNorm(d)
         self.output = nn.Linear(d, d)
-        self.src = nn.Embedding(window.sources, d)
-        self.dst = nn.Embedding(window.nodes - window.sources, d)
-        for table in (self.src, self.dst):
+        if window.shared:
+            self.node = nn.Embedding(window.nodes, d)
+        else:
+            self.src = nn.Embedding(window.sources, d)
+            self.dst = nn.Embedding(window.nodes - window.sources, d)
+        for table in (self.node,) if window.shared else (self.src, self.dst):
             nn.init.normal_(table.weight, 0, 0.02)
         self.head = nn.ModuleDict({"src": nn.Linear(2 * d, width), "dst": nn.Linear(2 * d, width),
                                    "out": nn.Linear(width, 1)})
@@ -227,8 +253,9 @@ class GraphMixer(Model):
     def forward(self, events, candidates):
         b, C = candidates.shape
         h = self.embed(*self.w.pairs(events, candidates))
-        source = torch.cat([h[:b], self.src(tensor(self.w.src[events]))], 1)
-        target = torch.cat([h[b:], self.dst(tensor(candidates.reshape(-1)))], 1)
+        source, target = (self.node,) * 2 if self.w.shared else (self.src, self.dst)
+        source = torch.cat([h[:b], source(tensor(self.w.ends(events)[0]))], 1)
+        target = torch.cat([h[b:], target(tensor(candidates.reshape(-1)))], 1)
         sum_ = self.head["src"](source)[:, None] + self.head["dst"](target).view(b, C, -1)
         return self.head["out"](torch.relu(sum_)).squeeze(-1)
 
@@ -326,16 +353,15 @@ class TGN(Model):
     def learned(self, events):
         w = self.w
         # the last entry of every node in the batch
-        nodes, at = np.unique(np.concatenate([w.src[events], w.dst[events] + w.sources])[::-1],
-                              return_index=True)
-        at = 2 * len(events) - 1 - at
+        both = np.stack(w.ends(events), 1).reshape(-1)  # by event, then by end
+        nodes, at = np.unique(both[::-1], return_index=True)
+        at = len(both) - 1 - at
         if self.needed is not None:
             self.memory[tensor(nodes)] = self.fresh.detach()[
                 tensor(np.searchsorted(self.needed, nodes))]
         taken = nodes[self.pending[nodes]]
         self.last[taken] = self.message_time[taken]
-        event = events[at % len(events)]
-        others = np.where(at < len(events), w.dst[event] + w.sources, w.src[event])
+        event, others = events[at // 2], both[at ^ 1]
         self.message[tensor(nodes)] = self.messages(nodes, others, event)
         self.message_time[nodes] = w.time[event]
         self.pending[nodes] = True
@@ -351,7 +377,7 @@ class TGN(Model):
     @torch.no_grad()
     def observe(self, event):
         w = self.w
-        nodes = np.array([w.src[event], w.dst[event] + w.sources])
+        nodes = np.array(w.ends(event))
         message = self.messages(nodes, nodes[::-1].copy(), np.array([event, event]))
         self.memory[tensor(nodes)] = self.gru(message, self.memory[tensor(nodes)])
         self.last[nodes] = w.time[event]
@@ -418,9 +444,6 @@ class Side:
         self.patch = np.cumsum(self.patches) - self.patches  # a node's first
         self.slot = spans(self.patch * P + 1, self.m)
         self.delta = w.time[events[self.row]] - w.time[self.event]
-        _, which, number = np.unique(self.row * w.nodes + self.other, return_inverse=True,
-                                     return_counts=True)
-        self.count = number[which]
 
 
 class DyGFormer(Model):
@@ -475,20 +498,23 @@ class DyGFormer(Model):
         at[order] = np.cumsum(T[order]) - T[order]
         patches = int(T.sum())
         left, right = spans(at, n_u), spans(at + n_u, n_v)
-        # entries of the source, once for each of its pairs
+        # tokens of either side, the source's once for each of its pairs: (pair, node, slot)
         m = source.m[partner]
-        entry, row = spans(source.begin[partner], m), np.repeat(np.arange(pairs), m)
-        met_u, met_v = source.other[entry] == v[row], target.other == u[target.row]
-        missing = self.L + 1
-        counts = np.full((2, patches * P), missing)
-        move = (at - source.patch[partner]) * P
-        slot = source.slot[entry] + move[row]
-        counts[0, slot], counts[1, slot] = source.count[entry], met_u
-        slot = target.slot + ((at + n_u - target.patch) * P)[target.row]
-        counts[0, slot], counts[1, slot] = met_v, target.count
-        self_u, self_v = at * P, (at + n_u) * P
-        counts[0, self_u], counts[1, self_u] = 1, np.bincount(target.row, met_v, pairs)
-        counts[0, self_v], counts[1, self_v] = np.bincount(row, met_u, pairs), 1
+        row = np.repeat(np.arange(pairs), m)
+        move = [(at - source.patch[partner]) * P, (at + n_u - target.patch) * P]
+        pair = [np.concatenate([np.arange(pairs), r]) for r in (row, target.row)]
+        node = [np.concatenate([u, source.other[spans(source.begin[partner], m)]]),
+                np.concatenate([v, target.other])]
+        slot = [np.concatenate([at * P, source.slot[spans(source.begin[partner], m)]
+                                + move[0][row]]),
+                np.concatenate([(at + n_u) * P, target.slot + move[1][target.row]])]
+        counts = np.full((2, patches * P), self.L + 1)  # missing
+        for side in range(2):  # how often a token's node is among the tokens of the side
+            keys, number = np.unique(pair[side] * self.w.nodes + node[side], return_counts=True)
+            for of in range(2):
+                key = pair[of] * self.w.nodes + node[of]
+                place = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
+                counts[side, slot[of]] = np.where(keys[place] == key, number[place], 0)
         table = self.encode(self.L)
         cooc = F.embedding(tensor(counts[0]), table) + F.embedding(tensor(counts[1]), table)
         origin, segment = np.empty(patches, int), np.empty(patches, int)
@@ -607,7 +633,9 @@ def save_checkpoint(path, model, window, settings, metadata):
     tensors.update(model.state())
     tensors["vocab.src"] = window.src_ids.astype("<i8")
     tensors["vocab.dst"] = window.dst_ids.astype("<i8")
-    facts = {"n_src": window.sources, "n_dst": window.nodes - window.sources,
+    if window.shared:
+        tensors["vocab.node"] = window.node_ids.astype("<i8")
+    facts = {"n_src": window.sources, "n_dst": len(window.dst_ids),
              "n_catalog": len(window.catalog), "ntrain": window.ntrain,
              "data_sha256": window.sha256, "catalog_sha256": hashlib.sha256(
                  window.dst_ids[window.catalog].astype("<i8").tobytes()).hexdigest()}
@@ -657,7 +685,10 @@ def prepare(args):
     if args.double:
         model.double()
     if tensors:
-        for name, ids in (("vocab.src", window.src_ids), ("vocab.dst", window.dst_ids)):
+        vocabulary = {"vocab.src": window.src_ids, "vocab.dst": window.dst_ids}
+        if window.shared:
+            vocabulary["vocab.node"] = window.node_ids
+        for name, ids in vocabulary.items():
             if not np.array_equal(tensors.pop(name), ids):
                 sys.exit(f"{path}: {name} is not that of the window")
         model.load_state_dict({name: tensor(t.copy()) for name, t in tensors.items()
@@ -716,7 +747,9 @@ def train(args, settings, window, model, metadata):
 @torch.no_grad()
 def score(args, settings, window, model, _):
     test = np.arange(window.ntrain, window.events)
-    ranked = test[np.isin(window.dst[test], window.catalog)]
+    source, target = window.ends(test)
+    loop = source == target  # the source is no candidate
+    ranked = test[np.isin(window.dst[test], window.catalog) & ~loop]
     wanted = chosen(args.events, ranked)
     if wanted is None:
         wanted = np.unique([int(r) for r in args.events.split(",")]) - window.first

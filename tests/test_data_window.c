@@ -22,7 +22,8 @@ typedef struct plain_stream {
     plain_event event[MOST];
 } plain_stream;
 
-static plain_stream random_stream(uint64_t seed) {
+/* With shared ids sources and destinations overlap, and some events are loops. */
+static plain_stream random_stream(uint64_t seed, bool shared) {
     rng_key key = {.seed = seed, .purpose = RNG_TEST};
     plain_stream s = {.count = 3 + (int)rng_below(key, 0, 0, MOST - 3)};
     int64_t time = 100;
@@ -34,11 +35,13 @@ static plain_stream random_stream(uint64_t seed) {
         time += rng_below(key, e, 3, 3);                              /* a third are ties */
         s.event[i] = (plain_event){7 * (int64_t)rng_below(key, e, 0, sources) + 2,
                                    5000000 * (int64_t)rng_below(key, e, 1, reach), (double)time};
+        if (shared) s.event[i].destination = 7 * (int64_t)rng_below(key, e, 1, reach) + 9;
     }
     return s;
 }
 
-static fr_stream *write_stream(const plain_stream *s, const char *directory, const char *name) {
+static fr_stream *write_stream(const plain_stream *s, const char *directory, const char *name,
+                               bool shared) {
     fr_error err;
     char *path = in_directory(directory, name);
     FILE *file = fopen(path, "w");
@@ -48,7 +51,8 @@ static fr_stream *write_stream(const plain_stream *s, const char *directory, con
                       (long long)s->event[i].destination, s->event[i].time);
     assert_int_equal(fclose(file), 0);
     fr_stream *stream;
-    OK(fr_stream_open(path, NULL, NULL, &stream, &err));
+    fr_import how = {.size = sizeof how, .shared_ids = shared};
+    OK(fr_stream_open(path, &how, NULL, &stream, &err));
     return stream;
 }
 
@@ -120,6 +124,52 @@ static void check_event(const plain_stream *s, const fr_window *w, int32_t i) {
     }
 }
 
+/* The events of every node before event i, and who it met there: of its role, or with shared ids of
+ * both. */
+static void check_nodes(const plain_stream *s, const fr_window *w, int32_t i) {
+    bool shared = w->source_node;
+    for (int32_t x = 0; x < w->nodes; x++) {
+        bool source = !shared && x < w->sources;
+        int64_t id = shared   ? w->node_id[x]
+                     : source ? w->source_id[x]
+                              : w->destination_id[x - w->sources];
+        fr_history list = window_node_history(w, x, window_cut(w, i), INT32_MAX);
+        int32_t count = 0;
+        for (int32_t j = 0; j < w->events; j++) {
+            const plain_event *e = plain(s, w, j);
+            bool ends[] = {(shared || source) && e->source == id,
+                           (shared || !source) && e->destination == id};
+            for (int end = 0; end < 2 && is_before(s, w, j, i); end++) {
+                if (!ends[end]) continue;
+                assert_true(count < list.count);
+                assert_int_equal(list.event[count++], j);
+                int32_t other = window_other(w, x, j);
+                int32_t expected = end ? window_source_node(w, w->source[j])
+                                       : window_destination_node(w, w->destination[j]);
+                assert_int_equal(other, expected);
+            }
+        }
+        assert_int_equal(list.count, count);
+        fr_history two = window_node_history(w, x, window_cut(w, i), 2);
+        assert_int_equal(two.count, count < 2 ? count : 2);
+        assert_ptr_equal(two.event + two.count, list.event + list.count);
+    }
+}
+
+/* Every id is one node; destinations come first, in their order. */
+static void check_shared_nodes(const fr_window *w) {
+    assert_int_equal(w->first_destination, 0);
+    for (int32_t x = 0; x < w->nodes; x++)
+        for (int32_t y = 0; y < x; y++) assert_true(w->node_id[x] != w->node_id[y]);
+    for (int32_t v = 0; v < w->destinations; v++)
+        assert_int_equal(w->node_id[window_destination_node(w, v)], w->destination_id[v]);
+    for (int32_t u = 0; u < w->sources; u++) {
+        int32_t node = window_source_node(w, u);
+        assert_int_equal(w->node_id[node], w->source_id[u]);
+        assert_int_equal(window_self(w, u), node < w->destinations ? node : -1);
+    }
+}
+
 static void check_catalog(const plain_stream *s, const fr_window *w) {
     int32_t size = 0;
     for (int32_t v = 0; v < w->destinations; v++) {
@@ -136,8 +186,9 @@ static void check_catalog(const plain_stream *s, const fr_window *w) {
 static void test_random_streams(void **state) {
     fr_error err;
     for (uint64_t seed = 0; seed < 60; seed++) {
-        plain_stream s = random_stream(seed);
-        fr_stream *stream = write_stream(&s, *state, "random.csv");
+        bool shared = seed % 4 == 3;
+        plain_stream s = random_stream(seed, shared);
+        fr_stream *stream = write_stream(&s, *state, "random.csv", shared);
         for (int order = 0; order < 3; order++) {
             static const int64_t windows[] = {0, 2, 30, 1000};
             for (int k = 0; k < 4; k++) {
@@ -151,6 +202,9 @@ static void test_random_streams(void **state) {
                 assert_int_equal(w->events, n);
                 assert_int_equal(w->train, (int64_t)(0.6 * (double)n));
                 check_catalog(&s, w);
+                assert_int_equal(w->source_node != NULL, shared);
+                if (shared) check_shared_nodes(w);
+                for (int32_t i = 0; i < w->events; i += 7) check_nodes(&s, w, i);
                 for (int32_t i = 0; i < w->events; i += 1 + (int32_t)(seed % 3))
                     check_event(&s, w, i);
                 fr_window_close(w);

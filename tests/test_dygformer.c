@@ -88,12 +88,12 @@ static void test_patches_are_a_set(void **state) {
     int32_t e = f.w->events - 1, u = f.w->source[e], v = f.w->destination[e], *copy;
     while (window_source_history(f.w, u, e, EVENTS).count < 30) u = f.w->source[--e];
     fr_window changed = *f.w;
-    OK(ALLOCATE(copy, f.w->events, &err));
-    memcpy(copy, f.w->source_events, (size_t)f.w->events * sizeof *copy);
-    changed.source_events = copy;
+    OK(ALLOCATE(copy, 2 * f.w->events, &err));
+    memcpy(copy, f.w->node_events, 2 * (size_t)f.w->events * sizeof *copy);
+    changed.node_events = copy;
     float before = plain_score(&f, e, v);
     f.m.w = &changed;
-    int32_t *past = copy + f.w->source_at[u]; /* token j is past[j - 1] */
+    int32_t *past = copy + f.w->node_at[u]; /* token j is past[j - 1] */
     swap(past + 5 - 1, past + 15 - 1, 5);
     float swapped = plain_score(&f, e, v);
     assert_true(fabsf(swapped - before) <= 1e-6f);

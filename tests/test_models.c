@@ -12,6 +12,7 @@
 #include "train/trainer.h"
 
 enum { EVENTS = 130, TRAIN = 80, SOURCES = 6, DESTINATIONS = 11, FEATURES = 4, MOST_MODELS = 16 };
+enum { OVERLAP = 4, FIRST_SHARED = SOURCES - OVERLAP }; /* sources that are destinations, too */
 
 typedef struct row {
     uint32_t source, destination;
@@ -29,6 +30,7 @@ typedef struct fixture {
     const char *directory;
     rng_key key;
     int order;
+    bool shared; /* ids: destination 0 is source FIRST_SHARED, and some events are loops */
     row rows[EVENTS];
     fr_stream *stream;
     fr_window *w;
@@ -60,28 +62,36 @@ static void draw_rows(rng_key key, row *rows) {
     }
 }
 
-/* The first `count` rows as a window that begins with the same training prefix. */
-static fr_window *open_window(const fixture *f, const row *rows, int count, fr_stream **stream) {
-    fr_error err;
-    fr_window *w;
+/* Writes stream.csv; ids of destinations begin with `first`. */
+static char *put_rows(const fixture *f, const row *rows, int count, uint32_t first) {
     char *path = in_directory(f->directory, "stream.csv");
     FILE *file = fopen(path, "w");
     (void)fprintf(file, "u,v,t,f0,f1,f2,f3\n");
     for (int i = 0; i < count; i++)
         (void)fprintf(file, "%u,%u,%d,%.4f,%.4f,%.4f,%.4f\n", rows[i].source,
-                      1000 + rows[i].destination, rows[i].time, (double)rows[i].feature[0],
+                      first + rows[i].destination, rows[i].time, (double)rows[i].feature[0],
                       (double)rows[i].feature[1], (double)rows[i].feature[2],
                       (double)rows[i].feature[3]);
     assert_int_equal(fclose(file), 0);
+    return path;
+}
+
+/* The first `count` rows as a window that begins with the same training prefix. */
+static fr_window *open_window(const fixture *f, const row *rows, int count, fr_stream **stream) {
+    fr_error err;
+    fr_window *w;
+    char *path = put_rows(f, rows, count, f->shared ? FIRST_SHARED : 1000);
     fr_protocol protocol = {.size = sizeof protocol,
                             .train_share = (TRAIN + 0.5) / count,
                             .order = order_text(f->order)};
-    OK(fr_stream_open(path, NULL, NULL, stream, &err));
+    fr_import how = {.size = sizeof how, .shared_ids = f->shared};
+    OK(fr_stream_open(path, &how, NULL, stream, &err));
     OK(fr_window_open(*stream, &protocol, NULL, &w, &err));
     assert_int_equal(w->train, TRAIN);
     assert_int_equal(w->events, count);
     assert_int_equal(w->sources, SOURCES);
     assert_int_equal(w->destinations, DESTINATIONS);
+    assert_int_equal(w->nodes, SOURCES + DESTINATIONS - (f->shared ? OVERLAP : 0));
     return w;
 }
 
@@ -126,9 +136,11 @@ static void train(fixture *f, const char *name, fr_model_settings settings, cons
 }
 
 /* Every model there is, TGN with both embeddings, trained. */
-static void open_fixture(fixture *f, const char *directory, int order, uint64_t seed) {
-    *f = (fixture){
-        .directory = directory, .order = order, .key = {.seed = seed, .purpose = RNG_TEST}};
+static void open_fixture(fixture *f, const char *directory, int order, bool shared, uint64_t seed) {
+    *f = (fixture){.directory = directory,
+                   .order = order,
+                   .shared = shared,
+                   .key = {.seed = seed, .purpose = RNG_TEST}};
     draw_rows(f->key, f->rows);
     f->w = open_window(f, f->rows, EVENTS, &f->stream);
     fr_model_settings small = small_settings(), identity = small;
@@ -191,13 +203,17 @@ static void score_both(const model *m, int32_t event, scores to[2]) {
 }
 
 /* Compares event `event` of the stream with event `place` of a changed one, for every model. */
-static void compare(const fixture *f, int32_t event, const row *rows, int count, int32_t place,
-                    bool same, const char *what) {
+/* What a change does not concern. */
+typedef bool passed_over(const trained *t);
+
+static void compare_some(const fixture *f, int32_t event, const row *rows, int count, int32_t place,
+                         bool same, const char *what, passed_over *pass) {
     fr_stream *stream;
     fr_window *w = open_window(f, rows, count, &stream);
     for (int k = 0; k < f->count; k++) {
         model m;
         scores expected[2], found[2];
+        if (pass && pass(&f->models[k])) continue;
         carry(&f->models[k], w, &m);
         score_both(&f->models[k].m, event, expected);
         score_both(&m, place, found);
@@ -212,6 +228,11 @@ static void compare(const fixture *f, int32_t event, const row *rows, int count,
     }
     fr_window_close(w);
     fr_stream_close(stream);
+}
+
+static void compare(const fixture *f, int32_t event, const row *rows, int count, int32_t place,
+                    bool same, const char *what) {
+    compare_some(f, event, rows, count, place, same, what, NULL);
 }
 
 /* ---- no look ahead ---- */
@@ -256,9 +277,9 @@ static void change_past(const fixture *f, int32_t i, row *rows) {
 }
 
 static void test_no_look_ahead(void **state) {
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < 7; k++) {
         fixture f;
-        open_fixture(&f, *state, k % 3, 3 + (uint64_t)k);
+        open_fixture(&f, *state, k % 3, k > 3, 3 + (uint64_t)k);
         for (int32_t i = TRAIN + 9; i < EVENTS; i += 13) {
             row rows[EVENTS];
             for (int how = 0; how < CHANGES; how++) {
@@ -280,7 +301,7 @@ static void test_events_of_one_time(void **state) {
         fixture f;
         int cases = 0;
         bool strict = order == FR_ORDER_STRICT;
-        open_fixture(&f, *state, order, 11);
+        open_fixture(&f, *state, order, false, 11);
         for (int32_t i = EVENTS - 1; i > TRAIN + 2 && cases < 3; i--) {
             row rows[EVENTS];
             if (f.rows[i].time != f.rows[i - 1].time) continue;
@@ -350,9 +371,9 @@ static void check_any_block(const trained *t) {
 }
 
 static void test_scoring_changes_nothing(void **state) {
-    for (int order = 0; order < 3; order++) {
+    for (int turn = 0; turn < 4; turn++) {
         fixture f;
-        open_fixture(&f, *state, order, 21);
+        open_fixture(&f, *state, turn % 3, turn == 3, 21);
         for (int k = 0; k < f.count; k++) {
             trained *t = &f.models[k];
             for (int fast = 0; fast < 2; fast++) {
@@ -379,7 +400,7 @@ static void test_records(void **state) {
     fr_error err;
     fixture f;
     static const int threads[] = {1, 2, 5}, shards[] = {64, 7, 1};
-    open_fixture(&f, *state, FR_ORDER_STREAM, 31);
+    open_fixture(&f, *state, FR_ORDER_STREAM, true, 31);
     for (int k = 0; k < f.count; k++) {
         char *path = in_directory(*state, "model.safetensors");
         OK(checkpoint_save(&f.models[k].m, &run, run.epochs, path, &err));
@@ -425,7 +446,7 @@ static void test_verify_stops(void **state) {
         .size = sizeof settings, .shard = 64, .popularity_power = 1, .verify = 5};
     fr_scorer *scorer;
     fr_ranking *ranking;
-    open_fixture(&f, *state, FR_ORDER_STREAM, 31);
+    open_fixture(&f, *state, FR_ORDER_STREAM, false, 31);
     char *path = in_directory(*state, "model.safetensors");
     OK(checkpoint_save(&f.models[0].m, &run, run.epochs, path, &err));
     OK(fr_scorer_open(path, f.w, 0, &context, &scorer, &err));
@@ -434,10 +455,102 @@ static void test_verify_stops(void **state) {
     close_fixture(&f);
 }
 
+/* ---- shared ids ---- */
+
+static bool remembers_pairs(const trained *t) {
+    return !strcmp(t->m.kind->facts.name, "dygformer-lha");
+}
+
+/* In one space of nodes a past event says the same whichever end is its source: turned round, it
+ * leaves every bit as it was. The pair memory of LHA is of directed pairs. Where nodes are apart
+ * the same change shows in every model. */
+static void test_roles_do_not_matter(void **state) {
+    for (int turn = 0; turn < 6; turn++) {
+        fixture f;
+        int turned = 0;
+        row rows[EVENTS];
+        open_fixture(&f, *state, turn % 3, turn < 3, 41);
+        memcpy(rows, f.rows, sizeof rows);
+        for (int i = TRAIN; i < EVENTS - 8; i++) {
+            uint32_t u = rows[i].source, v = rows[i].destination;
+            if (u < FIRST_SHARED || v >= OVERLAP || u == v + FIRST_SHARED) continue;
+            rows[i].source = v + FIRST_SHARED;
+            rows[i].destination = u - FIRST_SHARED;
+            turned++;
+        }
+        assert_true(turned >= 4);
+        for (int32_t i = EVENTS - 8; i < EVENTS; i += 3)
+            compare_some(&f, i, rows, EVENTS, i, f.shared, "past events turned round",
+                         remembers_pairs);
+        close_fixture(&f);
+    }
+}
+
+/* The fast path of every model against its plain forward. */
+static void test_shared_fast(void **state) {
+    for (int order = 0; order < 3; order++) {
+        fixture f;
+        open_fixture(&f, *state, order, true, 51);
+        for (int k = 0; k < f.count; k++)
+            for (int32_t i = TRAIN; i < EVENTS; i += 2) {
+                scores found[2];
+                float most = 1e-3f;
+                score_both(&f.models[k].m, i, found);
+                for (int v = 0; v < DESTINATIONS; v++) most = fmaxf(most, fabsf(found[0][v]));
+                for (int v = 0; v < DESTINATIONS; v++) {
+                    if (fabsf(found[0][v] - found[1][v]) <= 1e-5f * most) continue;
+                    print_error("# %s, event %d, candidate %d: %g forward, %g fast\n",
+                                f.models[k].label, i, v, (double)found[0][v], (double)found[1][v]);
+                    assert_true(false);
+                }
+            }
+        close_fixture(&f);
+    }
+}
+
+/* A checkpoint knows whether its nodes are one space. */
+static void test_shared_checkpoints(void **state) {
+    fr_error err;
+    fixture f = {.directory = *state, .key = {.seed = 61, .purpose = RNG_TEST}};
+    char *path[2] = {in_directory(*state, "apart.safetensors"),
+                     in_directory(*state, "shared.safetensors")};
+    fr_stream *stream[2];
+    fr_window *w[2];
+    fr_model_settings small = small_settings();
+    model m;
+    draw_rows(f.key, f.rows);
+    for (int shared = 0; shared < 2; shared++) {
+        fr_import how = {.size = sizeof how, .shared_ids = shared};
+        fr_protocol protocol = {.size = sizeof protocol, .train_share = 0.7};
+        char *csv = put_rows(&f, f.rows, EVENTS, FIRST_SHARED);
+        OK(fr_stream_open(csv, &how, NULL, &stream[shared], &err));
+        OK(fr_window_open(stream[shared], &protocol, NULL, &w[shared], &err));
+        OK(model_open(&m, "graphmixer", &small, w[shared], 7, &err));
+        m.trained = w[shared]->train;
+        OK(checkpoint_save(&m, &run, run.epochs, path[shared], &err));
+        model_close(&m);
+    }
+    for (int shared = 0; shared < 2; shared++) {
+        OK(checkpoint_load(&m, path[shared], w[shared], &err));
+        model_close(&m);
+        FAILS(checkpoint_load(&m, path[shared], w[!shared], &err), FR_EINPUT,
+              shared ? "that share ids, but in this data they are apart"
+                     : "that are apart, but in this data they share ids");
+    }
+    for (int shared = 0; shared < 2; shared++) {
+        fr_window_close(w[shared]);
+        fr_stream_close(stream[shared]);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        WITH_DIRECTORY(test_no_look_ahead), WITH_DIRECTORY(test_events_of_one_time),
-        WITH_DIRECTORY(test_scoring_changes_nothing), WITH_DIRECTORY(test_records),
-        WITH_DIRECTORY(test_verify_stops)};
+    const struct CMUnitTest tests[] = {WITH_DIRECTORY(test_no_look_ahead),
+                                       WITH_DIRECTORY(test_events_of_one_time),
+                                       WITH_DIRECTORY(test_scoring_changes_nothing),
+                                       WITH_DIRECTORY(test_records),
+                                       WITH_DIRECTORY(test_verify_stops),
+                                       WITH_DIRECTORY(test_roles_do_not_matter),
+                                       WITH_DIRECTORY(test_shared_fast),
+                                       WITH_DIRECTORY(test_shared_checkpoints)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -193,7 +193,7 @@ static void test_eager_equals_lazy(void **state) {
         for (int32_t x = 0; x < a->nodes; x++) {
             const real *s = tgn_state(b, tgn_place(b, f.w, x, end));
             assert_memory_equal(tgn_state(a, x), s, (size_t)a->dim * sizeof *s);
-            fr_history last = tgn_neighbors(a, f.w, x, end);
+            fr_history last = window_node_history(f.w, x, end, 1);
             assert_true(last.count > 0);
             assert_true(a->updated[x] == window_time(f.w, last.event[last.count - 1]));
             assert_false(a->pending[x]);

@@ -136,7 +136,7 @@ def count_neighbours(folder):
     # a count is its own code, and stays as it is
     m.encode = lambda most: torch.cat([torch.arange(most + 1.0)[:, None], torch.full((1, 1), -1.0)])
     m.patch.cooc = torch.nn.Identity()
-    u, nodes = w.src[event], w.catalog[:20] + w.sources
+    u, nodes = w.ends(event)[0], w.catalog[:20] + w.first_dst
     side = lambda n: rival.Side(w, n, np.repeat(event, len(n)), m.L, m.P)
     X, segment, _ = m.sequences(side(np.array([u])), side(nodes), np.zeros(len(nodes), int))
     ids = lambda x: [x, *[w.other[k] for k in range(w.start[x], w.start[x + 1])

@@ -25,8 +25,8 @@ const fr_option fr_import_options[FR_OPTIONS_MAX] = {
     {"time-unit", FR_OPTION_CHOICE, "s", "s|ms|us|ns", 0, 0, offsetof(fr_import, time_unit),
      "what times count, if they are numbers; they are kept as seconds"},
     {"shared-ids", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(fr_import, shared_ids),
-     "sources and destinations are the same things: one id space, and no source is its own "
-     "candidate"},
+     "sources and destinations are the same things: one id space, no source is its own "
+     "candidate, and models have one history and one state of a node, whatever its role"},
     OPTIONS_END(fr_import)};
 
 /* The feature file of ml_X.csv is ml_X.npy: float64 or float32 [events + 1, width]. */

@@ -128,10 +128,9 @@ done:
 /* Stable counting sort: lists the events of `order` (NULL = 0, 1, 2, ...) by key. at[k] is where
  * the list of key k begins. */
 static fr_status list_by(fr_window *w, const int32_t *key, int32_t keys, const int32_t *order,
-                         int32_t **at_out, int32_t **list_out, fr_error *err) {
-    int32_t *at, *list;
+                         int32_t **at_out, int32_t *list, fr_error *err) {
+    int32_t *at;
     TRY(TAKE(&w->memory, at, keys + 1, err));
-    TRY(TAKE(&w->memory, list, w->events, err));
     for (int32_t i = 0; i < w->events; i++) at[key[i]]++;
     for (int32_t k = 0, sum = 0; k <= keys; k++) {
         int32_t count = k < keys ? at[k] : 0;
@@ -146,8 +145,17 @@ static fr_status list_by(fr_window *w, const int32_t *key, int32_t keys, const i
             (size_t)keys * sizeof *at); /* each at[k] has moved to the end of its list */
     at[0] = 0;
     *at_out = at;
-    *list_out = list;
     return FR_OK;
+}
+
+/* Both in one array, sources first: apart from each other they are the lists of the nodes. */
+static fr_status index_roles(fr_window *w, fr_error *err) {
+    size_t n = (size_t)w->events;
+    TRY(TAKE(&w->memory, w->source_events, 2 * n, err));
+    w->destination_events = w->source_events + n;
+    TRY(list_by(w, w->source, w->sources, NULL, &w->source_at, w->source_events, err));
+    return list_by(w, w->destination, w->destinations, NULL, &w->destination_at,
+                   w->destination_events, err);
 }
 
 static bool starts_pair(const fr_window *w, int32_t place) {
@@ -159,7 +167,8 @@ static bool starts_pair(const fr_window *w, int32_t place) {
 static fr_status index_pairs(fr_window *w, fr_error *err) {
     /* by destination, then stably by source: ordered by (source, destination, event) */
     int32_t *source_at;
-    TRY(list_by(w, w->source, w->sources, w->destination_events, &source_at, &w->pair_events, err));
+    TRY(TAKE(&w->memory, w->pair_events, w->events, err));
+    TRY(list_by(w, w->source, w->sources, w->destination_events, &source_at, w->pair_events, err));
     for (int32_t place = 0; place < w->events; place++) w->pairs += starts_pair(w, place);
     TRY(TAKE(&w->memory, w->pair_at, w->pairs + 1, err));
     TRY(TAKE(&w->memory, w->pair_destination, w->pairs, err));
@@ -188,14 +197,60 @@ static fr_status index_pairs(fr_window *w, fr_error *err) {
     return FR_OK;
 }
 
-/* Sources and destinations are the same things: where is each source among the destinations? */
-static fr_status index_self(fr_window *w, fr_error *err) {
-    if (!w->stream->facts.shared_ids) return FR_OK;
-    TRY(TAKE(&w->memory, w->self, w->sources, err));
+/* Sources and destinations are the same things: destinations come first, then the sources that are
+ * none. */
+static fr_status number_nodes(fr_window *w, fr_error *err) {
+    w->nodes = w->destinations;
+    TRY(TAKE(&w->memory, w->source_node, w->sources, err));
+    TRY(TAKE(&w->memory, w->node_id, (size_t)w->destinations + (size_t)w->sources, err));
+    memcpy(w->node_id, w->destination_id, (size_t)w->destinations * sizeof *w->node_id);
     for (int32_t u = 0, v = 0; u < w->sources; u++) {
         while (v < w->destinations && w->destination_id[v] < w->source_id[u]) v++;
-        w->self[u] = v < w->destinations && w->destination_id[v] == w->source_id[u] ? v : -1;
+        bool met = v < w->destinations && w->destination_id[v] == w->source_id[u];
+        if (!met) w->node_id[w->nodes] = w->source_id[u];
+        w->source_node[u] = met ? v : w->nodes++;
     }
+    return FR_OK;
+}
+
+/* The events of every node, whatever its role. */
+static fr_status list_nodes(fr_window *w, fr_error *err) {
+    int64_t *at = w->node_at, sum = 0;
+    int32_t *list;
+    TRY(TAKE(&w->memory, list, 2 * (size_t)w->events, err));
+    for (int32_t i = 0; i < w->events; i++) {
+        at[w->source_node[w->source[i]]]++;
+        at[w->destination[i]]++;
+    }
+    for (int32_t x = 0; x < w->nodes; x++) {
+        int64_t count = at[x];
+        at[x] = sum;
+        sum += count;
+    }
+    for (int32_t i = 0; i < w->events; i++) {
+        list[at[w->source_node[w->source[i]]]++] = i;
+        list[at[w->destination[i]]++] = i;
+    }
+    memmove(at + 1, at, (size_t)w->nodes * sizeof *at);
+    at[0] = 0;
+    w->node_events = list;
+    return FR_OK;
+}
+
+static fr_status index_nodes(fr_window *w, fr_error *err) {
+    bool shared = w->stream->facts.shared_ids;
+    if (w->sources > INT32_MAX - w->destinations)
+        return fail(err, FR_EINPUT, "%s: %d sources and %d destinations, expected at most %d",
+                    w->stream->name, w->sources, w->destinations, INT32_MAX);
+    w->first_destination = shared ? 0 : w->sources;
+    w->nodes = w->sources + w->destinations;
+    if (shared) TRY(number_nodes(w, err));
+    TRY(TAKE(&w->memory, w->node_at, (size_t)w->nodes + 1, err));
+    if (shared) return list_nodes(w, err);
+    for (int32_t u = 0; u < w->sources; u++) w->node_at[u] = w->source_at[u];
+    for (int32_t v = 0; v <= w->destinations; v++)
+        w->node_at[w->sources + v] = (int64_t)w->events + w->destination_at[v];
+    w->node_events = w->source_events;
     return FR_OK;
 }
 
@@ -284,11 +339,9 @@ static fr_status build(fr_window *w, const fr_context *context, fr_error *err) {
     free(listed.at);
     if (status) return status;
     TRY(split_cuts(w, err));
-    TRY(list_by(w, w->source, w->sources, NULL, &w->source_at, &w->source_events, err));
-    TRY(list_by(w, w->destination, w->destinations, NULL, &w->destination_at,
-                &w->destination_events, err));
+    TRY(index_roles(w, err));
     TRY(index_pairs(w, err));
-    return index_self(w, err);
+    return index_nodes(w, err);
 }
 
 fr_status fr_window_open(const fr_stream *stream, const fr_protocol *protocol,
@@ -390,7 +443,8 @@ bool window_filtered(const fr_window *w, int32_t event, int32_t destination) {
 }
 
 fr_status window_check_negatives(const fr_window *w, fr_error *err) {
-    int32_t least = w->self ? 3 : 2; /* with shared ids a source is no candidate of its own */
+    int32_t least =
+        w->source_node ? 3 : 2; /* with shared ids a source is no candidate of its own */
     if (w->catalog_size >= least) return FR_OK;
     return fail(err, FR_EINPUT,
                 "a catalog of %d destinations, expected at least %d to draw a negative",
@@ -419,22 +473,28 @@ int32_t events_below(const int32_t *event, int32_t count, int32_t cut) {
     return low;
 }
 
-/* The last `most` entries below `cut` of list[from..to). */
-static fr_history last_below(const int32_t *list, int32_t from, int32_t to, int32_t cut,
-                             int32_t most) {
-    int32_t count = events_below(list + from, to - from, cut);
+/* The last `most` entries below `cut` of an ascending list. */
+static fr_history last_below(const int32_t *list, int32_t entries, int32_t cut, int32_t most) {
+    int32_t count = events_below(list, entries, cut);
     int32_t skip = count > most ? count - most : 0;
-    return (fr_history){list + from + skip, count - skip};
+    return (fr_history){list + skip, count - skip};
 }
 
 fr_history window_source_history(const fr_window *w, int32_t source, int32_t cut, int32_t most) {
-    return last_below(w->source_events, w->source_at[source], w->source_at[source + 1], cut, most);
+    int32_t from = w->source_at[source];
+    return last_below(w->source_events + from, w->source_at[source + 1] - from, cut, most);
 }
 
 fr_history window_destination_history(const fr_window *w, int32_t destination, int32_t cut,
                                       int32_t most) {
-    return last_below(w->destination_events, w->destination_at[destination],
-                      w->destination_at[destination + 1], cut, most);
+    int32_t from = w->destination_at[destination];
+    return last_below(w->destination_events + from, w->destination_at[destination + 1] - from, cut,
+                      most);
+}
+
+fr_history window_node_history(const fr_window *w, int32_t node, int32_t cut, int32_t most) {
+    fr_history all = window_node_events(w, node);
+    return last_below(all.event, all.count, cut, most);
 }
 
 int32_t window_pair(const fr_window *w, int32_t source, int32_t destination) {
@@ -447,12 +507,13 @@ fr_history window_pair_history(const fr_window *w, int32_t source, int32_t desti
                                int32_t cut) {
     int32_t pair = window_pair(w, source, destination);
     if (pair < 0) return (fr_history){0};
-    return last_below(w->pair_events, w->pair_at[pair], w->pair_at[pair + 1], cut, INT32_MAX);
+    int32_t from = w->pair_at[pair];
+    return last_below(w->pair_events + from, w->pair_at[pair + 1] - from, cut, INT32_MAX);
 }
 
 fr_history window_met(const fr_window *w, int32_t source, int32_t cut) {
-    return last_below(w->firsts, w->source_pair_at[source], w->source_pair_at[source + 1], cut,
-                      INT32_MAX);
+    int32_t from = w->source_pair_at[source];
+    return last_below(w->firsts + from, w->source_pair_at[source + 1] - from, cut, INT32_MAX);
 }
 
 /* ---- the same for programs, which may ask for what is not there ---- */

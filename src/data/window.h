@@ -9,10 +9,18 @@
  *   by pair         events ordered by (u, v, i): pair k is [pair_at[k], pair_at[k+1])
  *   pairs           those of source u, ascending by v: [source_pair_at[u], source_pair_at[u+1])
  *   firsts          the first event of each pair, by source as the pairs are, ascending by event
+ *   by node         events of node x: [node_at[x], node_at[x+1])
  *
  * so the distinct destinations of u before i are those of a prefix of the source's firsts. The
- * lists come from two stable counting sorts, O(n). At most 36 bytes per event, plus 24 per source
- * and 20 per destination. Times and features stay mapped; all that is used as an index is in memory
+ * lists come from two stable counting sorts, O(n). At most 36 bytes per event, plus 32 per source
+ * and 28 per destination; with shared ids 8 more per event and per node.
+ *
+ * Nodes are what models know. A source and a destination are two nodes, sources first, and their
+ * lists are those of their role; with shared ids (data import) the same id is one node, whose list
+ * has all its events (twice an event with itself), destinations come first, then the sources that
+ * are none. So destinations are consecutive nodes either way.
+ *
+ * Times and features stay mapped; all that is used as an index is in memory
  * and checked, so that columns which change on disk later do no harm. Lifetime: run.
  */
 #ifndef FR_DATA_WINDOW_H
@@ -61,8 +69,13 @@ struct fr_window {
     int32_t *pair_at;                        /* [pairs + 1] */
     int32_t *pair_destination, *pair_events; /* [pairs], [events] */
     int32_t *firsts;                         /* [pairs], slices as source_pair_at */
-    int32_t
-        *self; /* [sources] the source as a destination if ids are shared (-1 = none), else NULL */
+
+    int32_t nodes, first_destination; /* the node that is destination 0 */
+    int32_t *source_node;             /* [sources] NULL: ids are not shared, a source is its node */
+    int64_t *node_id;                 /* [nodes] original ids, ascending within the two stretches;
+                                         NULL as source_node */
+    int64_t *node_at;                 /* [nodes + 1] */
+    int32_t *node_events;             /* [2 events] */
 };
 
 /* Events below this number are "before event i". */
@@ -104,8 +117,28 @@ static inline bool window_available(const fr_window *w, int32_t destination, int
 
 /* The source as a destination, which is never its own candidate; -1 if there is no such thing. */
 static inline int32_t window_self(const fr_window *w, int32_t source) {
-    return w->self ? w->self[source] : -1;
+    return w->source_node && w->source_node[source] < w->destinations ? w->source_node[source] : -1;
 }
+
+/* Nodes: what models have a state, a history or an embedding of. */
+static inline int32_t window_source_node(const fr_window *w, int32_t source) {
+    return w->source_node ? w->source_node[source] : source;
+}
+static inline int32_t window_destination_node(const fr_window *w, int32_t destination) {
+    return w->first_destination + destination;
+}
+/* The other end of an event of the node. */
+static inline int32_t window_other(const fr_window *w, int32_t node, int32_t event) {
+    int32_t source = window_source_node(w, w->source[event]);
+    return source == node ? window_destination_node(w, w->destination[event]) : source;
+}
+/* All events of a node, ascending. */
+static inline fr_history window_node_events(const fr_window *w, int32_t node) {
+    int64_t from = w->node_at[node];
+    return (fr_history){w->node_events + from, (int32_t)(w->node_at[node + 1] - from)};
+}
+/* Its last `most` events below `cut`, oldest first. O(log degree). */
+fr_history window_node_history(const fr_window *w, int32_t node, int32_t cut, int32_t most);
 
 /* True if the destination is in the catalog known before the first test event. */
 static inline bool window_listed(const fr_window *w, int32_t destination) {

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char VOCAB_NODE[] = "vocab.node"; /* of models with one space of nodes (MODELS 1.1) */
+
 /* ---- writing ---- */
 
 int checkpoint_entries(const model *m, const fr_training *t, checkpoint_entry *out) {
@@ -85,6 +87,10 @@ fr_status checkpoint_add(const model *m, const fr_training *training, int64_t do
     TRY(safetensors_writer_add(w, "vocab.src", ST_I64, 1, &sources, m->w->source_id, err));
     TRY(safetensors_writer_add(w, "vocab.dst", ST_I64, 1, &destinations, m->w->destination_id,
                                err));
+    if (m->w->node_id) {
+        int64_t nodes = m->w->nodes;
+        TRY(safetensors_writer_add(w, VOCAB_NODE, ST_I64, 1, &nodes, m->w->node_id, err));
+    }
     return add_metadata(m, training, done, w, err);
 }
 
@@ -148,6 +154,18 @@ static fr_status check_parts(const safetensors *file, const fr_window *w, int32_
         file->path, train ? train : "(none)", w->train);
 }
 
+/* One space of nodes or two? */
+static fr_status check_nodes(const safetensors *file, const fr_window *w, fr_error *err) {
+    bool shared = safetensors_find(file, VOCAB_NODE) != NULL;
+    if (shared && w->node_id) return check_ids(file, VOCAB_NODE, w->node_id, w->nodes, err);
+    if (shared == (w->node_id != NULL)) return FR_OK;
+    return fail(err, FR_EINPUT,
+                "%s: trained with sources and destinations that %s, but in this data they %s; "
+                "expected data imported as in its training (option shared-ids)",
+                file->path, shared ? "share ids" : "are apart",
+                w->node_id ? "share ids" : "are apart");
+}
+
 static fr_status check_window(const safetensors *file, const fr_window *w, int32_t *trained,
                               fr_error *err) {
     TRY(check_parts(file, w, trained, err));
@@ -158,6 +176,7 @@ static fr_status check_window(const safetensors *file, const fr_window *w, int32
                     "%s: trained with order %s, but this window has %s; expected option order as "
                     "in its training",
                     file->path, order ? order : "(none)", here);
+    TRY(check_nodes(file, w, err));
     TRY(check_ids(file, "vocab.src", w->source_id, w->sources, err));
     TRY(check_ids(file, "vocab.dst", w->destination_id, w->destinations, err));
     /* the same ids in another order of events would pass until here, with test events trained on */

@@ -47,8 +47,9 @@ static fr_status open_kind(model *m, bool repeat, fr_error *err) {
                  .history = (int)s->history,
                  .head_layers = (int)s->head_layers,
                  .repeat = repeat,
-                 .z = d * (repeat ? 3 : 2)};
-    c->item = params_add(p, m->w->destinations, d, INIT_NORMAL, 0.02, "item.weight");
+                 .z = d * (repeat ? 3 : 2),
+                 .items = m->w->nodes - m->w->first_destination};
+    c->item = params_add(p, c->items, d, INIT_NORMAL, 0.02, "item.weight");
     c->position = params_add(p, c->history, d, INIT_NORMAL, 0.02, "position.weight");
     c->input_norm = layer_norm(p, -1, d, "input_norm");
     for (int l = 0; l < layers; l++) {
@@ -82,16 +83,23 @@ static fr_status open_craft_r(model *m, fr_error *err) { return open_kind(m, tru
 static void close_craft(model *m) { free(m->own); }
 
 real craft_elapsed(const fr_window *w, int32_t event, int32_t cut, int32_t destination) {
-    fr_history last = window_destination_history(w, destination, cut, 1);
+    fr_history last = window_node_history(w, window_destination_node(w, destination), cut, 1);
     return last.count ? (real)(float)(w->time[event] - w->time[last.event[0]]) : -100000;
 }
 
 /* ---- inputs ---- */
 
+/* The kept past of an event's source; *node is the source. */
+static fr_history source_past(const model *m, int32_t event, int32_t *node) {
+    const craft *c = m->own;
+    *node = window_source_node(m->w, m->w->source[event]);
+    return window_node_history(m->w, *node, window_cut(m->w, event), c->history);
+}
+
 /* What forward reads of the window (MODELS 2.1). Memory: step. */
 typedef struct inputs {
     int keys;      /* history entries of all events */
-    int32_t *item; /* [keys] destinations */
+    int32_t *item; /* [keys] rows of items */
     int32_t *slot; /* [keys] positions, 0 = oldest kept */
     span *spans;   /* [events] */
     row_key *key_of_key, *key_of_query;
@@ -99,14 +107,11 @@ typedef struct inputs {
 } inputs;
 
 static bool read_inputs(const model *m, tape *t, const model_batch *b, inputs *in) {
-    const craft *c = m->own;
     const fr_window *w = m->w;
     int candidates = b->from[b->events];
     *in = (inputs){0};
-    for (int i = 0; i < b->events; i++) {
-        int32_t e = b->event[i];
-        in->keys += window_source_history(w, w->source[e], window_cut(w, e), c->history).count;
-    }
+    int32_t node;
+    for (int i = 0; i < b->events; i++) in->keys += source_past(m, b->event[i], &node).count;
     in->item = tape_take(t, (size_t)in->keys, sizeof *in->item);
     in->slot = tape_take(t, (size_t)in->keys, sizeof *in->slot);
     in->spans = tape_take(t, (size_t)b->events, sizeof *in->spans);
@@ -117,10 +122,10 @@ static bool read_inputs(const model *m, tape *t, const model_batch *b, inputs *i
     if (t->status) return false;
     for (int i = 0, at = 0; i < b->events; i++) {
         int32_t e = b->event[i], cut = window_cut(w, e);
-        fr_history past = window_source_history(w, w->source[e], cut, c->history);
+        fr_history past = source_past(m, e, &node);
         in->spans[i] = (span){b->from[i], b->from[i + 1], at, at + past.count};
         for (int p = 0; p < past.count; p++, at++) {
-            in->item[at] = w->destination[past.event[p]];
+            in->item[at] = craft_met(w, node, past.event[p]);
             in->slot[at] = p;
             in->key_of_key[at] = (row_key){e, p};
         }

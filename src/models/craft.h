@@ -12,10 +12,16 @@ typedef struct craft {
     int dim, heads, layers, history, head_layers;
     bool repeat; /* CRAFT-R */
     int z;       /* width of the vector that enters the head */
+    int items;   /* rows of `item`: destinations, then with shared ids the other nodes */
     int item, position, prelu;
     param_pair input_norm, elapsed, elapsed_norm, repeats, repeat_norm, fc1, fc2;
     craft_layer layer[MODEL_MOST_LAYERS];
 } craft;
+
+/* The row of `item` that stands for what a node met in an event. */
+static inline int32_t craft_met(const fr_window *w, int32_t node, int32_t event) {
+    return window_other(w, node, event) - w->first_destination;
+}
 
 /* x_v of MODELS 2.1: seconds since the destination last occurred before `cut`, rounded to float;
  * -100000 if it has not. */

@@ -31,8 +31,8 @@ enum { BLOCK = 64 }; /* candidates at a time */
 
 typedef struct worker {
     int32_t *item;  /* [slots] */
-    int32_t *count; /* [destinations] n_uv; 0 between events */
-    int32_t *last;  /* [destinations] last event below `cut`, -1 = none */
+    int32_t *count; /* [items] n_uv; 0 between events */
+    int32_t *last;  /* [items] last event below `cut`, -1 = none */
     int32_t cut;
     real *code; /* [codes, room] what the head takes of every candidate beside q */
     int slots;  /* of the event, and whether short enough to fold (see fold) */
@@ -156,12 +156,13 @@ SIMD_INLINE void read_source(const fast *f, worker *w, const fr_query *query) {
     const fr_window *window = f->t.m->w;
     int dim = c->dim;
     int32_t cut = window_cut(window, query->event);
-    fr_history past = window_source_history(window, query->source, cut, c->history);
+    int32_t node = window_source_node(window, query->source);
+    fr_history past = window_node_history(window, node, cut, c->history);
     real *rho = w->wide;
     w->slots = past.count;
     w->folded = w->slots * c->heads <= dim;
     for (int p = 0; p < w->slots; p++) {
-        int32_t s = w->item[p] = window->destination[past.event[p]];
+        int32_t s = w->item[p] = craft_met(window, node, past.event[p]);
         const double *a = f->t.item_centred + (size_t)s * (size_t)dim,
                      *b = f->t.slot_centred + p * dim;
         double lane[8] = {0}; /* of one fixed order */
@@ -185,10 +186,13 @@ SIMD_INLINE void read_elapsed(const fast *f, worker *w, int32_t event) {
     int32_t cut = window_cut(window, event);
     real *slope = w->code, *offset = slope + f->t.room;
     if (cut < w->cut) { /* back in time: from the start */
-        for (int32_t v = 0; v < window->destinations; v++) w->last[v] = -1;
+        for (int32_t v = 0; v < f->t.c->items; v++) w->last[v] = -1;
         w->cut = 0;
     }
-    for (; w->cut < cut; w->cut++) w->last[window->destination[w->cut]] = w->cut;
+    for (; w->cut < cut; w->cut++) {
+        w->last[window->destination[w->cut]] = w->cut;
+        if (window->source_node) w->last[window->source_node[window->source[w->cut]]] = w->cut;
+    }
     for (int32_t v = 0; v < window->destinations; v++) {
         double x = -100000; /* as craft_elapsed */
         if (w->last[v] >= 0) x = (double)(float)(window->time[event] - window->time[w->last[v]]);
@@ -337,7 +341,7 @@ static fr_status score(void *state, const fr_query *query, int count, int number
 
 static fr_status make_worker(fast *f, worker *w, fr_error *err) {
     const craft *c = f->t.c;
-    int dim = c->dim, width = lanes_round_up(f->block), n = f->t.m->w->destinations;
+    int dim = c->dim, width = lanes_round_up(f->block), n = c->items;
     size_t most = (size_t)c->heads * (size_t)f->t.slots;
     if (most < 4 * (size_t)dim) most = 4 * (size_t)dim;
     if (most < (size_t)f->t.head_rows) most = (size_t)f->t.head_rows;

@@ -74,7 +74,7 @@ static fr_status make_layer(craft_tables *t, int l, const real *items, const rea
     const craft *c = t->c;
     const craft_layer *y = &c->layer[l];
     craft_layer_tables *to = &t->layer[l];
-    int dim = c->dim, n = t->m->w->destinations;
+    int dim = c->dim, n = c->items;
     double scale = 1 / sqrt((double)(dim / c->heads));
     TRY(project(t, n, items, y->key.weight, scale, &to->key_item, err));
     TRY(project(t, t->slots, slots, y->key.weight, scale, &to->key_slot, err));
@@ -169,7 +169,7 @@ static fr_status make_head(craft_tables *t, fr_error *err) {
 static int longest_history(const craft *c, const fr_window *w) {
     int longest = 0;
     for (int32_t u = 0; u < w->sources; u++) {
-        int32_t events = w->source_at[u + 1] - w->source_at[u];
+        int32_t events = window_node_events(w, window_source_node(w, u)).count;
         if (events > longest) longest = events;
     }
     return longest < c->history ? longest : c->history;
@@ -177,10 +177,10 @@ static int longest_history(const craft *c, const fr_window *w) {
 
 static fr_status make_tables(craft_tables *t, arena *step, fr_error *err) {
     const craft *c = t->c;
-    int dim = c->dim, n = t->m->w->destinations;
+    int dim = c->dim, n = c->items;
     size_t item_size = (size_t)n * (size_t)dim, slot_size = (size_t)t->slots * (size_t)dim;
     size_t column_size = (size_t)dim * (size_t)t->room;
-    real *items, *slots; /* [destinations, dim], [slots, dim] g0 * centred rows */
+    real *items, *slots; /* [items, dim], [slots, dim] g0 * centred rows */
     TRY(TAKE(step, items, item_size, err));
     TRY(TAKE(step, slots, slot_size, err));
     TRY(TAKE(&t->memory, t->item_centred, item_size, err));
@@ -198,7 +198,7 @@ static fr_status make_tables(craft_tables *t, arena *step, fr_error *err) {
 fr_status craft_tables_open(craft_tables *t, const model *m, fr_error *err) {
     *t = (craft_tables){.m = m, .c = m->own};
     t->slots = longest_history(t->c, m->w);
-    t->room = lanes_round_up(m->w->destinations + LANES - 1);
+    t->room = lanes_round_up(t->c->items + LANES - 1);
     arena step = {0};
     fr_status status = make_tables(t, &step, err);
     arena_free(&step);

@@ -11,7 +11,7 @@
 static const double CRAFT_EPS = 1e-12;
 
 typedef struct craft_layer_tables {
-    real *key_item, *key_slot;     /* [destinations, dim], [slots, dim], with 1/sqrt(head width) */
+    real *key_item, *key_slot;     /* [items, dim], [slots, dim], with 1/sqrt(head width) */
     real *value_item, *value_slot; /* the same of values */
     /* The two branches end in a norm: with the mean over the outputs taken from weights and
      * biases, what comes of them has mean 0. */
@@ -35,7 +35,7 @@ typedef struct craft_tables {
     arena memory;                        /* run; the user may add to it */
     int slots;                           /* longest history there is, at most c->history */
     int room;                            /* columns of tables */
-    double *item_centred, *slot_centred; /* [destinations, dim], [slots, dim] rows minus means */
+    double *item_centred, *slot_centred; /* [items, dim], [slots, dim] rows minus means */
     real *q0;                            /* [dim, room] LN0(E) */
     real *query0;                        /* [dim, room] the first layer's queries */
     craft_layer_tables layer[MODEL_MOST_LAYERS];

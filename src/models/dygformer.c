@@ -84,26 +84,26 @@ static void close_dygformer(model *m) { free(m->own); }
 
 static int patches_of(const dygformer *f, int tokens) { return (tokens + f->patch - 1) / f->patch; }
 
-static fr_history source_past(const model *m, int32_t event) {
+/* The kept past of a node at an event. */
+static fr_history past_of(const model *m, int32_t event, int32_t node) {
     const dygformer *f = m->own;
-    return window_source_history(m->w, m->w->source[event], window_cut(m->w, event),
-                                 f->history - 1);
+    return window_node_history(m->w, node, window_cut(m->w, event), f->history - 1);
 }
 
-static fr_history candidate_past(const model *m, int32_t event, int32_t candidate) {
-    const dygformer *f = m->own;
-    return window_destination_history(m->w, candidate, window_cut(m->w, event), f->history - 1);
+static int32_t source_of(const model *m, int32_t event) {
+    return window_source_node(m->w, m->w->source[event]);
 }
 
 static bool make_room(const model *m, tape *t, const model_batch *b, dygformer_inputs *in) {
     const dygformer *f = m->own;
     *in = (dygformer_inputs){.most = 1};
     for (int i = 0; i < b->events; i++) {
-        int source = source_past(m, b->event[i]).count + 1;
+        int source = past_of(m, b->event[i], source_of(m, b->event[i])).count + 1;
         in->side_tokens += source;
         in->side_patches += patches_of(f, source);
         for (int k = b->from[i]; k < b->from[i + 1]; k++) {
-            int own = candidate_past(m, b->event[i], b->candidate[k]).count + 1;
+            int32_t node = window_destination_node(m->w, b->candidate[k]);
+            int own = past_of(m, b->event[i], node).count + 1;
             in->side_tokens += own;
             in->side_patches += patches_of(f, own);
             in->tokens += source + own;
@@ -162,6 +162,13 @@ static void put_patches(const dygformer *f, dygformer_inputs *in, places *at, in
     in->mean_from[mean + 1] = at->patch;
 }
 
+/* Adds `more` to the counts of a side's tokens: the node itself and who it has met. */
+static void count_side(const fr_window *w, int32_t node, fr_history past, int32_t more,
+                       int32_t *count) {
+    count[node] += more;
+    for (int j = 0; j < past.count; j++) count[window_other(w, node, past.event[j])] += more;
+}
+
 static void put_count(dygformer_inputs *in, int token, int32_t source, int32_t candidate) {
     in->count[0][token] = source;
     in->count[1][token] = candidate;
@@ -169,51 +176,49 @@ static void put_count(dygformer_inputs *in, int token, int32_t source, int32_t c
     if (candidate > in->most) in->most = candidate;
 }
 
-/* Counts of a sequence whose first token is `at` (table of MODELS 3.1). met[v] is the number of
- * times v stands in the source's past; by[u] is zero on entry and on return. */
-static void put_counts(const fr_window *w, dygformer_inputs *in, int at, int32_t u, int32_t v,
-                       fr_history source, fr_history own, const int32_t *met, int32_t *by) {
-    for (int j = 0; j < own.count; j++) by[w->source[own.event[j]]]++;
-    put_count(in, at++, 1, by[u]);
-    for (int j = 0; j < source.count; j++) {
-        int32_t node = w->destination[source.event[j]];
-        put_count(in, at++, met[node], node == v);
+/* Counts of a side whose first token is `at`: by node, how often it stands in the source's side and
+ * in the candidate's (MODELS 3.1). Returns the next token. */
+static int put_counts(const fr_window *w, dygformer_inputs *in, int at, int32_t node,
+                      fr_history past, const int32_t *source, const int32_t *candidate) {
+    put_count(in, at++, source[node], candidate[node]);
+    for (int j = 0; j < past.count; j++) {
+        int32_t other = window_other(w, node, past.event[j]);
+        put_count(in, at++, source[other], candidate[other]);
     }
-    put_count(in, at++, met[v], 1);
-    for (int j = 0; j < own.count; j++) {
-        int32_t node = w->source[own.event[j]];
-        put_count(in, at++, node == u, by[node]);
-    }
-    for (int j = 0; j < own.count; j++) by[w->source[own.event[j]]] = 0;
+    return at;
 }
 
 bool dygformer_read(const model *m, tape *t, const model_batch *b, dygformer_inputs *in) {
     const dygformer *f = m->own;
     const fr_window *w = m->w;
     if (!make_room(m, t, b, in)) return false;
-    int32_t *met = tape_take(t, (size_t)w->destinations, sizeof *met);
-    int32_t *by = tape_take(t, (size_t)w->sources, sizeof *by);
+    int32_t *times = tape_take(t, (size_t)w->nodes, sizeof *times);
+    int32_t *by = tape_take(t, (size_t)w->nodes, sizeof *by);
     if (t->status) return false;
     /* Dropout bits tell the rows of an event apart. Attention draws as many numbers per row as the
      * sequence has patches, up to `longest`, so the sequences of an event stand that far apart. */
     int longest = 2 * patches_of(f, f->history), apart = longest * ((longest + 7) / 8);
     places at = {0};
     for (int i = 0; i < b->events; i++) {
-        int32_t e = b->event[i], u = w->source[e];
-        fr_history source = source_past(m, e);
+        int32_t e = b->event[i], u = source_of(m, e);
+        fr_history source = past_of(m, e, u);
         int source_patch = put_side(m, in, &at, e, source);
-        for (int j = 0; j < source.count; j++) met[w->destination[source.event[j]]]++;
+        count_side(w, u, source, 1, times);
         for (int k = b->from[i]; k < b->from[i + 1]; k++, at.sequence++) {
-            fr_history own = candidate_past(m, e, b->candidate[k]);
+            int32_t v = window_destination_node(w, b->candidate[k]);
+            fr_history own = past_of(m, e, v);
             int own_patch = put_side(m, in, &at, e, own), first = at.patch;
-            put_counts(w, in, at.token, u, b->candidate[k], source, own, met, by);
+            count_side(w, v, own, 1, by);
+            int token = put_counts(w, in, at.token, u, source, times, by);
+            (void)put_counts(w, in, token, v, own, times, by);
+            count_side(w, v, own, -1, by);
             put_patches(f, in, &at, source.count + 1, source_patch, 0);
             put_patches(f, in, &at, own.count + 1, own_patch, 1);
             in->spans[k] = (span){first, at.patch, first, at.patch};
             for (int j = first; j < at.patch; j++)
                 in->keys[j] = (row_key){e, (k - b->from[i]) * apart + j - first};
         }
-        for (int j = 0; j < source.count; j++) met[w->destination[source.event[j]]] = 0;
+        count_side(w, u, source, -1, times);
     }
     return true;
 }

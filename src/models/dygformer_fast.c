@@ -2,8 +2,9 @@
  *
  * What depends on the source and the time alone is made once per event: its patches, and their
  * queries, keys and values of the first layer. A candidate that the source has not met within the
- * kept windows uses them as they are; for the few it has met, counts on both sides differ, and the
- * source's patches are made anew. After the first attention everything belongs to the pair.
+ * kept windows uses them as they are; for the few it has met, and with shared ids for those with
+ * whom it has a neighbour in common, counts on both sides differ, and the source's patches are made
+ * anew. After the first attention everything belongs to the pair.
  *
  * From one event to the next nothing but the time changes for most candidates. So a few of them at
  * a time go through all events: their patches without times are kept, and their time codes are
@@ -44,11 +45,11 @@ enum {
 
 /* An event: what all its candidates share. Lifetime: worker scratch. */
 typedef struct side {
-    int32_t event, source, cut;
+    int32_t event, source, node, cut; /* node: of the source */
     dygformer_past past;
     int patches;
-    int32_t *times; /* [destinations] occurrences in the source's past; 0 between events */
-    bool *met;      /* [destinations] met before; false between events */
+    int32_t *times; /* [nodes] occurrences in the source's side; 0 between events */
+    bool *met;      /* [destinations] met before; false between events and with shared ids */
     real *recalled; /* [destinations] what the pair's memory adds; 0 between events */
     real *x;        /* [side patches, dim] pair counts 0 */
     real *sum;      /* [side patches, dim] the same with the bias of the first branch */
@@ -66,9 +67,9 @@ typedef struct kept {
 
 /* One candidate of a block. Rows of the block: first .. first + source + own - 1. */
 typedef struct sequence {
-    int32_t candidate;
+    int32_t candidate, node;
     dygformer_past past;
-    int32_t met, met_by; /* occurrences of the candidate in the source's side, and the reverse */
+    bool met; /* does a node stand in both sides? */
     int first, source, own;
     const real *x; /* kept rows */
 } sequence;
@@ -77,7 +78,7 @@ typedef struct sequence {
 typedef struct worker {
     side *sides;     /* [EVENTS] */
     kept few[FEW];   /* by candidate % FEW */
-    int32_t *by;     /* [sources] occurrences in a candidate's past; 0 between candidates */
+    int32_t *by;     /* [nodes] occurrences in a candidate's side; 0 between candidates */
     double *angle;   /* [patch * time_dim] */
     real *self;      /* [time_dim] cos b: the code of a side itself */
     real *features;  /* [edge_dim] */
@@ -142,14 +143,21 @@ static inline int patches_of(const dygformer *d, int tokens) {
     return (tokens + d->patch - 1) / d->patch;
 }
 
-SIMD_INLINE void add_counts_any(const fast *f, int ch, dygformer_past past, const int32_t *count,
-                                int32_t self, int32_t partner, real *x) {
+/* to += Wc_s (enc(a) + enc(b)): the larger count with enc(0), then what the smaller one has more.
+ */
+SIMD_INLINE void add_count(const fast *f, int ch, int slot, int32_t a, int32_t b, real *to) {
+    size_t table = (size_t)slot * (size_t)((f->t.most + 1) * ch);
+    int32_t large = a > b ? a : b, small = a > b ? b : a;
+    lanes_add(ch, f->t.cooc + table + (size_t)(large * ch), to);
+    if (small) lanes_add(ch, f->t.more + table + (size_t)(small * ch), to);
+}
+
+SIMD_INLINE void add_counts_any(const fast *f, int ch, int32_t node, dygformer_past past,
+                                const int32_t *mine, const int32_t *other, real *x) {
     const dygformer *d = f->t.f;
-    size_t table = (size_t)((f->t.most + 1) * ch);
     real *to = x + 3 * ch;
     memcpy(to, f->t.start + 3 * ch, (size_t)ch * sizeof *to);
-    lanes_add(ch, f->t.cooc + (self ? self : 1) * ch, to); /* counts (1, self) */
-    if (self) lanes_add(ch, f->t.partner, to);
+    add_count(f, ch, 0, mine[node], other ? other[node] : 0, to);
     for (int j = 0, slot = 1; j < past.count; j++, slot++) {
         if (slot == d->patch) {
             slot = 0;
@@ -157,19 +165,18 @@ SIMD_INLINE void add_counts_any(const fast *f, int ch, dygformer_past past, cons
             memcpy(to, f->t.start + 3 * ch, (size_t)ch * sizeof *to);
         }
         int32_t one = past.node[j];
-        lanes_add(ch, f->t.cooc + (size_t)slot * table + (size_t)(count[one] * ch), to);
-        if (one == partner) lanes_add(ch, f->t.partner + slot * ch, to);
+        add_count(f, ch, slot, mine[one], other ? other[one] : 0, to);
     }
 }
 
-/* The channel of counts of a side's patches. `count` by node is how often a token's node stands on
- * this side; `self` how often the side itself stands on the other, where `partner` stands. */
-SIMD_INLINE void add_counts(const fast *f, dygformer_past past, const int32_t *count, int32_t self,
-                            int32_t partner, real *x) {
+/* The channel of counts of a side's patches: by node, how often a token's node stands in this side
+ * and in the other; NULL = in the other never. */
+SIMD_INLINE void add_counts(const fast *f, int32_t node, dygformer_past past, const int32_t *mine,
+                            const int32_t *other, real *x) {
     if (f->t.f->channel == LANES)
-        add_counts_any(f, LANES, past, count, self, partner, x);
+        add_counts_any(f, LANES, node, past, mine, other, x);
     else
-        add_counts_any(f, f->t.f->channel, past, count, self, partner, x);
+        add_counts_any(f, f->t.f->channel, node, past, mine, other, x);
 }
 
 /* The channels of nodes and edge features of a side's patches. */
@@ -215,7 +222,7 @@ SIMD_INLINE void turn_codes(const fast *f, const worker *w, const side *s, dygfo
                             real *phi) {
     const dygformer *d = f->t.f;
     int dt = d->time_dim, tokens = past.count + 1, room = patches_of(d, tokens) * d->patch;
-    size_t at = (size_t)(past.time - f->t.clock[1]) * (size_t)dt;
+    size_t at = (size_t)(past.time - f->t.clock - f->t.coded) * (size_t)dt;
     const real *cosine = f->t.cosine + at, *sine = f->t.sine + at;
     memcpy(phi, w->self, (size_t)dt * sizeof *phi);
     phi += dt;
@@ -281,7 +288,7 @@ SIMD_INLINE void first_qkv(const fast *f, worker *w, const side *u, int count, i
                row * sizeof *w->qkv);
     for (int k = 0; k < count; k++) {
         const sequence *s = &w->list[k];
-        if (s->met + s->met_by) continue;
+        if (s->met) continue;
         memcpy(w->x + s->first * d, u->sum, (size_t)(s->source * d) * sizeof *w->x);
         memcpy(w->qkv + (size_t)s->first * row, u->qkv, (size_t)s->source * row * sizeof *w->qkv);
     }
@@ -298,7 +305,7 @@ SIMD_INLINE void run_layers(const fast *f, worker *w, const side *u, int count, 
         }
         for (int k = 0; k < count; k++) {
             const sequence *s = &w->list[k];
-            bool shared = !l && u->known && !(s->met + s->met_by);
+            bool shared = !l && u->known && !s->met;
             attend(f, w, s->first, s->source + s->own, shared ? u : NULL);
         }
         dygformer_product(&y->out, rows, w->mix, d, w->x, d, true);
@@ -334,17 +341,25 @@ SIMD_INLINE void score_block(const fast *f, worker *w, const side *u, int count,
 
 /* ---- an event ---- */
 
+/* Adds `more` to the counts of a side's tokens: the node itself and who it has met. */
+static inline void count_side(int32_t node, dygformer_past past, int32_t more, int32_t *count) {
+    count[node] += more;
+    for (int j = 0; j < past.count; j++) count[past.node[j]] += more;
+}
+
 static void read_source(const fast *f, const fr_query *query, side *u) {
     const fr_window *w = f->t.m->w;
     const dygformer *d = f->t.f;
     u->event = query->event;
     u->source = query->source;
+    u->node = window_source_node(w, query->source);
     u->cut = window_cut(w, query->event);
-    u->past = dygformer_source_past(&f->t, u->source, u->cut);
+    u->past = dygformer_past_of(&f->t, u->node, u->cut);
     u->patches = patches_of(d, u->past.count + 1);
-    for (int j = 0; j < u->past.count; j++) u->times[u->past.node[j]]++;
+    count_side(u->node, u->past, 1, u->times);
     fr_history firsts = window_met(w, u->source, u->cut);
-    for (int j = 0; j < firsts.count; j++) u->met[w->destination[firsts.event[j]]] = true;
+    for (int j = 0; !w->source_node && j < firsts.count; j++)
+        u->met[w->destination[firsts.event[j]]] = true;
     if (!f->remembers) return;
     for (int32_t k = w->source_pair_at[u->source]; k < w->source_pair_at[u->source + 1]; k++) {
         int32_t v = w->pair_destination[k];
@@ -354,7 +369,7 @@ static void read_source(const fast *f, const fr_query *query, side *u) {
 
 static void forget_source(const fast *f, side *u) {
     const fr_window *w = f->t.m->w;
-    for (int j = 0; j < u->past.count; j++) u->times[u->past.node[j]] = 0;
+    count_side(u->node, u->past, -1, u->times);
     for (int32_t k = w->source_pair_at[u->source]; k < w->source_pair_at[u->source + 1]; k++) {
         u->met[w->pair_destination[k]] = false;
         u->recalled[w->pair_destination[k]] = 0;
@@ -372,7 +387,7 @@ SIMD_INLINE void make_source(const fast *f, worker *w, side *u) {
     time_channel(f, w, n);
     for (int i = 0; i < n; i++)
         memcpy(u->x + i * d + 2 * ch, w->time + i * ch, (size_t)ch * sizeof *w->time);
-    add_counts(f, u->past, u->times, 0, -1, u->x);
+    add_counts(f, u->node, u->past, u->times, NULL, u->x);
     memcpy(u->sum, u->x, (size_t)(n * d) * sizeof *u->x);
     for (int i = 0; i < n; i++) norm_row(d, u->sum + i * d, y->out_bias, w->hat + i * d);
     dygformer_product(&y->qkv, n, w->hat, d, u->qkv, 3 * d, false);
@@ -388,33 +403,28 @@ SIMD_INLINE void make_source(const fast *f, worker *w, side *u) {
 
 /* ---- candidates of an event ---- */
 
-SIMD_INLINE void count_own(const fast *f, worker *w, dygformer_past past, int32_t self,
-                           int32_t partner, real *x) {
-    for (int j = 0; j < past.count; j++) w->by[past.node[j]]++;
-    add_counts(f, past, w->by, self, partner, x);
-    for (int j = 0; j < past.count; j++) w->by[past.node[j]] = 0;
-}
-
 /* The candidate's rows, kept from the event before unless it has had one since. Pasts of different
  * candidates stand in different places, and without one all are the same. */
 SIMD_INLINE const kept *keep_candidate(const fast *f, worker *w, int32_t v, int32_t cut) {
     kept *own = &w->few[v % FEW];
-    dygformer_past past = dygformer_own_past(&f->t, v, cut);
+    int32_t node = window_destination_node(f->t.m->w, v);
+    dygformer_past past = dygformer_past_of(&f->t, node, cut);
     if (past.count == own->past.count && past.event == own->past.event) return own;
     own->past = past;
     add_edges(f, w, past, own->x);
-    count_own(f, w, past, 0, -1, own->x);
+    count_side(node, past, 1, w->by);
+    add_counts(f, node, past, w->by, NULL, own->x);
+    count_side(node, past, -1, w->by);
     return own;
 }
 
-/* How often the two stand in each other's kept past. */
-static void read_pair(const fast *f, const side *u, sequence *s) {
-    s->met = s->met_by = 0;
-    if (!u->met[s->candidate]) return;
-    fr_history both = window_pair_history(f->t.m->w, u->source, s->candidate, u->cut);
-    s->met = u->times[s->candidate];
-    if (s->past.count)
-        s->met_by = both.count - events_below(both.event, both.count, s->past.event[0]);
+/* Does a node stand in both sides? Without shared ids it can be only one of the two, which must
+ * have met. */
+static bool meet(const fast *f, const side *u, const sequence *s) {
+    if (!f->t.m->w->source_node && !u->met[s->candidate]) return false;
+    bool both = u->times[s->node];
+    for (int j = 0; !both && j < s->past.count; j++) both = u->times[s->past.node[j]];
+    return both;
 }
 
 /* The next candidates from `v` to `end`, up to `most` rows and what the last one has more; *rows of
@@ -427,12 +437,13 @@ SIMD_INLINE int read_block(const fast *f, worker *w, const side *u, int32_t v, i
         sequence *s = &w->list[count];
         const kept *own = keep_candidate(f, w, v, u->cut);
         *s = (sequence){.candidate = v,
+                        .node = window_destination_node(f->t.m->w, v),
                         .past = own->past,
                         .first = *rows,
                         .source = u->patches,
                         .own = patches_of(f->t.f, own->past.count + 1),
                         .x = own->x};
-        read_pair(f, u, s);
+        s->met = meet(f, u, s);
         *rows += s->source + s->own;
     }
     return count;
@@ -445,11 +456,13 @@ SIMD_INLINE int make_rows(const fast *f, worker *w, const side *u, int count) {
         const sequence *s = &w->list[k];
         real *x = w->x + s->first * d, *mine = x + s->source * d;
         memcpy(mine, s->x, (size_t)(s->own * d) * sizeof *x);
-        if (s->met + s->met_by) {
+        if (s->met) {
             memcpy(x, u->x, (size_t)(s->source * d) * sizeof *x);
-            add_counts(f, u->past, u->times, s->met_by, s->candidate, x);
+            count_side(s->node, s->past, 1, w->by);
+            add_counts(f, u->node, u->past, u->times, w->by, x);
+            add_counts(f, s->node, s->past, w->by, u->times, mine);
+            count_side(s->node, s->past, -1, w->by);
             for (int i = 0; i < s->source; i++) w->fresh[fresh++] = s->first + i;
-            count_own(f, w, s->past, s->met, u->source, mine);
         }
         real *phi = w->phi + (size_t)own * (size_t)f->t.time.in;
         if (f->t.cosine)
@@ -471,8 +484,10 @@ SIMD_INLINE int make_rows(const fast *f, worker *w, const side *u, int count) {
 /* Rows of a block, so that candidates v .. end - 1 make blocks of nearly equal size. */
 static int even_rows(const fast *f, const side *u, int32_t v, int32_t end) {
     int all = 0;
-    for (; v < end; v++)
-        all += u->patches + patches_of(f->t.f, dygformer_own_past(&f->t, v, u->cut).count + 1);
+    for (; v < end; v++) {
+        int32_t node = window_destination_node(f->t.m->w, v);
+        all += u->patches + patches_of(f->t.f, dygformer_past_of(&f->t, node, u->cut).count + 1);
+    }
     int blocks = (all + f->rows - 1) / f->rows;
     return (all + blocks - 1) / blocks;
 }
@@ -521,7 +536,7 @@ static fr_status score(void *state, const fr_query *queries, int count, int numb
 static fr_status make_side(fast *f, side *u, fr_error *err) {
     const dygformer *d = f->t.f;
     arena *memory = &f->t.memory;
-    TRY(TAKE(memory, u->times, f->t.m->w->destinations, err));
+    TRY(TAKE(memory, u->times, f->t.m->w->nodes, err));
     TRY(TAKE(memory, u->met, f->t.m->w->destinations, err));
     TRY(TAKE(memory, u->recalled, f->t.m->w->destinations, err));
     TRY(TAKE(memory, u->x, f->longest * d->dim, err));
@@ -539,7 +554,7 @@ static fr_status make_worker(fast *f, int events, worker *w, fr_error *err) {
     TRY(TAKE(memory, w->sides, events, err));
     for (int i = 0; i < events; i++) TRY(make_side(f, &w->sides[i], err));
     for (int k = 0; k < FEW; k++) TRY(TAKE(memory, w->few[k].x, f->longest * dim, err));
-    TRY(TAKE(memory, w->by, f->t.m->w->sources, err));
+    TRY(TAKE(memory, w->by, f->t.m->w->nodes, err));
     TRY(TAKE(memory, w->angle, codes, err));
     TRY(TAKE(memory, w->self, d->time_dim, err));
     TRY(TAKE(memory, w->features, d->edge_dim, err));
@@ -575,12 +590,10 @@ static int longest_side(const model *m) {
     const dygformer *d = m->own;
     const fr_window *w = m->w;
     int32_t most = 0;
-    for (int32_t u = 0; u < w->sources; u++)
-        if (w->source_at[u + 1] - w->source_at[u] > most)
-            most = w->source_at[u + 1] - w->source_at[u];
-    for (int32_t v = 0; v < w->destinations; v++)
-        if (w->destination_at[v + 1] - w->destination_at[v] > most)
-            most = w->destination_at[v + 1] - w->destination_at[v];
+    for (int32_t x = 0; x < w->nodes; x++) {
+        int32_t count = window_node_events(w, x).count;
+        if (count > most) most = count;
+    }
     return patches_of(d, most < d->history ? most + 1 : d->history);
 }
 

@@ -113,9 +113,14 @@ static fr_status make_head(dygformer_tables *t, fr_error *err) {
     return FR_OK;
 }
 
-/* A node stands in a side as often as the pair has met there. */
+/* A node stands in a side as often as the pair has met there; with shared ids the pair has two
+ * directions, and a node may meet itself. */
 static int largest_count(const fr_window *w, const dygformer *f) {
     int most = 1;
+    for (int32_t x = 0; w->source_node && x < w->nodes; x++) {
+        int count = window_node_events(w, x).count + 1;
+        if (count > most) most = count;
+    }
     for (int32_t k = 0; k < w->pairs; k++) {
         int count = w->pair_at[k + 1] - w->pair_at[k];
         if (count > most) most = count;
@@ -137,21 +142,25 @@ static fr_status make_counts(dygformer_tables *t, fr_error *err) {
     const model *m = t->m;
     const dygformer *f = t->f;
     int ch = f->channel, rows = t->most + 1;
-    real *hidden, *enc, *more; /* [channel], [counts, channel], [channel] enc(1) - enc(0) */
+    real *hidden, *enc,
+        *above; /* [channel], [counts, channel], [counts, channel] enc(c) - enc(0) */
     TRY(TAKE(&t->memory, hidden, ch, err));
     TRY(TAKE(&t->memory, enc, rows * ch, err));
-    TRY(TAKE(&t->memory, more, ch, err));
+    TRY(TAKE(&t->memory, above, rows * ch, err));
     TRY(TAKE(&t->memory, t->cooc, (size_t)f->patch * (size_t)(rows * ch), err));
-    TRY(TAKE(&t->memory, t->partner, f->patch * ch, err));
+    TRY(TAKE(&t->memory, t->more, (size_t)f->patch * (size_t)(rows * ch), err));
     for (int c = 0; c < rows; c++) encode_count(m, f, c, hidden, enc + c * ch);
-    for (int k = 0; k < ch; k++) more[k] = enc[ch + k] - enc[k];
     for (int c = rows - 1; c >= 0; c--)
-        for (int k = 0; k < ch; k++) enc[c * ch + k] += enc[k];
+        for (int k = 0; k < ch; k++) {
+            above[c * ch + k] = enc[c * ch + k] - enc[k];
+            enc[c * ch + k] += enc[k];
+        }
     for (int s = 0; s < f->patch; s++) {
         const real *weight = AT(f->patch_cooc.weight) + s * ch; /* rows slots * channel apart */
         gemm_nt(rows, ch, ch, enc, ch, weight, f->patch * ch,
                 t->cooc + (size_t)s * (size_t)(rows * ch), ch, false);
-        gemm_nt(1, ch, ch, more, ch, weight, f->patch * ch, t->partner + s * ch, ch, false);
+        gemm_nt(rows, ch, ch, above, ch, weight, f->patch * ch,
+                t->more + (size_t)s * (size_t)(rows * ch), ch, false);
     }
     return FR_OK;
 }
@@ -181,16 +190,14 @@ static fr_status make_edges(dygformer_tables *t, size_t bytes, fr_error *err) {
 
 static fr_status make_pasts(dygformer_tables *t, fr_error *err) {
     const fr_window *w = t->m->w;
-    for (int side = 0; side < 2; side++) {
-        const int32_t *list = side ? w->destination_events : w->source_events;
-        const int32_t *other = side ? w->source : w->destination;
-        TRY(TAKE(&t->memory, t->node[side], w->events, err));
-        TRY(TAKE(&t->memory, t->clock[side], w->events, err));
-        for (int32_t k = 0; k < w->events; k++) {
-            t->node[side][k] = other[list[k]];
-            t->clock[side][k] = w->time[list[k]];
+    TRY(TAKE(&t->memory, t->node, 2 * (size_t)w->events, err));
+    TRY(TAKE(&t->memory, t->clock, 2 * (size_t)w->events, err));
+    for (int32_t x = 0; x < w->nodes; x++)
+        for (int64_t k = w->node_at[x]; k < w->node_at[x + 1]; k++) {
+            t->node[k] = window_other(w, x, w->node_events[k]);
+            t->clock[k] = w->time[w->node_events[k]];
         }
-    }
+    t->coded = w->node_at[w->first_destination];
     return FR_OK;
 }
 
@@ -198,33 +205,27 @@ static fr_status make_pasts(dygformer_tables *t, fr_error *err) {
  * Angles are double, so that large times do no harm. */
 static fr_status make_codes(dygformer_tables *t, size_t bytes, fr_error *err) {
     const model *m = t->m;
-    size_t width = (size_t)t->f->time_dim, events = (size_t)m->w->events;
+    size_t width = (size_t)t->f->time_dim;
+    size_t entries =
+        (size_t)(m->w->node_at[m->w->first_destination + m->w->destinations] - t->coded);
     double *angle;
-    if (2 * width > bytes / sizeof *t->cosine / events) return FR_OK;
+    if (2 * width > bytes / sizeof *t->cosine / entries) return FR_OK;
     TRY(TAKE(&t->memory, angle, width, err));
-    TRY(TAKE(&t->memory, t->cosine, events * width, err));
-    TRY(TAKE(&t->memory, t->sine, events * width, err));
-    for (size_t j = 0; j < events; j++) {
+    TRY(TAKE(&t->memory, t->cosine, entries * width, err));
+    TRY(TAKE(&t->memory, t->sine, entries * width, err));
+    for (size_t j = 0; j < entries; j++) {
         for (size_t k = 0; k < width; k++)
-            angle[k] = (double)AT(t->f->time.weight)[k] * t->clock[1][j];
+            angle[k] = (double)AT(t->f->time.weight)[k] * t->clock[t->coded + (int64_t)j];
         vmath_cos(t->f->time_dim, angle, t->cosine + j * width);
         vmath_sin(t->f->time_dim, angle, t->sine + j * width);
     }
     return FR_OK;
 }
 
-static dygformer_past slice(const dygformer_tables *t, int side, fr_history list) {
-    const fr_window *w = t->m->w;
-    ptrdiff_t at = list.event - (side ? w->destination_events : w->source_events);
-    return (dygformer_past){list.count, list.event, t->node[side] + at, t->clock[side] + at};
-}
-
-dygformer_past dygformer_source_past(const dygformer_tables *t, int32_t source, int32_t cut) {
-    return slice(t, 0, window_source_history(t->m->w, source, cut, t->f->history - 1));
-}
-
-dygformer_past dygformer_own_past(const dygformer_tables *t, int32_t candidate, int32_t cut) {
-    return slice(t, 1, window_destination_history(t->m->w, candidate, cut, t->f->history - 1));
+dygformer_past dygformer_past_of(const dygformer_tables *t, int32_t node, int32_t cut) {
+    fr_history list = window_node_history(t->m->w, node, cut, t->f->history - 1);
+    ptrdiff_t at = list.event - t->m->w->node_events;
+    return (dygformer_past){list.count, list.event, t->node + at, t->clock + at};
 }
 
 fr_status dygformer_tables_open(dygformer_tables *t, const model *m, size_t bytes, fr_error *err) {

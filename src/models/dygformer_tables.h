@@ -39,12 +39,13 @@ typedef struct dygformer_tables {
     dygformer_matrix time; /* (slots * time_dim, channel) with the channel's bias */
     int most;              /* largest count there can be */
     real *cooc;            /* [slots, most + 1, channel] Wc_s (enc(c) + enc(0)) */
-    real *partner;         /* [slots, channel] Wc_s (enc(1) - enc(0)) */
+    real *more;            /* [slots, most + 1, channel] Wc_s (enc(c) - enc(0)) */
     real *edge;            /* [events, slots, channel] We_s f_e; NULL = too large, or none */
-    real *cosine, *sine;   /* [events, time_dim] of w t_j in the order of the window's destination
-                              lists; NULL = too large */
-    int32_t *node[2];      /* [events] in the order of the window's source and destination lists */
-    double *clock[2];      /* [events] the same of times */
+    real *cosine, *sine;   /* [entries, time_dim] of w t_j in the order of the destinations' lists;
+                              NULL = too large */
+    int32_t *node;         /* [2 events] who was met, in the order of the window's lists of nodes */
+    double *clock;         /* [2 events] the same of times */
+    int64_t coded;         /* where the lists of the destinations begin */
     real *start;           /* [dim] a patch without tokens: the channels' biases */
     struct dygformer_table_layer {
         dygformer_matrix qkv, ffn1; /* (dim, 3 dim), (dim, 4 dim) with biases */
@@ -58,9 +59,8 @@ typedef struct dygformer_tables {
 fr_status dygformer_tables_open(dygformer_tables *t, const model *m, size_t bytes, fr_error *err);
 void dygformer_tables_free(dygformer_tables *t);
 
-/* What a source and a candidate show of their pasts below `cut`. */
-dygformer_past dygformer_source_past(const dygformer_tables *t, int32_t source, int32_t cut);
-dygformer_past dygformer_own_past(const dygformer_tables *t, int32_t candidate, int32_t cut);
+/* What a node shows of its past below `cut`. */
+dygformer_past dygformer_past_of(const dygformer_tables *t, int32_t node, int32_t cut);
 
 /* to[channel] = We_s f_e for slots from .. from + count - 1, `channel` apart. */
 void dygformer_edge(const dygformer_tables *t, int32_t event, int from, int count, real *features,

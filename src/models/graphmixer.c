@@ -44,8 +44,12 @@ static fr_status open_kind(model *m, fr_error *err) {
     }
     g->norm = layer_norm(p, -1, d, "norm");
     g->output = layer_linear(p, -1, d, d, "output");
-    g->src = params_add(p, m->w->sources, d, INIT_NORMAL, 0.02, "src.weight");
-    g->dst = params_add(p, m->w->destinations, d, INIT_NORMAL, 0.02, "dst.weight");
+    if (m->w->source_node) { /* a node has one identity; destinations come first */
+        g->src = g->dst = params_add(p, m->w->nodes, d, INIT_NORMAL, 0.02, "node.weight");
+    } else {
+        g->src = params_add(p, m->w->sources, d, INIT_NORMAL, 0.02, "src.weight");
+        g->dst = params_add(p, m->w->destinations, d, INIT_NORMAL, 0.02, "dst.weight");
+    }
     g->head_src = layer_linear(p, -1, g->head_width, 2 * d, "head.src");
     g->head_dst = layer_linear(p, -1, g->head_width, 2 * d, "head.dst");
     g->head_out = layer_linear(p, -1, 1, g->head_width, "head.out");
@@ -60,7 +64,7 @@ static void close_kind(model *m) { free(m->own); }
  * event's source serves all its candidates. Memory: step. */
 typedef struct inputs {
     int nodes;
-    int32_t *source;             /* [events] */
+    int32_t *source;             /* [events] nodes */
     int32_t *event_of;           /* [candidates] place of its event in the batch */
     int32_t *node;               /* [nodes] 0, 1, ... */
     int32_t *from, *hidden_from; /* [nodes + 1] rows of slots, and of hidden slots */
@@ -101,11 +105,12 @@ static bool read_inputs(const model *m, tape *t, const model_batch *b, inputs *i
     if (t->status) return false;
     for (int i = 0; i < b->events; i++) {
         int32_t e = b->event[i], cut = window_cut(w, e);
-        in->source[i] = w->source[e];
-        past[i] = window_source_history(w, w->source[e], cut, g->tokens);
+        in->source[i] = window_source_node(w, w->source[e]);
+        past[i] = window_node_history(w, in->source[i], cut, g->tokens);
         for (int k = b->from[i]; k < b->from[i + 1]; k++) {
             in->event_of[k] = i;
-            past[b->events + k] = window_destination_history(w, b->candidate[k], cut, g->tokens);
+            int32_t node = window_destination_node(w, b->candidate[k]);
+            past[b->events + k] = window_node_history(w, node, cut, g->tokens);
         }
     }
     for (int n = 0; n < nodes; n++) {

@@ -181,14 +181,18 @@ static int list_stale(const fast *f, worker *w, int32_t event) {
         for (int32_t v = 0; v < window->destinations; v++) w->node[count++] = v;
     } else { /* what lies between the cuts, whichever is the later */
         for (int32_t e = before < cut ? before : cut; e < (before < cut ? cut : before); e++) {
-            int32_t v = window->destination[e];
-            if (!w->waiting[v]) w->node[count++] = v;
-            w->waiting[v] = true;
+            int32_t met[] = {window->destination[e], window_self(window, window->source[e])};
+            for (int k = 0; k < 2; k++) {
+                if (met[k] < 0 || w->waiting[met[k]]) continue;
+                w->node[count++] = met[k];
+                w->waiting[met[k]] = true;
+            }
         }
         for (int k = 0; k < count; k++) w->waiting[w->node[k]] = false;
     }
     for (int k = 0; k < count; k++)
-        w->past[k] = window_destination_history(window, w->node[k], cut, f->g->tokens);
+        w->past[k] = window_node_history(window, window_destination_node(window, w->node[k]), cut,
+                                         f->g->tokens);
     w->event = event;
     return count;
 }
@@ -210,10 +214,9 @@ static fr_status score(void *state, const fr_query *query, int count, int number
     for (int k = 0; k < stale; k++)
         memcpy(w->code + (size_t)w->node[k] * row, w->head + (size_t)k * row,
                row * sizeof *w->code);
-    w->past[0] =
-        window_source_history(window, query->source, window_cut(window, query->event), g->tokens);
-    identity_half(f, w->z, AT(g->src) + (size_t)query->source * (size_t)g->dim, g->head_src,
-                  w->source);
+    int32_t source = window_source_node(window, query->source);
+    w->past[0] = window_node_history(window, source, window_cut(window, query->event), g->tokens);
+    identity_half(f, w->z, AT(g->src) + (size_t)source * (size_t)g->dim, g->head_src, w->source);
     encode(f, w, time, 1, f->mixed[0], w->source);
     for (int v = 0; v < all; v++) {
         const real *restrict code = w->code + (size_t)v * (size_t)wide;

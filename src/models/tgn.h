@@ -1,11 +1,10 @@
 /* tgn.h - the parameters of TGN by number and its memory, shared by forward, updates and fast path.
  *
- * Nodes are numbered sources first: source u is u, destination v is S + v.
- *
- * A state of a node is named by its place: places 0 .. nodes-1 are the memory itself; place
- * nodes + 2 (e - from) is what replayed event e made of its source, the next one of its
- * destination. So the state of a node before a cut is that of its last event in [from, cut), which
- * the window's index finds, and nothing needs to be carried along from event to event.
+ * Nodes are the window's. A state of a node is named by its place: places 0 .. nodes-1 are the
+ * memory itself; place nodes + 2 (e - from) is what replayed event e made of its source, the next
+ * one of its destination (of a node that met itself both are the same). So the state of a node
+ * before a cut is that of its last event in [from, cut), which the window's index finds, and
+ * nothing needs to be carried along from event to event.
  */
 #ifndef FR_MODELS_TGN_H
 #define FR_MODELS_TGN_H
@@ -26,7 +25,7 @@ typedef struct tgn {
     param_pair out, norm, fc1, fc2, head1, head2;
 
     /* memory (MODELS 5.1); lifetime: run */
-    int32_t sources, nodes;
+    int32_t nodes;
     real *memory;    /* [nodes, dim] s */
     double *updated; /* [nodes] l: time of the last update */
     real *message;   /* [nodes, message_width] pending ones */
@@ -50,16 +49,10 @@ static inline const real *tgn_state(const tgn *c, int64_t place) {
     return from + (size_t)(place < c->nodes ? place : place - c->nodes) * (size_t)c->dim;
 }
 
-/* The node at the other end of an event that `node` took part in. */
-static inline int32_t tgn_other(const tgn *c, const fr_window *w, int32_t node, int32_t event) {
-    return node < c->sources ? c->sources + w->destination[event] : w->source[event];
-}
-
-/* The last events of a node below `cut`, at most c->neighbors. */
-static inline fr_history tgn_neighbors(const tgn *c, const fr_window *w, int32_t node,
-                                       int32_t cut) {
-    return node < c->sources ? window_source_history(w, node, cut, c->neighbors)
-                             : window_destination_history(w, node - c->sources, cut, c->neighbors);
+/* What replayed event e made of the node. */
+static inline int64_t tgn_made(const tgn *c, const fr_window *w, int32_t node, int32_t event) {
+    bool destination = window_source_node(w, w->source[event]) != node;
+    return c->nodes + 2 * (int64_t)(event - c->from) + destination;
 }
 
 /* A scorer through composed matrices and states turned into keys beforehand (MODELS 5.6). */

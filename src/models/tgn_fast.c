@@ -125,15 +125,16 @@ SIMD_INLINE void read_neighbours(const fast *f, worker *w, int32_t v) {
     const tgn *c = f->t.c;
     const tgn_tables *t = &f->t;
     int d = c->dim, edges = c->edges, time = c->time_dim, all = c->heads * c->wide;
-    const real *query = t->query + (size_t)w->at.state * (size_t)t->mix_width;
+    size_t own = (size_t)tgn_candidate_row(t, w->at.state);
+    const real *query = t->query + own * (size_t)t->mix_width;
     real *value = w->value + c->wide, *still = w->still, *factor = w->factor;
-    lanes_copy(c->wide, t->start + (size_t)w->at.state * (size_t)c->wide, w->value);
+    lanes_copy(c->wide, t->start + own * (size_t)c->wide, w->value);
     for (int j = 0; j < w->at.count; j++, value += all) {
         size_t row = (size_t)(t->row[v] + w->at.first + j);
         const real *code = t->code + row * 2 * (size_t)time;
         const real *feature = t->feature + row * (size_t)edges, *q = query;
-        const real *s = tgn_source_state(c, w->at.source[j]);
-        lanes_copy(all, t->value + (size_t)w->at.source[j] * (size_t)all, value);
+        const real *s = tgn_state(c, w->at.other[j]);
+        lanes_copy(all, t->value + (size_t)tgn_other_row(t, w->at.other[j]) * (size_t)all, value);
         if (edges) lanes_add(all, t->edge + row * (size_t)all, value);
         for (int h = 0; h < c->heads; h++, q += c->key_width, factor += 2 * time) {
             *still++ = lanes_dot(d, q, s) + lanes_dot(edges, q + d, feature);
@@ -158,7 +159,7 @@ SIMD_INLINE void weigh_neighbours(const fast *f, worker *w, int n, int first, in
 
 /* What the merge begins with. */
 SIMD_INLINE const real *own_of(const fast *f, const worker *w) {
-    return f->t.own + (size_t)w->at.state * (size_t)f->t.c->dim;
+    return f->t.own + (size_t)tgn_candidate_row(&f->t, w->at.state) * (size_t)f->t.c->dim;
 }
 
 /* A stretch of one event: its sums as rows, then put into their columns. */
@@ -268,8 +269,9 @@ SIMD_INLINE void run_identity(const fast *f, worker *w, const fr_query *queries,
         tgn_past_go(&w->past, &queries[i], 1);
         tgn_source_read(&w->source, &f->t, &w->past, &queries[i], 1, w->left);
         for (int32_t v = 0; v < all; v++) {
-            int64_t state = tgn_past_destination(&w->past, v, 0);
-            const real *right = f->t.right + (size_t)state * (size_t)d;
+            int32_t node = window_destination_node(f->t.m->w, v);
+            int64_t row = tgn_candidate_row(&f->t, tgn_past_place(&w->past, node, 0));
+            const real *right = f->t.right + (size_t)row * (size_t)d;
             for (int k = 0; k < d; k++) {
                 real at = w->left[k] + right[k];
                 w->z[k] = at > 0 ? at : 0;
@@ -312,7 +314,7 @@ static fr_status make_worker(fast *f, worker *w, fr_error *err) {
     TRY(TAKE(a, w->left, EVENTS * d, err));
     TRY(TAKE(a, w->z, d * room, err));
     if (c->identity) return FR_OK;
-    TRY(TAKE(a, w->at.source, most, err));
+    TRY(TAKE(a, w->at.other, most, err));
     TRY(TAKE(a, w->angle, time, err));
     TRY(TAKE(a, w->wave, 2 * time, err));
     TRY(TAKE(a, w->clock, 2 * time * EVENTS, err));

@@ -19,8 +19,7 @@ enum { CHUNK = 128 }; /* nodes of a shard */
 
 fr_status tgn_memory_open(model *m, fr_error *err) {
     tgn *c = m->own;
-    c->sources = m->w->sources;
-    c->nodes = m->w->sources + m->w->destinations;
+    c->nodes = m->w->nodes;
     c->from = m->w->to;
     TRY(ALLOCATE(c->memory, (size_t)c->nodes * (size_t)c->dim, err));
     TRY(ALLOCATE(c->updated, c->nodes, err));
@@ -40,11 +39,8 @@ void tgn_memory_close(tgn *c) {
 
 int64_t tgn_place(const tgn *c, const fr_window *w, int32_t node, int32_t cut) {
     if (cut <= c->from) return node;
-    bool source = node < c->sources;
-    fr_history last = source ? window_source_history(w, node, cut, 1)
-                             : window_destination_history(w, node - c->sources, cut, 1);
-    if (!last.count || last.event[0] < c->from) return node;
-    return c->nodes + 2 * (int64_t)(last.event[0] - c->from) + !source;
+    fr_history last = window_node_history(w, node, cut, 1);
+    return last.count && last.event[0] >= c->from ? tgn_made(c, w, node, last.event[0]) : node;
 }
 
 static uint64_t fingerprint(const model *m) {
@@ -97,6 +93,12 @@ static void reset(model *m) {
     c->from = m->w->to;
 }
 
+/* The two nodes of an event. */
+static void ends_of(const fr_window *w, int32_t event, int32_t node[2]) {
+    node[0] = window_source_node(w, w->source[event]);
+    node[1] = window_destination_node(w, w->destination[event]);
+}
+
 /* The node's new state; its message, if any, is in it. */
 static void write_state(tgn *c, int32_t node, const real *state) {
     size_t d = (size_t)c->dim;
@@ -110,13 +112,15 @@ static fr_status learn(model *m, const int32_t *event, int count, const real *ke
     (void)err;
     tgn *c = m->own;
     size_t d = (size_t)c->dim;
+    int32_t node[2];
     for (int i = 0; i < count; i++) {
         const real *row = keep + 2 * (size_t)i * d;
-        write_state(c, m->w->source[event[i]], row);
-        write_state(c, c->sources + m->w->destination[event[i]], row + d);
+        ends_of(m->w, event[i], node);
+        write_state(c, node[0], row);
+        write_state(c, node[1], row + d);
     }
     for (int i = count - 1; i >= 0; i--) { /* the last event of a node is its message */
-        int32_t node[2] = {m->w->source[event[i]], c->sources + m->w->destination[event[i]]};
+        ends_of(m->w, event[i], node);
         for (int k = 0; k < 2; k++) {
             int32_t x = node[k];
             if (c->pending[x]) continue;
@@ -184,7 +188,8 @@ static fr_status replay_events(model *m, int32_t from, replayed *r, const fr_con
             context_progress(context, "replay", (uint64_t)(e - from), (uint64_t)(w->to - from),
                              "events");
         }
-        int32_t node[2] = {w->source[e], c->sources + w->destination[e]};
+        int32_t node[2];
+        ends_of(w, e, node);
         for (int k = 0; k < 2; k++) { /* both from the old states */
             write_message(m, e, tgn_state(c, r->place[node[k]]),
                           tgn_state(c, r->place[node[1 - k]]), r->updated[node[k]],

@@ -6,20 +6,16 @@
 fr_status tgn_past_open(tgn_past *p, const model *m, arena *memory, fr_error *err) {
     const fr_window *w = m->w;
     *p = (tgn_past){.c = m->own, .w = w, .count = 1, .cut = {INT32_MAX}}; /* the first go resets */
-    TRY(TAKE(memory, p->seen, w->destinations, err));
-    TRY(TAKE(memory, p->source, w->sources, err));
-    TRY(TAKE(memory, p->destination, w->destinations, err));
-    TRY(TAKE(memory, p->source_moves, w->sources, err));
-    return TAKE(memory, p->destination_moves, w->destinations, err);
+    TRY(TAKE(memory, p->seen, w->nodes, err));
+    TRY(TAKE(memory, p->last, w->nodes, err));
+    return TAKE(memory, p->moves, w->nodes, err);
 }
 
 static void start_again(tgn_past *p) {
-    const fr_window *w = p->w;
-    for (int32_t u = 0; u < w->sources; u++) p->source[u] = -1;
-    for (int32_t v = 0; v < w->destinations; v++) p->destination[v] = -1;
-    memset(p->seen, 0, (size_t)w->destinations * sizeof *p->seen);
-    memset(p->source_moves, 0, (size_t)w->sources * sizeof *p->source_moves);
-    memset(p->destination_moves, 0, (size_t)w->destinations * sizeof *p->destination_moves);
+    int32_t nodes = p->w->nodes;
+    for (int32_t x = 0; x < nodes; x++) p->last[x] = -1;
+    memset(p->seen, 0, (size_t)nodes * sizeof *p->seen);
+    memset(p->moves, 0, (size_t)nodes * sizeof *p->moves);
     p->cut[0] = 0;
     p->count = 1;
 }
@@ -29,11 +25,13 @@ static void pass(tgn_past *p, int32_t cut) {
     const fr_window *w = p->w;
     int32_t moved = p->cut[p->count - 1], end = cut > moved ? cut : moved;
     for (int32_t e = p->cut[0]; e < end; e++) {
-        int32_t u = w->source[e], v = w->destination[e];
-        p->source_moves[u] = p->destination_moves[v] = 0;
+        int32_t u = window_source_node(w, w->source[e]),
+                v = window_destination_node(w, w->destination[e]);
+        p->moves[u] = p->moves[v] = 0;
         if (e >= cut) continue;
+        p->seen[u]++;
         p->seen[v]++;
-        if (e >= p->c->from) p->source[u] = p->destination[v] = e;
+        if (e >= p->c->from) p->last[u] = p->last[v] = e;
     }
 }
 
@@ -46,8 +44,8 @@ void tgn_past_go(tgn_past *p, const fr_query *queries, int count) {
     for (int i = 1; i < count; i++) {
         p->cut[i] = window_cut(p->w, queries[i].event);
         for (int32_t e = p->cut[i - 1]; e < p->cut[i]; e++) {
-            p->source_moves[p->w->source[e]] |= 1u << i;
-            p->destination_moves[p->w->destination[e]] |= 1u << i;
+            p->moves[window_source_node(p->w, p->w->source[e])] |= 1u << i;
+            p->moves[window_destination_node(p->w, p->w->destination[e])] |= 1u << i;
         }
     }
 }
@@ -56,39 +54,26 @@ void tgn_past_go(tgn_past *p, const fr_query *queries, int count) {
 static inline uint32_t until(uint32_t moves, int i) { return moves & ((2u << i) - 1); }
 static inline uint32_t after(uint32_t moves, int i) { return moves & ~((2u << i) - 1); }
 
-/* The row of a node's state: `nodes` of its side are in the memory. */
-static inline int64_t row_of(const tgn *c, int32_t node, int32_t nodes, int32_t last) {
-    return last < c->from ? node : (int64_t)nodes + (last - c->from);
-}
-
-int64_t tgn_past_source(const tgn_past *p, int32_t u, int i) {
-    int32_t last = p->source[u];
-    if (until(p->source_moves[u], i)) last = *window_source_history(p->w, u, p->cut[i], 1).event;
-    return row_of(p->c, u, p->w->sources, last);
-}
-
-int64_t tgn_past_destination(const tgn_past *p, int32_t v, int i) {
-    int32_t last = p->destination[v];
-    if (until(p->destination_moves[v], i))
-        last = *window_destination_history(p->w, v, p->cut[i], 1).event;
-    return row_of(p->c, v, p->w->destinations, last);
+int64_t tgn_past_place(const tgn_past *p, int32_t node, int i) {
+    int32_t last = p->last[node];
+    if (until(p->moves[node], i)) last = *window_node_history(p->w, node, p->cut[i], 1).event;
+    return last < p->c->from ? node : tgn_made(p->c, p->w, node, last);
 }
 
 void tgn_past_stretch(const tgn_past *p, int32_t v, int from, tgn_stretch *out) {
     const fr_window *w = p->w;
-    const int32_t *event = w->destination_events + w->destination_at[v];
-    int32_t seen = p->seen[v], most = p->c->neighbors;
-    uint32_t moves = p->destination_moves[v];
-    if (until(moves, from))
-        seen = events_below(event, w->destination_at[v + 1] - w->destination_at[v], p->cut[from]);
+    int32_t node = window_destination_node(w, v), seen = p->seen[node], most = p->c->neighbors;
+    fr_history all = window_node_events(w, node);
+    uint32_t moves = p->moves[node];
+    if (until(moves, from)) seen = events_below(all.event, all.count, p->cut[from]);
     out->from = from;
-    out->state = tgn_past_destination(p, v, from);
+    out->state = tgn_past_place(p, node, from);
     out->count = seen < most ? seen : most;
     out->first = seen - out->count;
     for (int32_t j = 0; j < out->count; j++) {
-        int32_t u = w->source[event[out->first + j]];
-        out->source[j] = tgn_past_source(p, u, from);
-        moves |= p->source_moves[u];
+        int32_t other = window_other(w, node, all.event[out->first + j]);
+        out->other[j] = tgn_past_place(p, other, from);
+        moves |= p->moves[other];
     }
     moves = after(moves, from);
     out->to = moves ? __builtin_ctz(moves) : p->count;

@@ -50,15 +50,17 @@ static row *read_rows(const model *m, tape *t, const model_batch *b, int first, 
     if (t->status) return NULL;
     for (int i = 0, k = 0; i < events; i++) {
         int32_t e = b->event[first + i];
-        rows[i] = (row){.node = m->w->source[e], .event = e};
+        rows[i] = (row){.node = window_source_node(m->w, m->w->source[e]), .event = e};
         for (int part = 1; k < from[i + 1] - from[0]; k++, part++) {
-            rows[events + k] = (row){.node = c->sources + candidate[k], .event = e, .part = part};
+            int32_t node = window_destination_node(m->w, candidate[k]);
+            rows[events + k] = (row){.node = node, .event = e, .part = part};
             in->source_row[k] = i;
             in->candidate_row[k] = events + k;
         }
     }
     for (int i = 0; i < in->rows && !c->identity; i++) {
-        rows[i].past = tgn_neighbors(c, m->w, rows[i].node, window_cut(m->w, rows[i].event));
+        int32_t cut = window_cut(m->w, rows[i].event);
+        rows[i].past = window_node_history(m->w, rows[i].node, cut, c->neighbors);
         in->keys += rows[i].past.count;
     }
     return rows;
@@ -85,7 +87,7 @@ static void read_keys(const tgn *c, const fr_window *w, row r, int at, numbering
         int32_t j = r.past.event[p];
         in->key_event[at] = j;
         in->elapsed[at] = now - window_time(w, j);
-        in->key_state[at] = number_of(n, tgn_place(c, w, tgn_other(c, w, r.node, j), cut));
+        in->key_state[at] = number_of(n, tgn_place(c, w, window_other(w, r.node, j), cut));
     }
 }
 

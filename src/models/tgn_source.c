@@ -33,12 +33,13 @@ static void sum_keys(const tgn_source *s, const tgn_tables *t, const tgn_past *p
     const fr_window *w = t->m->w;
     int width = c->key_width, d = c->dim;
     const real *q = s->query + i * t->mix_width;
-    fr_history list = tgn_neighbors(c, w, query->source, past->cut[i]);
+    int32_t node = window_source_node(w, query->source);
+    fr_history list = window_node_history(w, node, past->cut[i], c->neighbors);
     for (int j = 0; j < list.count; j++) {
         int32_t e = list.event[j];
         real *key = s->key + j * width;
-        int64_t state = tgn_past_destination(past, w->destination[e], i);
-        memcpy(key, tgn_destination_state(c, state), (size_t)d * sizeof *key);
+        int64_t state = tgn_past_place(past, window_other(w, node, e), i);
+        memcpy(key, tgn_state(c, state), (size_t)d * sizeof *key);
         model_features(t->m, e, key + d);
         kernel_time(c->time_dim, AT(c->time.weight), AT(c->time.bias),
                     window_time(w, query->event) - window_time(w, e), key + d + c->edges);
@@ -85,8 +86,8 @@ void tgn_source_read(const tgn_source *s, const tgn_tables *t, const tgn_past *p
     int d = c->dim;
     size_t row = (size_t)d * sizeof *left;
     for (int i = 0; i < count; i++) {
-        int64_t state = tgn_past_source(past, queries[i].source, i);
-        memcpy(s->z + i * d, tgn_source_state(c, state), row);
+        int32_t node = window_source_node(t->m->w, queries[i].source);
+        memcpy(s->z + i * d, tgn_state(c, tgn_past_place(past, node, i)), row);
         memcpy(left + i * d, t->head_bias, row);
     }
     if (!c->identity) embed(s, t, past, queries, count);

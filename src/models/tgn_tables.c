@@ -1,7 +1,6 @@
 /* tgn_tables.c - see tgn_tables.h. Products over all states at once. */
 #include "models/tgn_tables.h"
 
-#include "models/tgn_past.h"
 #include "nn/gemm.h"
 #include "nn/vmath.h"
 
@@ -111,15 +110,32 @@ static fr_status compose_head(tgn_tables *t, fr_error *err) {
 
 /* ---- by state ---- */
 
-static fr_status by_destination(tgn_tables *t, arena *step, fr_error *err) {
+/* The states of one side: of sources or of destinations, with shared ids of all. */
+static int side_states(const tgn_tables *t, bool source) {
+    const fr_window *w = t->m->w;
+    int made = w->to - t->c->from;
+    if (w->source_node) return w->nodes + 2 * made;
+    return made + (source ? w->sources : w->destinations);
+}
+
+/* The place of a row. */
+static int64_t side_place(const tgn_tables *t, bool source, int row) {
+    const fr_window *w = t->m->w;
+    int nodes = source ? w->sources : w->destinations;
+    if (w->source_node) return row;
+    if (row < nodes) return source ? row : w->sources + row;
+    return w->nodes + 2 * (int64_t)(row - nodes) + !source;
+}
+
+static fr_status by_candidate(tgn_tables *t, arena *step, fr_error *err) {
     const tgn *c = t->c;
-    int states = t->m->w->destinations + t->m->w->to - c->from;
+    int states = side_states(t, false);
     int d = c->dim, wide = c->identity ? d : c->wide;
     real *q0; /* [states, wide] [ s ; phi(0) ], identity: s */
     TRY(TAKE(step, q0, (size_t)states * (size_t)wide, err));
     for (int i = 0; i < states; i++) {
         real *q = q0 + (size_t)i * (size_t)wide;
-        memcpy(q, tgn_destination_state(c, i), (size_t)d * sizeof *q);
+        memcpy(q, tgn_state(c, side_place(t, false, i)), (size_t)d * sizeof *q);
         if (!c->identity) kernel_time(c->time_dim, AT(c->time.weight), AT(c->time.bias), 0, q + d);
     }
     if (c->identity) {
@@ -157,27 +173,31 @@ static fr_status mix_all(const tgn_tables *t, int rows, int width, const real *x
     return FR_OK;
 }
 
-static fr_status by_source(tgn_tables *t, arena *step, fr_error *err) {
+static fr_status by_other(tgn_tables *t, arena *step, fr_error *err) {
     const tgn *c = t->c;
-    int states = c->sources + t->m->w->to - c->from;
+    int states = side_states(t, true);
     size_t d = (size_t)c->dim;
     real *s; /* [states, dim] */
     TRY(TAKE(step, s, (size_t)states * d, err));
     for (int i = 0; i < states; i++)
-        memcpy(s + (size_t)i * d, tgn_source_state(c, i), d * sizeof *s);
+        memcpy(s + (size_t)i * d, tgn_state(c, side_place(t, true, i)), d * sizeof *s);
     TRY(TAKE(&t->memory, t->value, (size_t)states * (size_t)(c->heads * c->wide), err));
     return mix_all(t, states, c->dim, s, 0, step, t->value, err);
 }
 
 /* ---- by event ---- */
 
+static fr_history candidate_events(const tgn_tables *t, int32_t v) {
+    return window_node_events(t->m->w, window_destination_node(t->m->w, v));
+}
+
 /* The destination's first event that is among its last `neighbors` when the first replayed event is
  * scored, as a place in the destination's list. */
 static int32_t first_needed(const tgn_tables *t, int32_t v) {
     const fr_window *w = t->m->w;
-    int32_t at = w->destination_at[v], count = w->destination_at[v + 1] - at;
+    fr_history all = candidate_events(t, v);
     int32_t cut = t->c->from < w->events ? window_cut(w, t->c->from) : w->events;
-    int32_t before = events_below(w->destination_events + at, count, cut);
+    int32_t before = events_below(all.event, all.count, cut);
     return before > t->c->neighbors ? before - t->c->neighbors : 0;
 }
 
@@ -191,14 +211,14 @@ static fr_status by_event(tgn_tables *t, arena *step, fr_error *err) {
     for (int32_t v = 0; v < w->destinations; v++) {
         int32_t first = first_needed(t, v);
         t->row[v] = (int64_t)rows - first;
-        rows += (size_t)(w->destination_at[v + 1] - w->destination_at[v] - first);
+        rows += (size_t)(candidate_events(t, v).count - first);
     }
     TRY(TAKE(&t->memory, t->code, rows * 2 * width, err));
     TRY(TAKE(&t->memory, t->feature, rows * edges, err));
     for (int32_t v = 0; v < w->destinations; v++) {
-        int32_t at = w->destination_at[v], count = w->destination_at[v + 1] - at;
-        for (int32_t k = first_needed(t, v); k < count; k++) {
-            int32_t e = w->destination_events[at + k];
+        fr_history all = candidate_events(t, v);
+        for (int32_t k = first_needed(t, v); k < all.count; k++) {
+            int32_t e = all.event[k];
             size_t row = (size_t)(t->row[v] + k);
             for (size_t i = 0; i < width; i++)
                 angle[i] = (double)AT(c->time.weight)[i] * window_time(w, e);
@@ -214,12 +234,12 @@ static fr_status by_event(tgn_tables *t, arena *step, fr_error *err) {
 
 static fr_status make_tables(tgn_tables *t, arena *step, fr_error *err) {
     TRY(compose_head(t, err));
-    if (t->c->identity) return by_destination(t, step, err);
+    if (t->c->identity) return by_candidate(t, step, err);
     TRY(compose_attention(t, err));
     TRY(compose_turn(t, step, err));
     TRY(compose_merge(t, step, err));
-    TRY(by_destination(t, step, err));
-    TRY(by_source(t, step, err));
+    TRY(by_candidate(t, step, err));
+    TRY(by_other(t, step, err));
     return by_event(t, step, err);
 }
 

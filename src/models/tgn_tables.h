@@ -7,7 +7,7 @@
  * norm needs lengths alone, and these are the same.
  *
  * Tables by state have one row for each node of their side, the state in memory, then one for each
- * replayed event, the state it made (tgn_past.h).
+ * replayed event, the state it made. With shared ids there are no sides, and rows are places.
  */
 #ifndef FR_MODELS_TGN_TABLES_H
 #define FR_MODELS_TGN_TABLES_H
@@ -28,12 +28,12 @@ typedef struct tgn_tables {
     real *head;       /* [dim, dim] W1d F2 */
     real *head_bias;  /* [dim] b1, and W1d f2 */
 
-    /* By state of a destination. */
+    /* By state of a candidate. */
     real *query; /* [states, heads, key_width] fold [ s ; phi(0) ] */
     real *start; /* [states, wide] [ s ; phi(0) ] + bR, turned */
     real *own;   /* [states, dim] F1[s] s, and merge_bias */
     real *right; /* identity: [states, dim] W1d s */
-    /* By state of a source. */
+    /* By state of whom a candidate met. */
     real *value; /* [states, heads, wide] mix of s, turned */
 
     /* By event that can be a neighbour's when a replayed one is scored: event k of destination v,
@@ -43,6 +43,18 @@ typedef struct tgn_tables {
     real *feature; /* [rows, edges] */
     real *edge;    /* [rows, heads, wide] mix of the features, turned; NULL without */
 } tgn_tables;
+
+/* The row of a state in tables by candidate, and in those by whom it met. */
+static inline int64_t tgn_candidate_row(const tgn_tables *t, int64_t place) {
+    const fr_window *w = t->m->w;
+    if (w->source_node) return place;
+    return place < w->nodes ? place - w->sources : w->destinations + (place - w->nodes) / 2;
+}
+static inline int64_t tgn_other_row(const tgn_tables *t, int64_t place) {
+    const fr_window *w = t->m->w;
+    if (w->source_node) return place;
+    return place < w->nodes ? place : w->sources + (place - w->nodes) / 2;
+}
 
 /* On failure too the tables must be freed. */
 fr_status tgn_tables_open(tgn_tables *t, const model *m, fr_error *err);

@@ -2,7 +2,7 @@
 # torch_models.sh - GraphMixer, TGN and DyGFormer (+LHA) against an independent implementation. Prints TAP.
 #
 # bench/torch_models.py is written in PyTorch from the models' description; tests/torch_models.py compares losses and
-# scores, once without edge features and once with four. Without torch (FULLRANK_TORCH names a python3 that has it)
+# scores: without edge features, with four, and with shared ids. Without torch (FULLRANK_TORCH names a python3 that has it)
 # everything is skipped.
 #
 # usage: FULLRANK_SOURCE=REPOSITORY torch_models.sh path/to/fullrank
@@ -57,8 +57,12 @@ awk -F , 'NR == 1 { print "user_id,item_id,timestamp,state_label,comma_separated
     plain.csv >edges.csv
 "$fullrank" data import edges.csv -o edges -q >/dev/null
 has "a stream with four edge features" "$(cat edges/manifest.json)" '"feature_width": 4'
+# one kind of nodes: half of the ids are in both columns, some events are loops
+awk -F , 'NR == 1 { print; next } NR > 2001 { exit } { print $1 % 40 "," 20 + $2 % 40 "," $3 }' plain.csv >nodes.csv
+"$fullrank" data import nodes.csv --shared-ids -o nodes -q >/dev/null
+has "a stream with shared ids" "$(cat nodes/manifest.json)" '"shared_ids": true'
 
-"$torch" "$FULLRANK_SOURCE/tests/torch_models.py" "$FULLRANK_SOURCE/bench/torch_models.py" "$fullrank" plain edges \
+"$torch" "$FULLRANK_SOURCE/tests/torch_models.py" "$FULLRANK_SOURCE/bench/torch_models.py" "$fullrank" plain edges nodes \
     >results 2>log
 is "runs to its end" "$? $(tail -n 3 log)" "0 "
 while read -r word line; do

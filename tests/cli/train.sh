@@ -194,14 +194,20 @@ for python in "${FULLRANK_TORCH:-}" python3 /usr/bin/python3; do
 done
 if [ -n "$torch" ]; then
     "$fullrank" data export tiny -o tiny.csv
-    for form in 'craft 1' 'craft 17' 'craft-r 1' 'craft-r 17'; do
-        model=${form% *}
-        batch=${form#* }
+    # one kind of nodes: ids in both columns
+    awk -F , 'NR == 1 { print; next } { print $1 % 40 "," 20 + $2 % 40 "," $3 }' tiny.csv >nodes.csv
+    "$fullrank" data import nodes.csv --shared-ids -o nodes -q >/dev/null
+    for form in 'craft 1 tiny' 'craft 17 tiny' 'craft-r 1 tiny' 'craft-r 17 tiny' 'craft 1 nodes' 'craft-r 17 nodes'; do
+        # shellcheck disable=SC2086 # words
+        set -- $form
+        model=$1
+        batch=$2
         rm -rf ours
-        train --model "$model" -o ours >/dev/null 2>&1
-        rank --scorer ours/model.safetensors -o o.npy --force --dump-scores ours.npy --events first:40 \
+        # shellcheck disable=SC2086 # options are words
+        "$fullrank" train --data "$3" $small --model "$model" -o ours >/dev/null 2>&1
+        "$fullrank" rank --data "$3" --scorer ours/model.safetensors -o o.npy --force --dump-scores ours.npy --events first:40 \
             --order "batch:$batch" >/dev/null 2>&1
-        "$torch" "$FULLRANK_SOURCE/bench/torch_craft.py" score --data tiny.csv --window 6000 --granularity "$batch" \
+        "$torch" "$FULLRANK_SOURCE/bench/torch_craft.py" score --data "$3.csv" --window 6000 --granularity "$batch" \
             --checkpoint ours/model.safetensors --events 5100:60 --out theirs.npy >torch.log 2>&1
         "$torch" - >apart 2>&1 <<'END'
 import json, numpy as np
@@ -211,7 +217,7 @@ keep = [k for k, r in enumerate(rows) if r < 60]
 apart = np.abs(ours[keep] - theirs[[rows[k] for k in keep]]).max() / np.abs(ours).max()
 print("agree" if len(keep) >= 30 and apart < 1e-4 else "largest relative difference %g, %d rows" % (apart, len(keep)))
 END
-        is "$model, batch:$batch: logits of an independent PyTorch forward" "$(cat apart)" agree
+        is "$3: $model, batch:$batch: logits of an independent PyTorch forward" "$(cat apart)" agree
     done
     "$torch" - >loaded 2>&1 <<'END'
 from safetensors.torch import load_file

@@ -341,8 +341,9 @@ static void test_recording_changes_nothing(void **state) {
 
 /* ---- whole models ---- */
 
-/* An event every `step` seconds with `width` features. */
-static fr_stream *make_stream(const char *directory, double step, int width) {
+/* An event every `step` seconds with `width` features. With shared ids all sources but 9 are among
+ * the seven destinations, and a few events are loops. */
+static fr_stream *make_stream(const char *directory, double step, int width, bool shared) {
     fr_error err;
     char *path = in_directory(directory, "stream.csv");
     FILE *file = fopen(path, "w");
@@ -359,7 +360,8 @@ static fr_stream *make_stream(const char *directory, double step, int width) {
     }
     assert_int_equal(fclose(file), 0);
     fr_stream *stream;
-    OK(fr_stream_open(path, NULL, NULL, &stream, &err));
+    fr_import how = {.size = sizeof how, .shared_ids = shared};
+    OK(fr_stream_open(path, &how, NULL, &stream, &err));
     return stream;
 }
 
@@ -476,7 +478,7 @@ static void check_model(const fr_window *w, const char *name, fr_model_settings 
 
 static void test_craft(void **state) {
     fr_error err;
-    fr_stream *stream = make_stream(*state, 10, 0);
+    fr_stream *stream = make_stream(*state, 10, 0, false);
     for (int order = 0; order < 2; order++) {
         fr_protocol p = {.size = sizeof p, .train_share = 0.9, .order = order_text(order)};
         fr_window *w;
@@ -509,7 +511,7 @@ static void test_craft(void **state) {
 static void test_graphmixer(void **state) {
     fr_error err;
     for (int width = 0; width <= 4; width += 4) {
-        fr_stream *stream = make_stream(*state, 10, width);
+        fr_stream *stream = make_stream(*state, 10, width, false);
         fr_protocol p = {.size = sizeof p,
                          .train_share = 0.9,
                          .order = order_text(width ? FR_ORDER_STRICT : FR_ORDER_STREAM)};
@@ -576,7 +578,7 @@ static void check_sharing(const fr_window *w, fr_model_settings settings) {
 static void test_tgn(void **state) {
     fr_error err;
     for (int features = 0; features < 2; features++) {
-        fr_stream *stream = make_stream(*state, 0.1, 4 * features);
+        fr_stream *stream = make_stream(*state, 0.1, 4 * features, false);
         fr_protocol p = {.size = sizeof p, .train_share = 0.9};
         fr_window *w;
         OK(fr_window_open(stream, &p, NULL, &w, &err));
@@ -607,7 +609,7 @@ static void test_tgn(void **state) {
 static void test_dygformer(void **state) {
     fr_error err;
     for (int width = 0; width <= 4; width += 4) {
-        fr_stream *stream = make_stream(*state, 0.1, width);
+        fr_stream *stream = make_stream(*state, 0.1, width, false);
         fr_protocol p = {.size = sizeof p,
                          .train_share = 0.9,
                          .order = order_text(width ? FR_ORDER_STRICT : FR_ORDER_STREAM)};
@@ -643,10 +645,40 @@ static void test_dygformer(void **state) {
     }
 }
 
+/* One space of nodes: a tensor of identities is read from both sides. */
+static void test_shared_ids(void **state) {
+    fr_error err;
+    fr_stream *stream = make_stream(*state, 0.1, 4, true);
+    fr_protocol p = {.size = sizeof p, .train_share = 0.9};
+    fr_window *w;
+    OK(fr_window_open(stream, &p, NULL, &w, &err));
+    assert_true(w->source_node && w->nodes < w->sources + w->destinations);
+    fr_model_settings small = {.size = sizeof small,
+                               .dim = 12,
+                               .heads = 3,
+                               .layers = 1,
+                               .history = 7,
+                               .head_layers = 2,
+                               .patch = 3,
+                               .time_dim = 3,
+                               .edge_dim = -1,
+                               .neighbors = 3,
+                               .tokens = 5,
+                               .head_width = 3,
+                               .gamma = 0.9};
+    const fr_model *facts;
+    for (int k = 0; (facts = fr_model_at(k)); k++)
+        check_model(w, facts->name, small, FR_OBJECTIVE_BCE, "shared ids");
+    check_sharing(w, small);
+    fr_window_close(w);
+    fr_stream_close(stream);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ops), cmocka_unit_test(test_recording_changes_nothing),
-        WITH_DIRECTORY(test_craft), WITH_DIRECTORY(test_graphmixer),
-        WITH_DIRECTORY(test_tgn),   WITH_DIRECTORY(test_dygformer)};
+        cmocka_unit_test(test_ops),     cmocka_unit_test(test_recording_changes_nothing),
+        WITH_DIRECTORY(test_craft),     WITH_DIRECTORY(test_graphmixer),
+        WITH_DIRECTORY(test_tgn),       WITH_DIRECTORY(test_dygformer),
+        WITH_DIRECTORY(test_shared_ids)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
