@@ -38,7 +38,7 @@ typedef struct cli_group {
 /* Options of every command. */
 typedef struct cli_common {
     int64_t threads; /* 0 = all cores */
-    bool quiet, json, help;
+    bool quiet, json, wide, help;
     char *config, *set; /* dealt with while parsing */
 } cli_common;
 
@@ -137,8 +137,15 @@ void cli_terminal_start(void);
 fr_context cli_terminal_context(const cli_common *common);
 /* Removes the progress bar, if there is one. */
 void cli_terminal_clear(void);
-/* Columns of the terminal behind `stream`; 80 if it is none. */
+/* Columns of the terminal that `stream` is; 80 if it is none. */
 int cli_terminal_width(FILE *stream);
+
+/* From begin to end what is printed is held, if stdout is a terminal; tables that are too wide for
+ * it are then shown in parts, unless `wide`. */
+void cli_fold_begin(void);
+void cli_fold_end(bool wide);
+/* The file that is stdout, also while it is held. */
+int cli_fold_output(void);
 
 /* vsnprintf, but of what is too long the middle is left out: the reason stands at the end. */
 void cli_format(char *out, size_t size, const char *format, va_list args)

@@ -95,8 +95,10 @@ static int run(const cli_command *command, int count, char **words) {
         } else {
             call.context = cli_terminal_context(&call.common);
             if (command->forced) cli_terminal_forced(command->forced);
+            cli_fold_begin();
             code = command->run(&call);
             cli_terminal_clear();
+            cli_fold_end(call.common.wide || call.common.json);
         }
     }
     cli_parse_free(&call);

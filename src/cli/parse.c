@@ -21,6 +21,8 @@ static const fr_option common_options[] = {
      "No progress and no notes; warnings and errors stay."},
     {"json", FR_OPTION_FLAG, "no", NULL, 0, 0, offsetof(cli_common, json),
      "Print the results as one JSON document."},
+    {"wide", FR_OPTION_FLAG, "no", NULL, 0, 0, offsetof(cli_common, wide),
+     "Print tables with whole lines on a narrow terminal, too, instead of in parts."},
     {"config", FR_OPTION_TEXT, "", "FILE", 0, 0, offsetof(cli_common, config),
      "Read options from a JSON file such as {\"threads\": 2}; the command line wins."},
     {"set", FR_OPTION_TEXT, "", "KEY=VALUE", 0, 0, offsetof(cli_common, set),

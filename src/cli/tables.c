@@ -23,6 +23,7 @@ int cli_format_take(cli_call *call, const cli_output *chosen, int *out) {
         return cli_usage("options json and format, expected one or the other");
     if (call->common.json) *out = CLI_FORMAT_JSON;
     call->common.json = *out == CLI_FORMAT_JSON;
+    call->common.wide |= *out != FR_FORMAT_TEXT;
     return CLI_OK;
 }
 

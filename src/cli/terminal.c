@@ -34,9 +34,11 @@ static struct {
 
 static volatile sig_atomic_t interrupted;
 
+static int number_of(FILE *stream) { return stream == stdout ? cli_fold_output() : fileno(stream); }
+
 static bool is_terminal(FILE *stream) {
     const char *kind = getenv("TERM");
-    return isatty(fileno(stream)) && kind && strcmp(kind, "dumb") != 0;
+    return isatty(number_of(stream)) && kind && strcmp(kind, "dumb") != 0;
 }
 
 static void on_signal(int number) {
@@ -109,7 +111,7 @@ void cli_terminal_start(void) {
 
 int cli_terminal_width(FILE *stream) {
     struct winsize size;
-    if (ioctl(fileno(stream), TIOCGWINSZ, &size) || !size.ws_col) return 80;
+    if (ioctl(number_of(stream), TIOCGWINSZ, &size) || !size.ws_col) return 80;
     return size.ws_col;
 }
 
