@@ -4,7 +4,7 @@
 #     bench/craft.sh BUILD TABLE [PYTHON]
 #
 # TABLE is the Wikipedia CSV; PYTHON has torch, numpy and safetensors (python3; FULLRANK_TORCH). Ours with all cores,
-# PyTorch (bench/torch_craft.py) with one thread and with all: for it more is not always faster. Prints seconds per
+# PyTorch (examples/python/torch_craft.py) with one thread and with all: for it more is not always faster. Prints seconds per
 # epoch (ours: best of 4), milliseconds per ranked event (ours: best of 3) and the ratios.
 set -eu
 build=${1:?usage: craft.sh BUILD TABLE [PYTHON]}
@@ -22,7 +22,7 @@ for model in craft craft-r; do
             -o "$folder/ranks.npy" --force -q --json >"$folder/timed$turn.json"
     done
     for threads in 1 "$(getconf _NPROCESSORS_ONLN)"; do
-        "$python" "$here/torch_craft.py" speed --data "$table" --model $model --threads "$threads" |
+        "$python" "$here/../examples/python/torch_craft.py" speed --data "$table" --model $model --threads "$threads" |
             tail -n 1 >"$folder/torch$threads.json"
     done
     "$python" - "$folder" $model <<'PYTHON'

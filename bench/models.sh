@@ -4,7 +4,7 @@
 #     bench/models.sh BUILD TABLE [PYTHON]
 #
 # TABLE is the Wikipedia CSV; PYTHON has torch and numpy (python3; FULLRANK_TORCH). Ours with all cores, PyTorch
-# (bench/torch_models.py) with one thread and with all: for it more is not always faster. Prints seconds per epoch
+# (examples/python/torch_models.py) with one thread and with all: for it more is not always faster. Prints seconds per epoch
 # (of both the best of 2 to 5: the shorter an epoch, the more) and milliseconds per ranked event (ours: best of 2), and
 # the ratios. GraphMixer and DyGFormer let PyTorch train on every 8th batch and the time is taken times 8; it ranks
 # every 100th event, from our checkpoint.
@@ -31,10 +31,10 @@ compare() { # NAME MODEL EPOCHS BATCHES [KEY VALUE]
             --force -q --json >"$run/ours$turn.json"
     done
     for threads in 1 "$(getconf _NPROCESSORS_ONLN)"; do
-        "$python" "$here/torch_models.py" train --data "$folder/data" --model "$model" ${1:+--set "$1=$2"} \
+        "$python" "$here/../examples/python/torch_models.py" train --data "$folder/data" --model "$model" ${1:+--set "$1=$2"} \
             --epochs "$epochs" --batches "$batches" --threads "$threads" >"$run/train$threads.json" 2>"$run/log" ||
             { cat "$run/log" >&2; exit 1; }
-        "$python" "$here/torch_models.py" score --data "$folder/data" --checkpoint "$run/model.safetensors" \
+        "$python" "$here/../examples/python/torch_models.py" score --data "$folder/data" --checkpoint "$run/model.safetensors" \
             --events every:100 --threads "$threads" >"$run/score$threads.json" 2>"$run/log" ||
             { cat "$run/log" >&2; exit 1; }
     done

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""bench/torch_models.py on its own, and fullrank's models against it. Run by cli/torch_models.sh.
+"""examples/python/torch_models.py on its own, and fullrank's models against it. Run by cli/torch_models.sh.
 
     tests/torch_models.py SCRIPT FULLRANK DIR...    in an empty directory
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Can this PyTorch do what bench/torch_models.py needs? Prints what is missing, nothing if all is there."""
+"""Can this PyTorch do what examples/python/torch_models.py needs? Prints what is missing, nothing if all is there."""
 import torch
 import torch.nn.functional as F
 

@@ -29,6 +29,7 @@ Where to look
     Ranking                          metrics, expectations, slices, intervals, records
     compare, report, study           models side by side, with intervals; pages
     explain, diagnose                why protocols disagree; what membership explains
+    tgb.Evaluator                    TGB's Evaluator, with its values
     metrics, samplers, slices, baselines, models, presets, options    what there is, by name
 
 Manners: nothing is printed unless asked for (`progress=True` shows a bar, with tqdm); warnings go through `warnings`,
@@ -40,7 +41,7 @@ from __future__ import annotations
 
 from typing import List
 
-from . import _fullrank as _C
+from . import _fullrank as _C, tgb
 from ._core import Facts, Warning
 from ._data import Events, download, events, import_file, read, synth, verify
 from ._fullrank import Cancelled, Error, FileError, ForceError, InputError, OutOfMemory, UsageError
@@ -117,5 +118,5 @@ __all__ = [
     "FileError", "ForceError", "InputError", "OutOfMemory", "Page", "Part", "Ranking", "Records", "Run", "Scorer",
     "Slice", "Study", "Table", "Truth", "UsageError", "Warning", "Window", "baselines", "compare", "diagnose",
     "download", "events", "explain", "import_file", "load", "metrics", "models", "options", "plugin", "presets", "read", "report",
-    "samplers", "slices", "study", "study_preset", "synth", "verify", "version",
+    "samplers", "slices", "study", "study_preset", "synth", "tgb", "verify", "version",
 ]

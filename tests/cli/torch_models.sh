@@ -1,7 +1,7 @@
 #!/bin/sh
 # torch_models.sh - GraphMixer, TGN and DyGFormer (+LHA) against an independent implementation. Prints TAP.
 #
-# bench/torch_models.py is written in PyTorch from the models' description; tests/torch_models.py compares losses and
+# examples/python/torch_models.py is written in PyTorch from the models' description; tests/torch_models.py compares losses and
 # scores: without edge features, with four, and with shared ids. Without torch (FULLRANK_TORCH names a python3 that has it)
 # everything is skipped.
 #
@@ -62,7 +62,7 @@ awk -F , 'NR == 1 { print; next } NR > 2001 { exit } { print $1 % 40 "," 20 + $2
 "$fullrank" data import nodes.csv --shared-ids -o nodes -q >/dev/null
 has "a stream with shared ids" "$(cat nodes/manifest.json)" '"shared_ids": true'
 
-"$torch" "$FULLRANK_SOURCE/tests/torch_models.py" "$FULLRANK_SOURCE/bench/torch_models.py" "$fullrank" plain edges nodes \
+"$torch" "$FULLRANK_SOURCE/tests/torch_models.py" "$FULLRANK_SOURCE/examples/python/torch_models.py" "$fullrank" plain edges nodes \
     >results 2>log
 is "runs to its end" "$? $(tail -n 3 log)" "0 "
 while read -r word line; do

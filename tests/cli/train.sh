@@ -2,7 +2,7 @@
 # train.sh - `train`, `models` and ranking by checkpoints as a user types them. Prints TAP.
 #
 # With a python3 that has torch and safetensors (FULLRANK_TORCH names it), logits are compared with an independent
-# implementation, bench/torch_craft.py.
+# implementation, examples/python/torch_craft.py.
 #
 # usage: FULLRANK_SOURCE=REPOSITORY train.sh path/to/fullrank
 # shellcheck disable=SC2154 # tap.sh sets scratch, stdout and stderr
@@ -207,7 +207,7 @@ if [ -n "$torch" ]; then
         "$fullrank" train --data "$3" $small --model "$model" -o ours >/dev/null 2>&1
         "$fullrank" rank --data "$3" --scorer ours/model.safetensors -o o.npy --force --dump-scores ours.npy --events first:40 \
             --order "batch:$batch" >/dev/null 2>&1
-        "$torch" "$FULLRANK_SOURCE/bench/torch_craft.py" score --data "$3.csv" --window 6000 --granularity "$batch" \
+        "$torch" "$FULLRANK_SOURCE/examples/python/torch_craft.py" score --data "$3.csv" --window 6000 --granularity "$batch" \
             --checkpoint ours/model.safetensors --events 5100:60 --out theirs.npy >torch.log 2>&1
         "$torch" - >apart 2>&1 <<'END'
 import json, numpy as np

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """CRAFT and CRAFT-R in PyTorch, written from the models' description alone: reference and rival.
 
-    bench/torch_craft.py init  --data CSV --model craft-r --out first.safetensors
-    bench/torch_craft.py score --data CSV --checkpoint C --events first:n --out scores.npy
-    bench/torch_craft.py train --data CSV [--checkpoint C] [--deterministic] [--batches 5] [--out C]
-    bench/torch_craft.py speed --data CSV --model craft
+    examples/python/torch_craft.py init  --data CSV --model craft-r --out first.safetensors
+    examples/python/torch_craft.py score --data CSV --checkpoint C --events first:n --out scores.npy
+    examples/python/torch_craft.py train --data CSV [--checkpoint C] [--deterministic] [--batches 5] [--out C]
+    examples/python/torch_craft.py speed --data CSV --model craft
 
 init   writes a random initial checkpoint.
 score  writes the logits of all catalog items for window events first..first+n-1 (float32, n x N),

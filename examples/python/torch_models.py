@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """GraphMixer, TGN and DyGFormer (+LHA) in PyTorch, written from their description: check and rival.
 
-    bench/torch_models.py train --data DIR --model tgn [--set embedding=identity] [--epochs 3]
+    examples/python/torch_models.py train --data DIR --model tgn [--set embedding=identity] [--epochs 3]
         [--init C] [--deterministic] [--batches first:40] [--save C]
-    bench/torch_models.py score --data DIR --checkpoint C --events first:40 [-o scores.npy]
+    examples/python/torch_models.py score --data DIR --checkpoint C --events first:40 [-o scores.npy]
 
 DIR is made by `fullrank data import`. Both print one JSON document.
 
