@@ -90,7 +90,7 @@ class Records:
                  hits: Iterable[int] = (1, 3, 10), small: str = "whole", threads: int = 0) -> Any:
         """The expectation of a sampled metric over all draws, exactly: `expected("uniform", k=20).mrr`.
 
-        With one k (or a sampler that names it, `"tgb-mix-100"`) one result, else a list; k is 1, 5, 20, 50, 100
+        With one k (or a sampler that names it, `"tgb-hist-100"`) one result, else a list; k is 1, 5, 20, 50, 100
         unless given. `fullrank.samplers()` lists the samplers.
         """
         stem, _, number = sampler.rpartition("-")

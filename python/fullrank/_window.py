@@ -371,6 +371,35 @@ class Window:
             feed.submit(scorer)
         return feed.finish()
 
+    def rank_factors(self, u: Any, v: Any, bias: Any = None, name: str = "factors", *, seed: Optional[int] = None,
+                     model: Optional[str] = None, force: bool = False, threads: int = 0, progress: Progress = False,
+                     **options: Any) -> Ranking:
+        """Ranks by scores that are products, U V^T + bias, without ever having them all in memory.
+
+        `u` has a row for every event of `ranked` (or for the covered ones), `v` and `bias` one for every id of `catalog`
+        (or of `candidates`). A score is a sum in float32, begun with the bias, of fused multiply-adds in order.
+
+        >>> import numpy as np, fullrank as fr
+        >>> window = fr.synth("tiny").window()
+        >>> rng = np.random.default_rng(0)
+        >>> u = rng.standard_normal((len(window.ranked), 8), dtype=np.float32)
+        >>> v = rng.standard_normal((len(window.catalog), 8), dtype=np.float32)
+        >>> window.rank_factors(u, v)
+        <factors: MRR 0.0477, Hits@10 0.0922 over 900 events>
+        """
+        wide = [np.ascontiguousarray(_core.host(one), dtype=np.float32) for one in (u, v)]
+        row = None if bias is None else np.ascontiguousarray(_core.host(bias), dtype=np.float32)
+        if any(one.ndim != 2 for one in wide) or wide[0].shape[1] != wide[1].shape[1] or \
+                (row is not None and row.shape != wide[1].shape[:1]):
+            shapes = ", ".join(str(one.shape) for one in [*wide, row] if one is not None)
+            raise C.UsageError(f"{name}: factors of shapes {shapes}, expected [events, d], [candidates, d], [candidates]")
+        about = _core.about(name, False, {"seed": seed, "model": model})
+        handle = C.scorer_factors(self._handle, about, _core.address(wide[0]), _core.address(wide[1]),
+                                  0 if row is None else _core.address(row),
+                                  (wide[0].shape[0], wide[1].shape[0], wide[0].shape[1]))
+        with talk(threads, progress) as how:
+            return Ranking(C.rank_run(handle, _core.options(options), force, how))
+
     def _ask(self, scorer: Any, name: Optional[str], catalog_only: Optional[bool], given: Dict[str, Any]) -> Any:
         """A scorer of the library that asks a Python function or object."""
         score: Callable[[Batch], Any] = scorer.score if hasattr(scorer, "score") else scorer

@@ -301,6 +301,25 @@ static PyObject *scorer_make(PyObject *self, PyObject *args) {
     return out;
 }
 
+/* (window, about, u, v, bias or 0, (rows, columns, width)): the arrays must outlive the scorer. */
+static PyObject *scorer_factors(PyObject *self, PyObject *args) {
+    (void)self;
+    PyObject *owner, *about;
+    long long rows, columns, width;
+    fr_factors f = {.size = sizeof f};
+    fr_scorer_definition is;
+    fr_scorer *scorer;
+    fr_error error = {0};
+    if (!PyArg_ParseTuple(args, "OO!O&O&O&(LLL)", &owner, &PyDict_Type, &about, as_address, &f.u,
+                          as_address, &f.v, as_address, &f.bias, &rows, &columns, &width))
+        return NULL;
+    f.rows = rows, f.columns = columns, f.width = width;
+    const fr_window *window = handle_at(owner, kind_window);
+    if (!window || !about_take(about, &is)) return NULL;
+    if (fr_scorer_factors(window, &f, &is, &scorer, &error)) return raise_error(&error);
+    return HANDLE(scorer, scorer, owner);
+}
+
 static PyObject *rank_run(PyObject *self, PyObject *args) {
     (void)self;
     PyObject *object, *options, *how;
@@ -496,6 +515,7 @@ PyMethodDef rank_methods[] = {{"record_fields", record_fields, METH_NOARGS, NULL
                               {"ranking_load", ranking_load, METH_VARARGS, NULL},
                               {"scorer_open", scorer_open, METH_VARARGS, NULL},
                               {"scorer_make", scorer_make, METH_VARARGS, NULL},
+                              {"scorer_factors", scorer_factors, METH_VARARGS, NULL},
                               {"scorer_facts", scorer_facts, METH_VARARGS, NULL},
                               {"scorer_score", scorer_score, METH_VARARGS, NULL},
                               {"scorer_observe", scorer_observe, METH_VARARGS, NULL},

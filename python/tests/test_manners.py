@@ -275,8 +275,8 @@ class Memory(unittest.TestCase):
             feed.next(1)
             feed.submit(feed_scores)
             feed.facts
-            ranking.expected("uniform", k=5)
-            str(ranking.records[0])
+            ranking.expected("uniform", k=5, threads=1)
+            len(ranking.records)
 
         self.assertLess(self.grown(calls, self.CALLS // 20, 500), 1 << 20)
 

@@ -69,14 +69,15 @@ class Ways(unittest.TestCase):
     def setUpClass(cls):
         cls.window = fr.synth("tiny").window()
         rng = np.random.default_rng(1)
-        cls.u = rng.standard_normal((len(cls.window), 8), dtype=np.float32)
-        cls.v = rng.standard_normal((len(cls.window.catalog), 8), dtype=np.float32)
+        cls.u = rng.integers(-128, 128, (len(cls.window), 8)).astype(np.float32)
+        cls.v = rng.integers(-128, 128, (len(cls.window.catalog), 8)).astype(np.float32)
+        cls.bias = rng.integers(-128, 128, len(cls.window.catalog)).astype(np.float32)
 
     def scores(self, event):
-        return (self.u[event] @ self.v.T).astype(np.float32)
+        """Products as rank_factors has them: fused multiply-adds in order (numbers of 8 bits: all sums are exact)."""
+        return self.u[event] @ self.v.T + self.bias
 
     def all_scores(self):
-        # One product per event, as every way must give the same bits for the same scores.
         return np.stack([self.scores(event) for event in self.window.ranked.event])
 
     def fed(self, batch_size, **options):
@@ -91,6 +92,8 @@ class Ways(unittest.TestCase):
         self.assertEqual(self.fed(1).records.tobytes(), want)
         self.assertEqual(self.fed(10**6).records.tobytes(), want)
         self.assertEqual(window.rank(scores, "m").records.tobytes(), want)
+        factors = window.rank_factors(self.u[window.ranked.event], self.v, self.bias, "m")
+        self.assertEqual(factors.records.tobytes(), want)
         function = window.rank(lambda batch: np.stack([self.scores(event) for event in batch.event]), "m")
         self.assertEqual(function.records.tobytes(), want)
 
@@ -118,6 +121,8 @@ class Ways(unittest.TestCase):
         for given in (scores.astype(np.float64), np.asfortranarray(scores), scores.tolist(), memoryview(scores)):
             self.assertEqual(self.window.rank(given).records.tobytes(), want)
         # What float32 cannot tell apart is not tied.
+        with self.assertRaisesRegex(fr.UsageError, "factors of shapes"):
+            self.window.rank_factors(self.u, self.v[:, :3])
         close = np.arange(scores.shape[1], dtype=np.float64) * 1e-12 + 1
         ranking = self.window.rank(np.tile(close, (len(scores), 1)))
         self.assertEqual(ranking.records["tied"].max(), 0)
