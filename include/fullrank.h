@@ -3,7 +3,7 @@
  * The only public header. Chapters follow the data: 1 errors and callbacks, 2 options, 3 import,
  * 4 stream, 5 window, 6 facts, 7 downloads and synthetic streams, 8 rank records, 9 scorers,
  * 10 ranking, 11 metrics, 12 models and training, 13 comparing runs, 14 diagnostics, 15 studies,
- * 16 tables.
+ * 16 tables, 17 audit.
  * PROTOCOL numbers refer to docs/protocol.md.
  *
  * Conventions
@@ -1531,6 +1531,81 @@ FR_API void fr_table_note(fr_table *table, const char *note);
 /* The table as text, which is the table's until the next call. `format` is FR_FORMAT_*. */
 FR_API FR_MUST_USE fr_status fr_table_text(fr_table *table, int format, const char **out,
                                            fr_error *err);
+
+/* ---- 17. Audit: does a scorer see what it must not? (docs/audit.md) ---- */
+
+/* Opens a scorer for a window: the one that is audited, or one in which something was changed. */
+typedef fr_status fr_scorer_factory(void *user, const fr_window *window, const fr_context *context,
+                                    fr_scorer **out, fr_error *err);
+
+enum {
+    FR_AUDIT_FUTURE,
+    FR_AUDIT_SAME_TIME,
+    FR_AUDIT_BATCH,
+    FR_AUDIT_CANDIDATES,
+    FR_AUDIT_STATE,
+    FR_AUDIT_POSITION,
+    FR_AUDIT_NUMBERS,
+    FR_AUDIT_CHECKS
+};
+enum { FR_SEVERITY_LEAK, FR_SEVERITY_BATCH, FR_SEVERITY_NOISE, FR_SEVERITY_NUMERIC, FR_SEVERITIES };
+extern FR_API const fr_definition fr_audit_checks[FR_AUDIT_CHECKS]; /* by FR_AUDIT_* */
+extern FR_API const char *const fr_severity_names[FR_SEVERITIES];   /* "leak", ... */
+
+typedef struct fr_audit_settings {
+    size_t size;     /* as every settings struct */
+    char *checks;    /* "all", or names of fr_audit_checks, separated by commas */
+    char *events;    /* how many ranked events, or which: "row:142857,142900" of the stream */
+    int64_t streams; /* changed streams of the checks `future` and `same-time` */
+    double
+        tolerance; /* differences that rounding may make, relative to the event's largest score */
+} fr_audit_settings;
+extern FR_API const fr_option fr_audit_options[FR_OPTIONS_MAX];
+
+/* Texts belong to the audit. */
+typedef struct fr_audit_check {
+    bool tested;      /* else `note` says why not */
+    int64_t events;   /* compared */
+    int64_t scores;   /* of them */
+    int64_t found;    /* events with a difference larger than `tolerance`, or another finding */
+    double largest;   /* difference of a score, relative to the largest of its event */
+    double tolerance; /* 0 = bits are compared */
+    double mrr, changed_mrr; /* of these events, as scored and with the change; NaN = none */
+    const char *note;        /* what else there is to say; "" = nothing */
+} fr_audit_check;
+
+typedef struct fr_audit_finding {
+    int check, severity;   /* FR_AUDIT_*, FR_SEVERITY_* */
+    int64_t event;         /* row of the stream; -1 = all */
+    int64_t candidate;     /* original id; -1 = all */
+    double score, changed; /* of the candidate, as scored and with the change; NaN = none */
+    const char *what;      /* was changed or found */
+    const char *reproduce; /* settings that show it: "checks=future,events=row:5,seed=7" */
+} fr_audit_finding;
+
+typedef struct fr_audit_facts {
+    const char *scorer, *data, *protocol_text, *badge; /* badge: one line for a paper */
+    int64_t events, streams, seed;
+    double noise; /* largest difference between two equal runs, as in fr_audit_check.largest */
+    const fr_audit_check *check; /* [FR_AUDIT_CHECKS] */
+    const fr_audit_finding *finding;
+    int findings; /* 0 = nothing was found */
+} fr_audit_facts;
+
+typedef struct fr_audit fr_audit;
+
+/* Audits what `open` opens, or what fr_scorer_open opens for `spec` if it is NULL; `spec` is its
+ * name in any case. Scores that are read from a file cannot change: of them a few checks are left,
+ * and notes say so. A finding is no failure of the call. The caller closes the audit. */
+FR_API FR_MUST_USE fr_status fr_audit_run(const fr_window *window, const char *spec,
+                                          fr_scorer_factory *open, void *user,
+                                          const fr_audit_settings *settings, int64_t seed,
+                                          const fr_context *context, fr_audit **out, fr_error *err);
+FR_API void fr_audit_close(fr_audit *audit);
+FR_API fr_audit_facts fr_audit_get(const fr_audit *audit);
+/* All of it as JSON (docs/audit.md), the audit's own text. */
+FR_API FR_MUST_USE fr_status fr_audit_text(fr_audit *audit, const char **out, fr_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -32,6 +32,7 @@ typedef enum rng_purpose {
     RNG_SIGNS,     /* signs of blocks in permutation tests */
     RNG_PROJECT,   /* pairs, labels and directions of interventions */
     RNG_EVENTS,    /* samples of test events */
+    RNG_AUDIT,     /* events that are audited, and what is changed around them */
 } rng_purpose;
 
 typedef struct rng_key {

@@ -43,9 +43,9 @@ static int by_key(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The score of a follower that stands above so many others. */
-static float lifted(const markov *m, int32_t place) {
-    return baseline_score(m->is_long, (int64_t)m->w->events + 1 + place);
+/* The score of a follower that stands above so many others: above any count before the event. */
+static float lifted(const markov *m, const fr_query *query, int32_t place) {
+    return baseline_score(m->is_long, (int64_t)window_cut(m->w, query->event) + 1 + place);
 }
 
 static fr_status score(void *state, const fr_query *query, int count, int worker, float *scores,
@@ -61,7 +61,7 @@ static fr_status score(void *state, const fr_query *query, int count, int worker
     qsort(m->list, (size_t)m->rows[last], sizeof *m->list, by_key);
     for (int32_t k = 0; k < m->rows[last]; k++) {
         if (k && m->list[k].key > m->list[k - 1].key) place = k;
-        scores[m->list[k].destination] = lifted(m, place);
+        scores[m->list[k].destination] = lifted(m, query, place);
     }
     return FR_OK;
 }
@@ -87,7 +87,7 @@ static fr_status stand(void *state, const fr_query *query, int32_t destination, 
         m->score[k] = other > key ? FLT_MAX : other < key ? -FLT_MAX : 0;
     }
     if (own < 0) return FR_OK;
-    out->score = lifted(m, below);
+    out->score = lifted(m, query, below);
     out->tied = out->above = INT32_MAX; /* all others are below */
     for (int32_t k = 0; k < out->own; k++)
         if (m->score[k] == 0) m->score[k] = out->score;

@@ -96,7 +96,7 @@ typedef struct recent {
     int32_t *level; /* [events] place of the heat after it in the order of all heats, ties equal */
     int32_t *now;   /* [destinations] level, -1 = no event yet */
     int32_t *tree;  /* [levels + 1] Fenwick tree: destinations by level */
-    int32_t levels, none; /* how many there are; destinations without an event */
+    int32_t levels; /* how many there are */
 } recent;
 
 /* An event with the log of the sum of exp(decay * t_j) over its destination's events so far. */
@@ -132,10 +132,11 @@ static fr_status order_heats(recent *r, double decay, fr_error *err) {
     return FR_OK;
 }
 
-/* The number of destinations below a level. */
+/* One more than the number of destinations that have occurred and are below a level; 0 of one that
+ * has not occurred. Those that have not are not counted: how many there are is not known yet. */
 static int32_t count_below(const recent *r, int32_t level) {
     if (level < 0) return 0;
-    int32_t count = r->none;
+    int32_t count = 1;
     for (int32_t k = level; k; k &= k - 1) count += r->tree[k];
     return count;
 }
@@ -168,10 +169,7 @@ static fr_status observe_recent(void *state, const fr_event *event, fr_error *er
     (void)err;
     recent *r = state;
     int32_t *now = &r->now[event->destination];
-    if (*now < 0)
-        r->none--;
-    else
-        add_at(r, *now, -1);
+    if (*now >= 0) add_at(r, *now, -1);
     *now = r->level[event->event];
     add_at(r, *now, 1);
     return FR_OK;
@@ -196,7 +194,6 @@ static fr_status open_recent(const fr_window *w, const void *settings, int64_t s
     TRY(ALLOCATE(r, 1, err));
     r->w = w;
     r->is_long = baseline_is_long(w);
-    r->none = w->destinations;
     *out = (fr_scorer_definition){.state = r,
                                   .score = score_recent,
                                   .observe = observe_recent,
@@ -221,8 +218,8 @@ const fr_scorer_kind baseline_recent_popularity = {
     "recent-popularity",
     "how often the destination has occurred lately",
     "As popularity, but an event counts 2^(-age / half-life), so destinations are ordered "
-    "by their present rate; the score is the place in that order. Destinations that have "
-    "never occurred come last and tie.",
+    "by their present rate; the score is the place in that order, from 1 for the lowest. "
+    "Destinations that have never occurred have 0.",
     baseline_decay_options,
     .settings = sizeof(decay_settings),
     .open = open_recent};

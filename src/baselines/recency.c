@@ -32,14 +32,15 @@ typedef struct recency {
 
 /* ---- scoring ---- */
 
-/* r->score of what the source has met. Equal keys share a score where they are all that is known.
- */
-static void score_own(recency *r, int32_t source) {
-    int32_t from = r->w->source_pair_at[source], place = 0;
+/* r->score of what the source has met: above all positions before the event, so that nothing shows
+ * of how many events there will be. Equal keys share a score where they are all that is known. */
+static void score_own(recency *r, const fr_query *query) {
+    int32_t source = query->source, from = r->w->source_pair_at[source], place = 0;
+    int64_t cut = window_cut(r->w, query->event);
     for (int32_t k = 0; k < r->met[source]; k++) {
         bool tied = r->order == BY_DECAYED_COUNT && k && r->key[from + k] == r->key[from + k - 1];
         if (!tied) place = k;
-        r->score[k] = baseline_score(r->is_long, (int64_t)r->w->events + place);
+        r->score[k] = baseline_score(r->is_long, cut + place);
     }
 }
 
@@ -48,7 +49,7 @@ static fr_status score(void *state, const fr_query *query, int count, int worker
     (void)count, (void)worker, (void)err; /* stateful: a single worker */
     recency *r = state;
     const int32_t *own = r->own + r->w->source_pair_at[query->source];
-    score_own(r, query->source);
+    score_own(r, query);
     for (int32_t v = 0; v < r->w->destinations; v++)
         scores[v] = baseline_score(r->is_long, r->last[v]);
     for (int32_t k = 0; k < r->met[query->source]; k++) scores[own[k]] = r->score[k];
@@ -60,7 +61,7 @@ static fr_status stand(void *state, const fr_query *query, int32_t destination, 
     (void)err;
     recency *r = state;
     int32_t level = r->last[destination];
-    score_own(r, query->source);
+    score_own(r, query);
     *out = (fr_standing){.score = baseline_score(r->is_long, level),
                          .tied = level,
                          .above = level + 1,

@@ -17,7 +17,7 @@ const fr_scorer_kind *fr_baseline_at(int index) {
 
 bool baseline_is_long(const fr_window *w) {
     enum { MOST = 1 << 23 };
-    return w->events > MOST || w->destinations > MOST;
+    return w->known_events > MOST || w->destinations > MOST; /* a representation: of the whole */
 }
 
 float baseline_score(bool is_long, int64_t number) {

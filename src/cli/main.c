@@ -29,6 +29,7 @@
     X(bench_scaling) \
     X(compare) \
     X(explain) \
+    X(audit) \
     X(study_run) \
     X(study_status) \
     X(study_report) \

@@ -72,6 +72,8 @@ static fr_status copy_events(fr_window *w, int32_t **source, int32_t **destinati
     w->destination = *destination;
     w->time = time;
     w->start = time[0];
+    w->known_events = w->events;
+    if (s->feature) w->feature = s->feature + w->first * s->facts.feature_width;
     return FR_OK;
 }
 
@@ -305,6 +307,11 @@ static fr_status build_catalog(fr_window *w, const id_list *listed, fr_error *er
         int32_t events = catalog_events(w);
         for (int32_t i = 0; i < events; i++) w->catalog_place[w->destination[i]] = 0;
     }
+    return window_list_catalog(w, err);
+}
+
+fr_status window_list_catalog(fr_window *w, fr_error *err) {
+    w->catalog_size = 0;
     for (int32_t v = 0; v < w->destinations; v++)
         if (window_listed(w, v)) w->catalog_place[v] = w->catalog_size++;
     TRY(TAKE(&w->memory, w->catalog, w->catalog_size, err));
@@ -337,7 +344,10 @@ static fr_status build(fr_window *w, const fr_context *context, fr_error *err) {
                              (int32_t)listed.count, &w->destination_id, &w->destinations, err);
     if (!status) status = build_catalog(w, &listed, err);
     free(listed.at);
-    if (status) return status;
+    return status ? status : window_index(w, err);
+}
+
+fr_status window_index(fr_window *w, fr_error *err) {
     TRY(split_cuts(w, err));
     TRY(index_roles(w, err));
     TRY(index_pairs(w, err));
@@ -400,6 +410,12 @@ fr_window_facts fr_window_get(const fr_window *w) {
 const int64_t *fr_window_candidates(const fr_window *w, int64_t *count) {
     if (count) *count = w ? w->destinations : 0;
     return w ? w->destination_id : NULL;
+}
+
+fr_status window_check_labels(const fr_window *w, const char *what, fr_error *err) {
+    if (!w->relabelled) return FR_OK;
+    return fail(err, FR_EINPUT, "%s knows destinations by their ids, which are relabelled here",
+                what);
 }
 
 /* ---- queries ---- */
@@ -525,7 +541,7 @@ fr_columns fr_window_columns(const fr_window *w) {
                         .destination = w->destination,
                         .time = w->time,
                         .start = w->start,
-                        .features = width ? w->stream->feature + w->first * width : NULL,
+                        .features = w->feature,
                         .feature_width = width,
                         .source_id = w->source_id,
                         .destination_id = w->destination_id,
@@ -539,7 +555,7 @@ fr_event fr_window_event(const fr_window *w, int32_t event) {
                       .source = w->source[event],
                       .destination = w->destination[event],
                       .time = window_time(w, event),
-                      .features = width ? w->stream->feature + (w->first + event) * width : NULL};
+                      .features = w->feature ? w->feature + event * width : NULL};
 }
 
 int32_t fr_window_cut(const fr_window *w, int32_t event) {

@@ -51,6 +51,11 @@ struct fr_window {
     const int32_t *source, *destination; /* [events] dense */
     const double *time;                  /* [events] as in the stream, not re-based */
     double start;                        /* its first time: time 0 of the window */
+    const float *feature;                /* [events, feature_width] or NULL */
+    int32_t
+        known_events; /* of the window that this one stands for (counterfactual.h), else its own */
+    bool relabelled;  /* ids stand for other things than in the stream */
+    bool counterfactual; /* not what the stream says: no rank records may come of it */
     const int64_t *source_id,
         *destination_id; /* [sources], [destinations] original ids, ascending */
     int order;           /* FR_ORDER_* */
@@ -77,6 +82,13 @@ struct fr_window {
     int64_t *node_at;                 /* [nodes + 1] */
     int32_t *node_events;             /* [2 events] */
 };
+
+/* The catalog's list, places and hash, from catalog_place, which is -1 for what is not in it. */
+fr_status window_list_catalog(fr_window *w, fr_error *err);
+/* Cuts and indices of a window that has its events, parts and ids. */
+fr_status window_index(fr_window *w, fr_error *err);
+/* FR_EINPUT if ids do not stand for the things that `what` has learned about. */
+fr_status window_check_labels(const fr_window *w, const char *what, fr_error *err);
 
 /* Events below this number are "before event i". */
 static inline int32_t window_cut(const fr_window *w, int32_t i) { return w->cut ? w->cut[i] : i; }

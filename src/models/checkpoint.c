@@ -24,7 +24,7 @@ int checkpoint_entries(const model *m, const fr_training *t, checkpoint_entry *o
     const struct {
         const char *key;
         double value;
-    } numbers[] = {{"window", w->events},
+    } numbers[] = {{"window", w->known_events},
                    {"train_fraction", w->protocol.train_share},
                    {"lr", t->rate},
                    {"batch", (double)t->batch_size},
@@ -139,11 +139,11 @@ static fr_status check_parts(const safetensors *file, const fr_window *w, int32_
                              fr_error *err) {
     const char *events = safetensors_metadata(file, "window");
     const char *train = safetensors_metadata(file, "ntrain");
-    if (!events || strtoll(events, NULL, 10) != w->events)
+    if (!events || strtoll(events, NULL, 10) != w->known_events)
         return fail(err, FR_EINPUT,
                     "%s: trained with window %s, but this window has %d; expected option window as "
                     "in its training",
-                    file->path, events ? events : "(none)", w->events);
+                    file->path, events ? events : "(none)", w->known_events);
     long long count = train ? strtoll(train, NULL, 10) : -1;
     *trained = (int32_t)count;
     if (count == w->train || (count == w->from && w->protocol.part == FR_PART_TEST)) return FR_OK;
@@ -168,6 +168,7 @@ static fr_status check_nodes(const safetensors *file, const fr_window *w, fr_err
 
 static fr_status check_window(const safetensors *file, const fr_window *w, int32_t *trained,
                               fr_error *err) {
+    TRY(window_check_labels(w, file->path, err));
     TRY(check_parts(file, w, trained, err));
     const char *order = safetensors_metadata(file, "order");
     const char *here = window_training_order(w);

@@ -145,7 +145,7 @@ static inline const real *model_value(const model *m, int number) {
 static inline void model_features(const model *m, int32_t event, real *to) {
     int64_t width = m->settings.edge_dim;
     if (!width) return;
-    const float *from = m->w->stream->feature + (m->w->first + event) * width;
+    const float *from = m->w->feature + event * width;
     for (int64_t k = 0; k < width; k++) to[k] = (real)from[k];
 }
 

@@ -68,6 +68,7 @@ fr_status oracle_open(const fr_window *w, const fr_context *context, fr_scorer_d
     if (!s->synth)
         return fail(err, FR_EINPUT, "%s: the oracle scorer needs a stream made by `data synth`",
                     s->name);
+    TRY(window_check_labels(w, "the oracle", err));
     synth_parameters parameters;
     TRY(synth_from_json(s->synth, &parameters, err));
     oracle *o;

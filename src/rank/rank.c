@@ -54,6 +54,9 @@ fr_status run_open(run *r, const fr_scorer *scorer, const fr_rank_settings *sett
                    fr_error *err) {
     const fr_window *w = scorer->window;
     *r = (run){.scorer = scorer, .started = clock_now()};
+    if (w->counterfactual)
+        return fail(err, FR_EUSAGE, "%s: a window that an audit has changed has no ranks",
+                    scorer->is.name);
     TRY(options_settle(fr_rank_options, settings, &r->settings, sizeof r->settings, err));
     TRY(events_open(&r->events, w, r->settings.sample_events, r->settings.sample_seed, err));
     TRY(recorder_open(&r->records, w, &r->events, scorer->is.catalog_only,

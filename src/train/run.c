@@ -500,6 +500,7 @@ fr_status fr_train_run(const fr_window *window, const char *name, const fr_model
     NEED(window, err);
     NEED(name, err);
     NEED(output, err);
+    TRY(window_check_labels(window, "a checkpoint", err));
     TRY(options_settle(fr_model_options, settings, &shape, sizeof shape, err));
     TRY(options_settle(fr_training_options, training, &r.how, sizeof r.how, err));
     r.shape = &shape;
