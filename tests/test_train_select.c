@@ -261,6 +261,29 @@ static void test_final(void **state) {
     close_fixture(&f);
 }
 
+/* A run that has selected goes on with training and validation together: the bytes of one that was
+ * to from the start. */
+static void test_final_later(void **state) {
+    static const char *const models[] = {"craft", "tgn"};
+    fr_error err;
+    fixture f = open_fixture(*state);
+    for (int k = 0; k < 2; k++) {
+        char name[2][40];
+        (void)snprintf(name[0], sizeof name[0], "%s-at-once", models[k]);
+        (void)snprintf(name[1], sizeof name[1], "%s-later", models[k]);
+        char *once = in_directory(*state, name[0]), *later = in_directory(*state, name[1]);
+        fr_training how = selecting(4);
+        how.patience = 2;
+        OK(fr_train_run(f.w, models[k], &small, &how, later, NULL, &err));
+        how.final = FR_FINAL_TRAIN_VAL;
+        OK(fr_train_run(f.w, models[k], &small, &how, once, NULL, &err));
+        how.resume = true;
+        OK(fr_train_run(f.w, models[k], &small, &how, later, NULL, &err));
+        assert_same_file(model_of(once), model_of(later));
+    }
+    close_fixture(&f);
+}
+
 static void test_refused(void **state) {
     fr_error err;
     fixture f = open_fixture(*state);
@@ -293,9 +316,11 @@ static void test_refused(void **state) {
     how.select = NULL;
     FAILS(fr_train_run(f.w, "craft", &small, &how, done, NULL, &err), FR_EUSAGE, "select mrr");
     how = selecting(2);
-    how.resume = true;
     how.final = FR_FINAL_TRAIN_VAL;
-    FAILS(fr_train_run(f.w, "craft", &small, &how, done, NULL, &err), FR_EUSAGE, "final train");
+    OK(fr_train_run(f.w, "craft", &small, &how, run, NULL, &err));
+    how.resume = true;
+    how.final = FR_FINAL_TRAIN;
+    FAILS(fr_train_run(f.w, "craft", &small, &how, run, NULL, &err), FR_EUSAGE, "train+val");
     fr_window_close(bare);
     close_fixture(&f);
 }
@@ -334,10 +359,10 @@ static void test_warnings(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        WITH_DIRECTORY(test_best_epoch), WITH_DIRECTORY(test_patience),
-        WITH_DIRECTORY(test_resume),     WITH_DIRECTORY(test_final),
-        WITH_DIRECTORY(test_refused),    WITH_DIRECTORY(test_warnings),
-        WITH_DIRECTORY(test_leftovers),
+        WITH_DIRECTORY(test_best_epoch),  WITH_DIRECTORY(test_patience),
+        WITH_DIRECTORY(test_resume),      WITH_DIRECTORY(test_final),
+        WITH_DIRECTORY(test_final_later), WITH_DIRECTORY(test_refused),
+        WITH_DIRECTORY(test_warnings),    WITH_DIRECTORY(test_leftovers),
     };
     return cmocka_run_group_tests(tests, make_small, NULL);
 }

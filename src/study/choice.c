@@ -35,10 +35,19 @@ static fr_status number_of(fr_study *s, int64_t unit, const char *name, double *
     return status;
 }
 
+fr_status work_chosen(fr_study *s, const plan_unit *unit, plan_unit *out, fr_error *err) {
+    double chosen = 0;
+    *out = *unit;
+    if (!unit->chosen) return FR_OK;
+    TRY(number_of(s, s->plan.units.at[unit->choice].id, "chosen", &chosen, err));
+    out->config = (int)chosen;
+    return FR_OK;
+}
+
 fr_status work_trainer(fr_study *s, const plan_unit *unit, int *number, fr_error *err) {
     double chosen;
     *number = unit->train;
-    if (!unit->chosen) return FR_OK;
+    if (!unit->chosen || unit->train >= 0) return FR_OK;
     TRY(number_of(s, s->plan.units.at[unit->choice].id, "chosen", &chosen, err));
     for (size_t i = 0; i < s->plan.units.count; i++) {
         const plan_unit *u = &s->plan.units.at[i];

@@ -313,6 +313,18 @@ static fr_status add_configs(plan *p, plan_unit u, fr_error *err) {
     return FR_OK;
 }
 
+static bool says_final(const json_t *options) {
+    const char *final = json_string_value(json_object_get(options, "final"));
+    return final && !strcmp(final, "train+val");
+}
+
+/* Is the chosen configuration trained once more? */
+static bool is_final(const plan *p, const char *name) {
+    bool final = says_final(json_object_get(p->source, "settings"));
+    for (int c = 0; c < grid_count(p, name); c++) final |= says_final(grid_options(p, name, c));
+    return final;
+}
+
 /* When all seeds of all configurations are trained: the choice, and what is ranked. */
 static fr_status add_choice(plan *p, int data, const char *name, int objective, fr_error *err) {
     const json_t *seeds = json_object_get(p->source, "seeds");
@@ -324,10 +336,13 @@ static fr_status add_choice(plan *p, int data, const char *name, int objective, 
                    .trained = true,
                    .train = -1};
     TRY(add(p, u, &u.choice, err));
-    u.kind = UNIT_RANK;
     u.seeded = u.chosen = true;
     for (size_t i = 0; i < json_array_size(seeds); i++) {
         u.seed = json_integer_value(json_array_get(seeds, i));
+        u.train = -1;
+        u.kind = UNIT_TRAIN;
+        if (is_final(p, name)) TRY(add(p, u, &u.train, err));
+        u.kind = UNIT_RANK;
         TRY(add(p, u, NULL, err));
     }
     return FR_OK;
@@ -679,6 +694,7 @@ fr_status plan_settings(const plan *p, const plan_unit *unit, fr_model_settings 
     TRY(each_setting(&r, "settings", json_object_get(p->source, "settings"), set_both, &b, err));
     TRY(each_setting(&r, "model-settings", grid_options(p, unit->model, unit->config), set_both, &b,
                      err));
+    if (unit->label) b.training.final = FR_FINAL_TRAIN; /* the chosen one alone */
     b.training.select = (char *)(uintptr_t)p->select;
     b.training.objective = unit->objective;
     b.training.seed = unit->seed;

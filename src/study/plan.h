@@ -49,7 +49,8 @@ typedef struct plan_unit {
     int train;         /* number of the unit that trains its model, -1 = none */
     int config;        /* number of its model's configuration (grid.h) */
     const char *label; /* of the configuration, which stands in the key; NULL = the only one */
-    bool chosen;       /* it is of the configuration that unit number `choice` selects */
+    bool chosen;       /* it is of the configuration that unit number `choice` selects; a training
+                          goes on with training and validation together ("final") */
     int choice;
     int64_t id; /* in the ledger */
 } plan_unit;

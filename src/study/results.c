@@ -200,7 +200,8 @@ static fr_status take_unit(void *user, const unit_row *row, fr_error *err) {
                   .external = u->external != NULL,
                   .seed = u->seed,
                   .config = u->config,
-                  .configured = u->label != NULL,
+                  .configured = u->label != NULL || (u->chosen && u->kind == UNIT_TRAIN),
+                  .final = u->chosen && u->kind == UNIT_TRAIN,
                   .diagnostic = u->diagnostic};
     fr_status status = keep_text(&r->memory, row->tool, &one.tool, err);
     if (!status && !row->contents)
@@ -222,15 +223,29 @@ static fr_status take_unit(void *user, const unit_row *row, fr_error *err) {
     return status;
 }
 
-/* A configuration that is not chosen, or not yet, is no run of its model. */
+/* Has the training of a configuration been gone on with? */
+static bool has_final(const results *r, const result *u) {
+    for (size_t i = 0; i < r->list.count; i++) {
+        const result *f = &r->list.at[i];
+        if (f->final && f->seed == u->seed && results_same_group(f, u)) return true;
+    }
+    return false;
+}
+
+/* A configuration that is not chosen, or not yet, is no run of its model; nor is one that was gone
+ * on with. */
 static void leave_out(results *r) {
     size_t kept = 0;
     for (size_t i = 0; i < r->list.count; i++) {
         result *u = &r->list.at[i];
-        int j = u->configured
+        if (u->configured && !u->final && has_final(r, u)) u->config = -1;
+    }
+    for (size_t i = 0; i < r->list.count; i++) {
+        result *u = &r->list.at[i];
+        int j = u->configured && !u->final
                     ? results_next(r, (int)i, UNIT_SELECT, u->data, u->model, u->objective)
                     : -1;
-        bool out = u->configured &&
+        bool out = u->configured && !u->final &&
                    (j < 0 || json_integer_value(json_object_get(r->list.at[j].choice, "chosen")) !=
                                  u->config);
         if (out)

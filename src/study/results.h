@@ -26,7 +26,8 @@ typedef struct result {
     json_t *training;    /* train.json, of train units */
     json_t *choice;      /* of select units: metric, chosen, configurations */
     int config;          /* of its model, in train units; others than the chosen one are left out */
-    bool configured;     /* it is one of several */
+    bool configured;     /* it is one of several, or made of the chosen one */
+    bool final;          /* the chosen one, trained on training and validation */
 } result;
 
 /* How many units a version of the tool did. */

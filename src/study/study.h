@@ -50,9 +50,11 @@ void work_leave(fr_study *s);
 /* The unit's window on its data set, which becomes the one at hand. The study's. */
 fr_status work_window(fr_study *s, const plan_unit *unit, fr_window **out, fr_error *err);
 
-/* The number of the unit that trains the model of a unit, -1 = none; of one that is ranked by
- * choice, FR_EINPUT as long as nothing is chosen. */
+/* The number of the unit that trains the model of a unit, or that a final training goes on from, -1
+ * = none; of one that depends on a choice, FR_EINPUT as long as nothing is chosen. */
 fr_status work_trainer(fr_study *s, const plan_unit *unit, int *number, fr_error *err);
+/* The unit with the number of the configuration it is about. FR_EINPUT as above. */
+fr_status work_chosen(fr_study *s, const plan_unit *unit, plan_unit *out, fr_error *err);
 /* Adds what a choice depends on: the hashes of all models that were trained for it. */
 fr_status choice_inputs(fr_study *s, const plan_unit *unit, json_t *all, fr_error *err);
 /* Compares a model's configurations by the mean over seeds of their values on the validation part;

@@ -262,8 +262,10 @@ static fr_status model_inputs(fr_study *s, const plan_unit *unit, json_t *all, f
     fr_model_settings model;
     fr_training training;
     json_t *options = json_object();
+    plan_unit about = *unit;
     fr_status status = options ? FR_OK : fail_memory(err, 0);
-    if (!status) status = plan_settings(&s->plan, unit, &model, &training, err);
+    if (!status && unit->kind == UNIT_TRAIN) status = work_chosen(s, unit, &about, err);
+    if (!status) status = plan_settings(&s->plan, &about, &model, &training, err);
     if (!status) status = options_to_json(fr_model_options, &model, options, err);
     if (!status) status = options_to_json(fr_training_options, &training, options, err);
     int train = -1;
@@ -409,6 +411,36 @@ static fr_status note_selection(unit_record *result, const json_t *about, fr_err
                 "selected");
 }
 
+/* A file's bytes at another path. */
+static fr_status copy_bytes(const char *from, const char *to, fr_error *err) {
+    mapping file;
+    writer out = {0};
+    TRY(mapping_open(from, &file, err));
+    fr_status status = writer_open(&out, to, err);
+    if (!status) status = writer_put(&out, file.bytes, file.size, err);
+    if (!status) status = writer_commit(&out, err);
+    writer_discard(&out);
+    mapping_close(&file);
+    return status;
+}
+
+/* A final training goes on where the chosen one ended, if that state is still there; else it begins
+ * anew, which gives the same model. */
+static fr_status take_over(fr_study *s, const plan_unit *unit, const char *run, const char *state,
+                           fr_error *err) {
+    int number;
+    char *folder = NULL, *from = NULL;
+    TRY(work_trainer(s, unit, &number, err));
+    fr_status status = place(s, "runs", s->plan.units.at[number].key, "", &folder, err);
+    if (!status && !(from = path_join(folder, "state.safetensors"))) status = fail_memory(err, 0);
+    if (!status && mkdir(run, 0777) && !directory_is(run))
+        status = fail_errno(err, "%s: directory cannot be made", run);
+    if (!status && !access(from, F_OK)) status = copy_bytes(from, state, err);
+    free(from);
+    free(folder);
+    return status;
+}
+
 static fr_status do_train(fr_study *s, const plan_unit *unit, bool again, unit_record *result,
                           fr_error *err) {
     fr_window *w;
@@ -416,8 +448,10 @@ static fr_status do_train(fr_study *s, const plan_unit *unit, bool again, unit_r
     fr_training training;
     char *run = NULL, *checkpoint = NULL, *record = NULL, *state = NULL;
     json_t *about = NULL;
+    plan_unit chosen;
     TRY(work_window(s, unit, &w, err));
-    TRY(plan_settings(&s->plan, unit, &model, &training, err));
+    TRY(work_chosen(s, unit, &chosen, err));
+    TRY(plan_settings(&s->plan, &chosen, &model, &training, err));
     fr_status status = place(s, "runs", unit->key, "", &run, err);
     if (!status) {
         checkpoint = path_join(run, "model.safetensors");
@@ -425,8 +459,9 @@ static fr_status do_train(fr_study *s, const plan_unit *unit, bool again, unit_r
         state = path_join(run, "state.safetensors");
         if (!checkpoint || !record || !state) status = fail_memory(err, 0);
     }
+    if (!status && unit->chosen && !again) status = take_over(s, unit, run, state, err);
     if (!status) {
-        training.resume = again && !access(state, F_OK);
+        training.resume = (again || unit->chosen) && !access(state, F_OK);
         if (training.resume)
             status = fr_train_run(w, unit->model, &model, &training, run, s->context, err);
         if (!training.resume || status == FR_EINPUT || status == FR_EUSAGE) {

@@ -260,13 +260,16 @@ static fr_status check_word(const safetensors *file, const char *key, const char
                 was ? was : "(none)", now ? now : "(none)");
 }
 
-/* Everything but the number of epochs and patience must be as before. */
+/* Everything but the number of epochs and patience must be as before. A run that has selected may
+ * go on with training and validation together. */
 static fr_status check_settings(const run *r, const safetensors *file, fr_error *err) {
     checkpoint_entry entry[CHECKPOINT_ENTRIES];
     int count = checkpoint_entries(&r->m, &r->how, entry);
     const char *final = r->how.final == FR_FINAL_TRAIN_VAL ? "train+val" : "train";
     for (int i = 0; i < count; i++) TRY(check_word(file, entry[i].key, entry[i].value, err));
     TRY(check_word(file, "select", r->s.metric, err));
+    const char *was = safetensors_metadata(file, "final");
+    if (was && !strcmp(was, "train") && r->how.final == FR_FINAL_TRAIN_VAL) return FR_OK;
     return check_word(file, "final", r->s.metric ? final : NULL, err);
 }
 

@@ -56,11 +56,31 @@ runs "a killed study goes on" 0 study run grid.json -o killed -q
 is "and ends with the same tables" "$(diff -r grid/tables killed/tables 2>&1)" ""
 runs "again" 0 study run grid.json -o grid
 lacks "nothing is done twice" "$stderr" "/train:"
+cp grid/tables/selection.csv grid-selection.csv
 sed 's/"lr": \[0.0001, 0.03\]/"lr": [0.0001, 0.03, 0.01]/' grid.json >wider.json
 runs "a wider grid" 0 study run wider.json -o grid
 has "trains what is new" "$stderr" "lr=0.01,history=4/train"
 lacks "and nothing else" "$stderr" "lr=0.03,history=4/train"
 has "chooses again" "$stderr" "drawn/craft/bce/select"
+
+# The chosen configuration alone is trained again, on training and validation.
+sed 's/"epochs": 3/"epochs": 3, "final": "train+val"/' grid.json >final.json
+rm killed/runs/drawn+craft+bce+7+*/state.safetensors # then it begins anew
+runs "a final training" 0 study run final.json -o killed
+lacks "trains no configuration again" "$stderr" "/lr=0.03,history=4/train:"
+has "but the chosen one, for each seed" "$stderr" "drawn/craft/bce/17/train:"
+is "one folder for each seed" "$(find killed/runs -name 'drawn+craft+bce+*[0-9]+train' | grep -vc =)" 2
+is "the table of selection stays" "$(cmp killed/tables/selection.csv grid-selection.csv 2>&1)" ""
+for seed in 7 17; do
+    # shellcheck disable=SC2046 # options are words
+    "$fullrank" train --data killed/data/drawn --model craft --window 0 --train-share 0.7 --val-share 0.15 --epochs 3 \
+        --dim 8 --select mrr --final train+val --seed $seed $(echo "$best" | sed 's/\([a-z]*\)=/--\1 /g; s/,/ /') \
+        -o alone-$seed -q >/dev/null
+    is "seed $seed: it is the model that fullrank train makes" \
+        "$(cmp alone-$seed/model.safetensors killed/runs/drawn+craft+bce+$seed+train/model.safetensors 2>&1)" ""
+done
+has "and the one that is ranked" "$(cat killed/ranks/drawn+craft+bce+17+rank.json)" \
+    "$(sha256sum <alone-17/model.safetensors | cut -d ' ' -f 1)"
 
 refused() { # NAME MESSAGE FROM TO
     sed "s/$3/$4/" grid.json >bad.json
