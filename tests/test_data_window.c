@@ -311,6 +311,10 @@ static void test_splits(void **state) {
         {"rows:4", 0.85, 0, 0, 4, 0},
         {"times:3,8", 0.85, 0, 0, 3, 4}, /* events at the limit are of the later part */
         {"times:2.5", 0.85, 0, 0, 3, 0},
+        {"times:1970-01-01T00:00:03,1970-01-01 00:00:08Z", 0.85, 0, 0, 3,
+         4}, /* the same as dates */
+        {"times:1970-01-01T01:00:02.5+01:00", 0.85, 0, 0, 3, 0},
+        {"times:3,1970-01-01T00:00:08", 0.85, 0, 0, 3, 4},
         {"times:-1e300,3", 0.85, 0, 0, 0, 0},
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
@@ -356,9 +360,23 @@ static void test_bad_protocols(void **state) {
     static const char *const orders[] = {
         "",        "batch",    "batch:",   "batch:0", "batch:-3",
         "batch:x", "batch:2x", "batch: 2", "Stream",  "batch:99999999999"};
-    static const char *const splits[] = {
-        "",         "shares",  "rows",       "rows:",   "rows:1,",     "rows:2,1",
-        "rows:1.5", "rows:-1", "rows:1,2,3", "times:x", "times:1,nan", "times:2,1"};
+    static const char *const splits[] = {"",
+                                         "shares",
+                                         "rows",
+                                         "rows:",
+                                         "rows:1,",
+                                         "rows:2,1",
+                                         "rows:1.5",
+                                         "rows:-1",
+                                         "rows:1,2,3",
+                                         "times:x",
+                                         "times:1,nan",
+                                         "times:2,1",
+                                         "times:1970-13-01",
+                                         "times:1970-01-01x",
+                                         "times:1970-02-30,1970-03-01",
+                                         "rows:1970-01-01",
+                                         "times:1971-01-01,1970-01-01"};
     for (size_t k = 0; k < sizeof orders / sizeof *orders; k++) {
         fr_protocol p = {
             .size = sizeof p, .train_share = 0.5, .order = (char *)(uintptr_t)orders[k]};

@@ -2,6 +2,7 @@
 #include "data/split.h"
 
 #include "base/number.h"
+#include "data/date.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -62,10 +63,26 @@ typedef struct split {
 } split;
 
 static fr_status bad_split(const char *text, fr_error *err) {
-    return fail(err, FR_EUSAGE,
-                "option split: found \"%s\", expected share, quantile, column, rows:A,B or "
-                "times:A,B with A <= B, where validation and test begin",
-                text);
+    return fail(
+        err, FR_EUSAGE,
+        "option split: found \"%s\", expected share, quantile, column, rows:A,B or "
+        "times:A,B with A <= B, where validation and test begin; times are numbers or dates "
+        "such as 2024-01-31",
+        text);
+}
+
+/* A row, a time or, if it is a time, a date; *end is where it ends, `from` if it is none. */
+static double read_limit(const char *from, bool rows, const char **end) {
+    double value = 0;
+    if (!rows && date_begins(from)) {
+        *end = date_read(from, true, &value);
+        if (!*end) *end = from;
+        return value;
+    }
+    char *after;
+    value = number_read(from, &after);
+    *end = after;
+    return value;
 }
 
 static fr_status read_split(const char *text, split *out, fr_error *err) {
@@ -82,8 +99,8 @@ static fr_status read_split(const char *text, split *out, fr_error *err) {
     out->by = rows ? BY_ROWS : BY_TIMES;
     const char *p = colon;
     for (int k = 0; k < 2; k++) {
-        char *end;
-        out->at[k] = number_read(p + 1, &end);
+        const char *end;
+        out->at[k] = read_limit(p + 1, rows, &end);
         if (end == p + 1 || !isfinite(out->at[k]) || (*end && (k || *end != ',')))
             return bad_split(text, err);
         if (rows && (out->at[k] < 0 || out->at[k] != floor(out->at[k])))

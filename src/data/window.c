@@ -23,7 +23,8 @@
     {"split", FR_OPTION_TEXT, "share", "share|quantile|column|rows:A,B|times:A,B", 0, 0, \
      offsetof(fr_protocol, split), \
      "how the parts are cut: by these shares of the events, by quantiles of their times (TGB, " \
-     "DyGLib), by the file's split column, or where validation and test begin, as rows or times"}, \
+     "DyGLib), by the file's split column, or where validation and test begin, as rows, times or " \
+     "dates (times:2024-01-31,2024-03-01)"}, \
     {"order", FR_OPTION_TEXT, "stream", "stream|strict|batch:N", 0, 0, \
      offsetof(fr_protocol, order), \
      "what is history of an event: everything earlier in the stream, only smaller times, or what " \
