@@ -105,8 +105,33 @@ typedef struct fr_context {
     bool (*cancel)(
         void *user); /* true = stop soon, with FR_ECANCEL, leaving nothing half-written */
     int threads;     /* 0 = all cores; at most 4,096 are used */
-    void *reserved[4];
+    /* Processes that share the work, each making the same call with the same arguments; NULL = this
+     * one does all. Where a function shares its work out, its contract says so. */
+    const struct fr_processes *processes;
+    void *reserved[3];
 } fr_context;
+
+/* How processes exchange bytes, such as those that mpirun starts: what a call back of them is to
+ * this library (docs/cluster.md). Called from the calling thread only. Messages of one channel from
+ * one process to another arrive in order. */
+enum { FR_CHANNEL_WORK, FR_CHANNEL_STOP };
+typedef struct fr_processes {
+    size_t size;       /* sizeof(fr_processes) */
+    int number, count; /* this one, from 0; of how many */
+    void *state;
+    fr_status (*send)(void *state, int to, int channel, const void *bytes, size_t size,
+                      fr_error *err);
+    /* Waits for the next message from process *from, of any if it is -1, which is then told. *bytes
+     * is allocated by malloc, and the caller's. */
+    fr_status (*receive)(void *state, int *from, int channel, void **bytes, size_t *size,
+                         fr_error *err);
+    bool (*waiting)(void *state, int channel); /* is there a message? */
+} fr_processes;
+
+/* Called by all processes of a context at the same place: if any of them failed, all fail, with the
+ * error of the first that did. A process that fails makes long work of the others end soon. Alone,
+ * a process agrees with itself. */
+FR_API fr_status fr_processes_agree(const fr_context *context, fr_status status, fr_error *err);
 
 typedef struct fr_version {
     const char *version;  /* "0.1.0" */
@@ -781,7 +806,8 @@ extern FR_API const fr_option fr_rank_options[FR_OPTIONS_MAX];
 
 /* Scores every test event and records where its destination comes. The caller closes both the
  * ranking, which needs nothing else to live on, and the scorer, which is used up: its state is that
- * after the last event. */
+ * after the last event. Processes of the context share the events out; process 0 gets the ranking,
+ * the same as alone, and *out of the others is NULL. They write no score vectors. */
 FR_API FR_MUST_USE fr_status fr_rank_run(fr_scorer *scorer, const fr_rank_settings *settings,
                                          const fr_context *context, fr_ranking **out,
                                          fr_error *err);
@@ -1379,7 +1405,8 @@ typedef struct fr_study fr_study;
  * which is made if it is not there; one that exists must be a study's or empty. While another
  * process works there with another document, and if the ledger is damaged, it is refused. Relative
  * paths of data are looked for in `data`; NULL = where the document lies, here if it is no file.
- * The caller closes the study. */
+ * With `directory` NULL there is no ledger: for processes other than 0, see fr_study_run. The
+ * caller closes the study. */
 FR_API FR_MUST_USE fr_status fr_study_open(const char *document, const char *data,
                                            const char *directory, fr_study **out, fr_error *err);
 FR_API void fr_study_close(fr_study *study);
@@ -1387,7 +1414,10 @@ FR_API void fr_study_close(fr_study *study);
 /* Does what is left. May be killed at any moment and called again; several processes may work on
  * one study. A unit of work that fails is recorded and does not stop the rest; that there was one
  * is FR_EINPUT in the end. A unit whose record in the ledger is not what was stored is done again,
- * with a warning. */
+ * with a warning.
+ *
+ * Of the context's processes process 0 has the ledger and hands units out; the others, which opened
+ * the same document without a directory, do them and send back what came of them. */
 FR_API FR_MUST_USE fr_status fr_study_run(fr_study *study, const fr_context *context,
                                           fr_error *err);
 

@@ -22,6 +22,7 @@ eval:      base data rank
 study:     base data nn models baselines train rank eval
 report:    base data rank eval study
 cli:
+mpi:
 '
 most=1000 # lines of a file
 longest=60 # of a function, its signature included

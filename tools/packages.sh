@@ -31,6 +31,8 @@ present() {
     libcairo2-dev) quiet pkg-config --exists cairo ;; # brings a font along
     librandom123-dev) compiles Random123/philox.h ;;
     ca-certificates) [ -s /etc/ssl/certs/ca-certificates.crt ] || ! quiet command -v apt-get ;;
+    libopenmpi-dev) quiet command -v mpicc ;;
+    openmpi-bin) quiet command -v mpirun ;;
     libcmocka-dev) quiet pkg-config --exists cmocka ;;
     locales) [ -e /usr/share/i18n/locales/de_DE ] && quiet command -v localedef ;;
     python3) quiet python3 --version ;;
@@ -54,7 +56,7 @@ for group; do
         libcurl4-openssl-dev libssl-dev libjansson-dev libsqlite3-dev libcairo2-dev librandom123-dev"
         optional="$optional ca-certificates" ;; # for downloads by https
     check) required="$required libcmocka-dev" optional="$optional locales python3 python3-numpy
-        python3-dev python3-venv python3-pip chromium" ;;
+        python3-dev python3-venv python3-pip chromium libopenmpi-dev openmpi-bin" ;;
     *) echo "packages.sh: unknown group $group, expected build or check" >&2; exit 2 ;;
     esac
 done

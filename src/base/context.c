@@ -4,6 +4,7 @@
 
 #include "base/number.h"
 #include "base/os.h"
+#include "base/processes.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -26,6 +27,7 @@ void context_progress(const fr_context *context, const char *stage, uint64_t don
 fr_status context_check(const fr_context *context, fr_error *err) {
     if (context && context->cancel && context->cancel(context->user))
         return fail(err, FR_ECANCEL, "interrupted");
+    if (processes_stopped(context)) return fail(err, FR_ECANCEL, "another process failed");
     return FR_OK;
 }
 

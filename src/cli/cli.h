@@ -85,6 +85,7 @@ typedef struct cli_command {
     cli_group groups[CLI_MAX_GROUPS]; /* ends with a NULL table if not full */
     int (*run)(cli_call *call);       /* returns an exit code, usually by cli_report */
     int (*explain)(const char *name); /* `COMMAND --help NAME`; may be NULL */
+    bool shared; /* processes share its work; of others it is done by process 0 alone */
 } cli_command;
 
 /* All commands, NULL at the end. */
@@ -115,6 +116,16 @@ typedef struct cli_numbers {
 bool cli_parse_numbers(const char *option, const char *text, cli_numbers *out);
 /* The one-letter name of an option, 0 if it has none. */
 char cli_letter(const char *key);
+
+/* ---- Processes (processes.c) ---- */
+
+/* Joins the other processes if the tool was started as one of several; returns an exit code. */
+int cli_processes_start(void);
+void cli_processes_end(void);
+/* Those that share the work; NULL = this one is alone. */
+const fr_processes *cli_processes(void);
+/* Is this the process that speaks and writes? */
+bool cli_first(void);
 
 /* ---- Help (help.c) ---- */
 

@@ -150,12 +150,14 @@ static fr_status rank(cli_call *call, const fr_window *window, char *top, fr_ran
                            "those of some negatives already",
                            io->scorer);
         fr_scorer_definition about = {.size = sizeof about, .name = io->scorer, .seed = seed->seed};
+        if (!cli_first()) return FR_OK; /* there is nothing to share */
         fr_status made = fr_rank_counts_file(window, &about, io->scorer + 7, out, err);
         return made ? made : fr_ranking_save(*out, io->output, io->force, err);
     }
     fr_status status = fr_scorer_open(io->scorer, window, seed->seed, &call->context, &scorer, err);
+    status = fr_processes_agree(&call->context, status, err);
     if (!status) status = fr_rank_run(scorer, settings, &call->context, out, err);
-    if (!status) status = fr_ranking_save(*out, io->output, io->force, err);
+    if (!status && cli_first()) status = fr_ranking_save(*out, io->output, io->force, err);
     fr_scorer_close(scorer);
     return status;
 }
@@ -187,7 +189,7 @@ static int name_top(const rank_io *io, const fr_rank_settings *settings, char **
 
 /* Could the results be written? Asked before the work. */
 static fr_status check_outputs(const rank_io *io, const fr_rank_settings *settings, fr_error *err) {
-    if (io->list) return FR_OK;
+    if (io->list || !cli_first()) return FR_OK;
     fr_status status = fr_ranking_check(io->output, io->force, err);
     if (!status && settings->dump_scores)
         status = fr_ranking_check(settings->dump_scores, io->force, err);
@@ -215,10 +217,15 @@ static int run_rank(cli_call *call) {
         status = fr_stream_open(io->data, call->settings[READING], &call->context, &stream, &err);
     if (!status)
         status = fr_window_open(stream, call->settings[PROTOCOL], &call->context, &window, &err);
-    if (!status && !io->list) status = rank(call, window, top, &ranking, &err);
-    int code = status     ? cli_report(status, &err)
-               : io->list ? list(call, window)
-                          : report(call, io->output, ranking, format);
+    status = fr_processes_agree(&call->context, status, &err);
+    if (!status && !io->list) {
+        status = rank(call, window, top, &ranking, &err);
+        status = fr_processes_agree(&call->context, status, &err);
+    }
+    int code = status         ? cli_report(status, &err)
+               : !cli_first() ? CLI_OK
+               : io->list     ? list(call, window)
+                              : report(call, io->output, ranking, format);
     free(top);
     fr_ranking_close(ranking);
     fr_window_close(window);
@@ -236,7 +243,8 @@ const cli_command cli_rank_command = {
         "the "
         "records without scoring again: see `fullrank metrics`. --top K also writes RANKS.top.csv "
         "with the K best candidates of every event. --sample-events N ranks a random sample of N "
-        "test events where all would take too long; numbers are then estimates with intervals.",
+        "test events where all would take too long; numbers are then estimates with intervals. "
+        "Started by mpirun, processes share the events out (docs/cluster.md).",
     .required = "data scorer|list output|list",
     .example = "fullrank rank --data wikipedia --scorer baseline:recency -o recency.npy",
     .groups = {{"Ranking", rank_io_options, sizeof(rank_io)},
@@ -247,6 +255,7 @@ const cli_command cli_rank_command = {
                {"Intervals", fr_interval_options, sizeof(fr_interval_settings)},
                CLI_FORMAT_GROUP},
     .run = run_rank,
+    .shared = true,
 };
 
 /* ---- baselines and plug-ins ---- */

@@ -48,18 +48,20 @@ static int run_study(cli_call *call) {
     if (io->preset && !fr_study_preset_find(io->preset))
         return cli_usage("unknown preset %s, expected paper, quick, selected or demo", io->preset);
     const char *document = io->preset ? io->preset : call->argument[0];
-    fr_status status = fr_study_open(document, io->data, io->output, &study, &err);
-    if (status) return cli_report(status, &err);
-    if (io->redo) {
-        int64_t count;
-        status = fr_study_redo(study, &count, &err);
-        if (status) {
-            fr_study_close(study);
-            return cli_report(status, &err);
-        }
+    const char *directory = cli_first() ? io->output : NULL; /* one process has the ledger */
+    int64_t count;
+    fr_status status = fr_study_open(document, io->data, directory, &study, &err);
+    if (!status && io->redo && directory) status = fr_study_redo(study, &count, &err);
+    status = fr_processes_agree(&call->context, status, &err);
+    if (status) {
+        fr_study_close(study);
+        return cli_report(status, &err);
     }
     status = fr_study_run(study, &call->context, &failed);
     fr_study_close(study);
+    status = fr_processes_agree(&call->context, status, &failed);
+    if (!directory) return cli_report(status, &failed);
+    call->context.processes = NULL; /* the others have done their part */
     /* what could be done can be looked at, even if something failed */
     fr_status shown = FR_OK;
     if (io->report && (!status || status == FR_EINPUT))
@@ -77,20 +79,23 @@ static int run_study(cli_call *call) {
 const cli_command cli_study_run_command = {
     .name = "study run",
     .summary = "Do a whole study, or what is left of it",
-    .text = "Trains, ranks and diagnoses everything a study names, then writes its tables, figures "
-            "and report. Everything done is in the ledger study.db: after an interruption of any "
-            "kind the same command goes on, and several of them may work on one study. A unit of "
-            "work is done again only if what it depends on has changed, or its record is damaged. "
-            "A data set that is not there is skipped with a word on how to get it.\n"
-            "Models of others stand beside ours: \"ranks\": {\"my-tgn\": [\"ranks-7.npy\", "
-            "\"ranks-17.npy\"]} in the document, a file for each seed, or \"scorers\": "
-            "{\"my-model\": \"scores:FILE.npy\"}, whatever `rank --scorer` takes. Rank records of "
-            "another protocol are refused. docs/study.md has all entries.",
+    .text =
+        "Trains, ranks and diagnoses everything a study names, then writes its tables, figures "
+        "and report. Everything done is in the ledger study.db: after an interruption of any "
+        "kind the same command goes on, and several of them may work on one study. A unit of "
+        "work is done again only if what it depends on has changed, or its record is damaged. "
+        "A data set that is not there is skipped with a word on how to get it.\n"
+        "Models of others stand beside ours: \"ranks\": {\"my-tgn\": [\"ranks-7.npy\", "
+        "\"ranks-17.npy\"]} in the document, a file for each seed, or \"scorers\": "
+        "{\"my-model\": \"scores:FILE.npy\"}, whatever `rank --scorer` takes. Rank records of "
+        "another protocol are refused. docs/study.md has all entries. Started by mpirun, process "
+        "0 keeps the ledger and the others do the units (docs/cluster.md).",
     .arguments = "[STUDY.json]",
     .required = "output",
     .example = "fullrank study run --preset paper --data-dir sets -o study",
     .groups = {{"Study", study_io_options, sizeof(study_io)}},
     .run = run_study,
+    .shared = true,
 };
 
 static json_t *state_json(const fr_study_state *s) {

@@ -88,6 +88,7 @@ static const char *program; /* argv[0] */
 
 static int run(const cli_command *command, int count, char **words) {
     cli_call call = {.command = command, .program = program};
+    if (!cli_first() && !command->shared) return CLI_OK;
     int code = cli_parse(&call, count, words);
     if (!code) {
         if (call.common.help) {
@@ -95,6 +96,7 @@ static int run(const cli_command *command, int count, char **words) {
             code = named ? command->explain(call.argument[0]) : cli_help(command->name);
         } else {
             call.context = cli_terminal_context(&call.common);
+            if (command->shared) call.context.processes = cli_processes();
             if (command->forced) cli_terminal_forced(command->forced);
             cli_fold_begin();
             code = command->run(&call);
@@ -153,5 +155,8 @@ static int finish(int code) {
 int main(int argc, char **argv) {
     program = argc > 0 ? argv[0] : "fullrank";
     cli_terminal_start();
-    return finish(dispatch(argc - 1, argv + 1));
+    int code = cli_processes_start();
+    code = finish(code ? code : dispatch(argc - 1, argv + 1));
+    cli_processes_end();
+    return code;
 }

@@ -60,7 +60,7 @@ fr_status fr_rank_counts(const fr_window *window, const fr_scorer_definition *ab
     is.catalog_only = true; /* counts are of one catalog */
     TRY(scorer_describe(window, &is, &scorer, err));
     run r;
-    fr_status status = run_open(&r, scorer, NULL, 1, err);
+    fr_status status = run_open(&r, scorer, NULL, 1, NULL, err);
     if (!status) status = fill_records(&r, counts, count, err);
     ranking_notes notes = {.seconds = clock_now() - r.started};
     if (!status) status = run_finish(&r, notes, out, err);

@@ -52,6 +52,22 @@ fr_status events_open(event_list *l, const fr_window *w, int64_t sample, int64_t
     return FR_OK;
 }
 
+fr_status events_share(const event_list *all, int number, int count, int64_t shard, event_list *out,
+                       fr_error *err) {
+    int32_t rows = 0;
+    *out = (event_list){.first = all->first, .part = all->part, .seed = all->seed};
+    TRY(ALLOCATE(out->row, out->part, err));
+    for (int32_t k = 0; k < all->count; k++) out->count += events_owner(k, count, shard) == number;
+    TRY(ALLOCATE(out->event, out->count, err));
+    for (int32_t k = 0; k < out->part; k++) out->row[k] = -1;
+    for (int32_t k = 0; k < all->count; k++) {
+        if (events_owner(k, count, shard) != number) continue;
+        out->row[events_at(all, k) - all->first] = rows;
+        out->event[rows++] = events_at(all, k);
+    }
+    return FR_OK;
+}
+
 void events_close(event_list *l) {
     free(l->event);
     free(l->row);

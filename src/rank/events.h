@@ -24,6 +24,14 @@ typedef struct event_list {
 fr_status events_open(event_list *l, const fr_window *w, int64_t sample, int64_t seed,
                       fr_error *err);
 void events_close(event_list *l);
+/* The part of a list that process `number` of `count` ranks: every so many shards of `shard`
+ * events. The same as above. */
+fr_status events_share(const event_list *all, int number, int count, int64_t shard, event_list *out,
+                       fr_error *err);
+/* Which process ranks an event, by its row. */
+static inline int events_owner(int64_t row, int count, int64_t shard) {
+    return (int)(row / shard % count);
+}
 
 static inline int32_t events_at(const event_list *l, int64_t row) {
     return l->event ? l->event[row] : l->first + (int32_t)row;

@@ -27,7 +27,7 @@ static fr_status open_feed(fr_feed *f, const fr_window *w, const fr_scorer_defin
     fr_scorer_definition is;
     TRY(scorer_take(about, &is, err));
     TRY(scorer_describe(w, &is, &f->about, err));
-    TRY(run_open(&f->records, f->about, settings, 1, err));
+    TRY(run_open(&f->records, f->about, settings, 1, NULL, err));
     if (f->records.settings.verify)
         return fail(err, FR_EUSAGE, "option verify: a feed has one way of scoring only");
     if (f->records.settings.sample_events)

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/context.h"
 #include "base/options.h"
+#include "base/processes.h"
 #include "rank/counting.h"
 #include "rank/learned.h"
 
@@ -50,8 +51,24 @@ const fr_option fr_rank_options[FR_OPTIONS_MAX] = {
 
 /* ---- around the engine ---- */
 
+/* The events that this process ranks. Those of all stay in r->events. */
+static fr_status share_events(run *r, const fr_context *context, const event_list **out,
+                              fr_error *err) {
+    int count = processes_count(context);
+    *out = &r->events;
+    if (count < 2) return FR_OK;
+    if (r->settings.dump_scores || r->settings.top)
+        return fail(err, FR_EUSAGE,
+                    "option %s with %d processes, expected one: each has the scores of its own "
+                    "events only",
+                    r->settings.top ? "top" : "dump-scores", count);
+    *out = &r->mine;
+    return events_share(&r->events, processes_number(context), count, r->settings.shard, &r->mine,
+                        err);
+}
+
 fr_status run_open(run *r, const fr_scorer *scorer, const fr_rank_settings *settings, int threads,
-                   fr_error *err) {
+                   const fr_context *context, fr_error *err) {
     const fr_window *w = scorer->window;
     *r = (run){.scorer = scorer, .started = clock_now()};
     if (w->counterfactual)
@@ -59,8 +76,10 @@ fr_status run_open(run *r, const fr_scorer *scorer, const fr_rank_settings *sett
                     scorer->is.name);
     TRY(options_settle(fr_rank_options, settings, &r->settings, sizeof r->settings, err));
     TRY(events_open(&r->events, w, r->settings.sample_events, r->settings.sample_seed, err));
-    TRY(recorder_open(&r->records, w, &r->events, scorer->is.catalog_only,
-                      r->settings.popularity_power, threads, err));
+    const event_list *ranked;
+    TRY(share_events(r, context, &ranked, err));
+    TRY(recorder_open(&r->records, w, ranked, scorer->is.catalog_only, r->settings.popularity_power,
+                      threads, err));
     if (r->settings.repeats && !r->settings.negatives)
         return fail(err, FR_EUSAGE, "option repeats: is about negatives, and there are none");
     if (r->settings.negatives) {
@@ -102,6 +121,7 @@ void run_close(run *r) {
     recorder_close(&r->records);
     negatives_close(&r->lists);
     events_close(&r->events);
+    events_close(&r->mine);
 }
 
 /* ---- verifying ---- */
@@ -158,6 +178,45 @@ static fr_status verify(const run *r, ranking_notes *notes, const fr_context *co
     return status;
 }
 
+/* ---- several processes ---- */
+
+/* Puts the records of one process where they belong. */
+static fr_status place_records(const run *r, int from, int count, const fr_record *part,
+                               size_t size, fr_record *all, fr_error *err) {
+    size_t used = 0, records = size / sizeof *part;
+    for (int32_t row = 0; row < r->events.count; row++) {
+        if (events_owner(row, count, r->settings.shard) != from) continue;
+        if (used < records) all[row] = part[used];
+        used++;
+    }
+    if (used * sizeof *part == size) return FR_OK;
+    return fail(err, FR_EINPUT, "process %d has %zu records, expected %zu", from, records, used);
+}
+
+/* Brings the records of all processes together at process 0, if none of them failed. */
+static fr_status join_records(run *r, const fr_context *context, fr_status status, fr_error *err) {
+    int count = processes_count(context), number = processes_number(context);
+    fr_record *all = NULL;
+    if (count < 2) return status;
+    if (!status && !number) status = ALLOCATE(all, r->events.count, err);
+    status = fr_processes_agree(context, status, err);
+    size_t size = (size_t)r->mine.count * sizeof *all;
+    if (!status && !number) status = place_records(r, 0, count, r->records.records, size, all, err);
+    for (int k = 1; !status && k < count; k++) {
+        void *part = NULL;
+        size_t got;
+        status = processes_collect(context, k, r->records.records, size, &part, &got, err);
+        if (!status && !number) status = place_records(r, k, count, part, got, all, err);
+        free(part);
+    }
+    if (!number && !status) {
+        free(r->records.records);
+        r->records.records = all;
+    } else
+        free(all);
+    return status;
+}
+
 /* ---- a whole run ---- */
 
 fr_status fr_rank_run(fr_scorer *scorer, const fr_rank_settings *settings,
@@ -169,19 +228,22 @@ fr_status fr_rank_run(fr_scorer *scorer, const fr_rank_settings *settings,
         return fail(err, FR_EUSAGE, "%s has observed test events already: open it again",
                     scorer->is.name);
     run r;
-    fr_status status = run_open(&r, scorer, settings, engine_team(scorer, context).threads, err);
+    fr_status status =
+        run_open(&r, scorer, settings, engine_team(scorer, context).threads, context, err);
     bool counts = scorer->is.stand && r.probes == 1; /* others read whole vectors */
     counting_check check = {.wanted = r.settings.verify};
     if (!status && counts)
         status = counting_run(scorer, &r.records, r.settings.met, context, &check, err);
     else if (!status)
-        status = engine_run(scorer, &r.events, r.probe, r.probes, &r.settings, context, err);
+        status = engine_run(scorer, r.records.events, r.probe, r.probes, &r.settings, context, err);
+    status = join_records(&r, context, status, err);
     if (!status) status = run_keep_scores(&r, err);
     ranking_notes notes = {.seconds = clock_now() - r.started,
                            .verified = check.verified,
                            .verified_ranks = check.differ};
-    if (!status && r.settings.verify && !counts) status = verify(&r, &notes, context, err);
-    if (!status) status = run_finish(&r, notes, out, err);
+    bool all = !processes_number(context); /* the others have handed theirs in */
+    if (!status && all && r.settings.verify && !counts) status = verify(&r, &notes, context, err);
+    if (!status && all) status = run_finish(&r, notes, out, err);
     run_close(&r);
     return status;
 }

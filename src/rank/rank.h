@@ -11,6 +11,7 @@ typedef struct run {
     const fr_scorer *scorer; /* what the records will be said to be of */
     fr_rank_settings settings;
     event_list events; /* that have records */
+    event_list mine;   /* of them: those that this process ranks, if there are several */
     recorder records;
     negatives lists; /* if they are given */
     dump scores;     /* if they are to be kept */
@@ -22,7 +23,7 @@ typedef struct run {
 
 /* `threads` as many as read events at a time. To be closed whether it fails or not. */
 fr_status run_open(run *r, const fr_scorer *scorer, const fr_rank_settings *settings, int threads,
-                   fr_error *err);
+                   const fr_context *context, fr_error *err);
 /* When all events have been read: puts the files of scores in place that were to be kept. */
 fr_status run_keep_scores(run *r, fr_error *err);
 /* The records as a ranking; of the notes, those of the settings are added. */

@@ -188,6 +188,24 @@ fr_status ledger_open(ledger *l, const char *directory, bool read_only, int64_t 
     return status;
 }
 
+fr_status ledger_from_bytes(ledger *l, const void *bytes, size_t size, fr_error *err) {
+    *l = (ledger){.locks = -1, .path = strdup("study.db of process 0")};
+    if (!l->path) return fail_memory(err, 0);
+    unsigned char *copy = sqlite3_malloc64(size ? size : 1);
+    if (!copy) return fail_memory(err, size);
+    memcpy(copy, bytes, size);
+    if (sqlite3_open_v2(":memory:", &l->db,
+                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX, NULL)) {
+        sqlite3_free(copy);
+        return refused(l, err);
+    }
+    /* the copy is SQLite's from here on, whether it takes it or not */
+    if (sqlite3_deserialize(l->db, "main", copy, (sqlite3_int64)size, (sqlite3_int64)size,
+                            SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_READONLY))
+        return refused(l, err);
+    return FR_OK;
+}
+
 fr_status ledger_check(ledger *l, fr_error *err) {
     sqlite3_stmt *s = NULL;
     bool row = false;

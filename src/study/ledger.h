@@ -31,6 +31,9 @@ typedef struct ledger {
  * the same transaction. May be NULL if only to be read: such a ledger is refused then. */
 fr_status ledger_open(ledger *l, const char *directory, bool read_only, int64_t *old,
                       fr_error *err);
+/* A ledger in memory, to be read, from the bytes of another (sqlite3_serialize), which are copied.
+ */
+fr_status ledger_from_bytes(ledger *l, const void *bytes, size_t size, fr_error *err);
 void ledger_close(ledger *l);
 /* Is the database whole? 0.04 s for 100 MB of records. */
 fr_status ledger_check(ledger *l, fr_error *err);

@@ -10,9 +10,10 @@
 #include "base/context.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/processes.h"
 #include "rank/ranking.h"
 #include "rank/spec.h"
-#include "study/study.h"
+#include "study/hand.h"
 
 #include <errno.h>
 #include <math.h>
@@ -169,20 +170,20 @@ fr_status fr_study_open(const char *document, const char *data, const char *dire
     NEED(out, err);
     *out = NULL;
     NEED(document, err);
-    NEED(directory, err);
     TRY(ALLOCATE(s, 1, err));
-    size_t size = strlen(directory);
+    size_t size = directory ? strlen(directory) : 0;
     while (size > 1 && directory[size - 1] == '/') size--;
-    *s = (fr_study){.data = -1, .book.locks = -1, .directory = strndup(directory, size)};
-    fr_status status = s->directory ? FR_OK : fail_memory(err, 0);
+    *s = (fr_study){.data = -1, .book.locks = -1};
+    if (directory) s->directory = strndup(directory, size);
+    fr_status status = s->directory || !directory ? FR_OK : fail_memory(err, 0);
     const char *preset = plan_preset(document), *text = *document == '{' ? document : preset;
     if (!status)
         status =
             text ? plan_parse(&s->plan, text, preset ? document : "study", data ? data : ".", err)
                  : plan_read(&s->plan, document, data, err);
-    if (!status) status = make_directory(directory, err);
-    if (!status) status = open_ledger(s, err);
-    if (!status) status = enter_plan(s, err);
+    if (!status && directory) status = make_directory(directory, err);
+    if (!status && directory) status = open_ledger(s, err);
+    if (!status && directory) status = enter_plan(s, err);
     if (status)
         fr_study_close(s);
     else
@@ -222,7 +223,7 @@ static void hear_progress(void *user, const char *stage, uint64_t done, uint64_t
 
 static bool hear_cancel(void *user) {
     const fr_study *s = user;
-    return s->caller && s->caller->cancel && s->caller->cancel(s->caller->user);
+    return context_check(s->caller, NULL) != FR_OK;
 }
 
 /* ---- one unit ---- */
@@ -359,31 +360,41 @@ static fr_status check_folder(const fr_study *s, fr_error *err) {
     return status;
 }
 
-/* Does a unit whose lock is held. *failed: it could not be done, which is in the ledger now. */
+/* Stores what came of a unit. *failed: it could not be done, which is in the ledger now. */
+static fr_status conclude(fr_study *s, const hand_result *r, bool *failed, fr_error *err) {
+    const plan_unit *u = r->unit;
+    fr_status status = r->error.code;
+    *failed = false;
+    if (status == FR_ECANCEL || status == FR_ENOMEM)
+        return fail(err, status, "%s", r->error.message);
+    if (status == FR_EFILE && check_folder(s, NULL))
+        return fail(err, status, "%s", r->error.message); /* nothing else would work either */
+    if (status) {
+        *failed = true;
+        context_log(s->caller, FR_WARNING, "%s failed: %s", u->key, r->error.message);
+        return store_failure(s, u, r->error.message, err);
+    }
+    TRY(record_store(&s->book, u->id, s->directory, r->inputs, &r->record, err));
+    context_log(s->caller, FR_NOTICE, "%td/%zu %s: %.1f s", u - s->plan.units.at + 1,
+                s->plan.units.count, u->key, r->seconds);
+    return FR_OK;
+}
+
+static fr_status begin(fr_study *s, const plan_unit *u, const char *inputs, fr_error *err) {
+    return ledger_do(&s->book, err, "UPDATE run SET begun = ? WHERE id = ?", "ti", inputs, u->id);
+}
+
+/* Does a unit whose lock is held. */
 static fr_status attempt(fr_study *s, const plan_unit *u, const char *inputs, bool again,
                          bool *failed, fr_error *err) {
-    unit_record result = {0};
-    fr_error inner = {0};
+    hand_result r = {.unit = u};
     double start = clock_now();
-    *failed = false;
-    TRY(ledger_do(&s->book, err, "UPDATE run SET begun = ? WHERE id = ?", "ti", inputs, u->id));
-    fr_status status = work_do(s, u, again, &result, &inner);
-    double seconds = clock_now() - start;
-    if (status == FR_ECANCEL || status == FR_ENOMEM)
-        status = fail(err, status, "%s", inner.message);
-    else if (status == FR_EFILE && check_folder(s, NULL))
-        status = fail(err, status, "%s", inner.message); /* nothing else would work either */
-    else if (status) {
-        *failed = true;
-        context_log(s->caller, FR_WARNING, "%s failed: %s", u->key, inner.message);
-        status = store_failure(s, u, inner.message, err);
-    } else {
-        status = record_store(&s->book, u->id, s->directory, inputs, &result, err);
-        if (!status)
-            context_log(s->caller, FR_NOTICE, "%td/%zu %s: %.1f s", u - s->plan.units.at + 1,
-                        s->plan.units.count, u->key, seconds);
-    }
-    record_free(&result);
+    (void)memcpy(r.inputs, inputs, sizeof r.inputs);
+    TRY(begin(s, u, inputs, err));
+    r.error.code = work_do(s, u, again, &r.record, &r.error);
+    r.seconds = clock_now() - start;
+    fr_status status = conclude(s, &r, failed, err);
+    record_free(&r.record);
     return status;
 }
 
@@ -393,6 +404,8 @@ typedef struct pass {
     bool progress, waiting; /* something was done; another process is at work */
     bool *tried;            /* [units] failed in this run: not again */
     int failed, skipped;
+    hands hands; /* other processes that do units */
+    bool share;  /* units are given to them */
 } pass;
 
 static fr_status skip(fr_study *s, const plan_unit *u, pass *p, fr_error *err) {
@@ -418,11 +431,39 @@ static fr_status skip(fr_study *s, const plan_unit *u, pass *p, fr_error *err) {
     return status;
 }
 
+/* Waits for another process to be done with a unit. */
+static fr_status take(fr_study *s, pass *p, bool stop, fr_error *err) {
+    hand_result r;
+    bool failed = false;
+    fr_status status = hands_take(s, &p->hands, stop, &r, err);
+    if (!status) status = conclude(s, &r, &failed, err);
+    if (r.unit) ledger_unlock(&s->book, r.unit->id);
+    if (failed) {
+        p->failed++;
+        p->tried[r.unit - s->plan.units.at] = true;
+    }
+    record_free(&r.record);
+    p->progress = true;
+    return status;
+}
+
+/* Gives a unit whose lock is held to another process; the lock stays until it is done. */
+static fr_status give(fr_study *s, pass *p, const plan_unit *u, const char *inputs, bool again,
+                      fr_error *err) {
+    while (!hands_idle(&p->hands)) TRY(take(s, p, false, err));
+    TRY(begin(s, u, inputs, err));
+    return hands_give(s, &p->hands, hands_idle(&p->hands), u, inputs, again, err);
+}
+
 static fr_status visit(fr_study *s, plan_unit *u, pass *p, fr_error *err) {
     standing where = BLOCKED;
     char inputs[65];
     bool again, taken, there = true;
     if (p->tried[u - s->plan.units.at]) return FR_OK;
+    if (hands_have(&p->hands, u)) {
+        p->waiting = true;
+        return FR_OK;
+    }
     s->unit = u;
     fr_error inner = {0};
     fr_status status = consider(s, u, &where, inputs, &again, &inner);
@@ -444,8 +485,12 @@ static fr_status visit(fr_study *s, plan_unit *u, pass *p, fr_error *err) {
     bool failed = false;
     status = consider(s, u, &where, inputs, &again, err); /* it may have been done meanwhile */
     if (!status && where == READY) status = check_needs(s, u, &there, err);
-    if (!status && where == READY && there) status = attempt(s, u, inputs, again, &failed, err);
-    ledger_unlock(&s->book, u->id);
+    bool mine = !p->share || status || where != READY || !there;
+    if (!mine)
+        status = give(s, p, u, inputs, again, err);
+    else if (!status && where == READY && there)
+        status = attempt(s, u, inputs, again, &failed, err);
+    if (mine || status) ledger_unlock(&s->book, u->id);
     if (failed) {
         p->failed++;
         p->tried[u - s->plan.units.at] = true;
@@ -580,11 +625,17 @@ static fr_status look_back(fr_study *s, fr_error *err) {
     return status;
 }
 
+static fr_status need_ledger(const fr_study *s, fr_error *err) {
+    if (s->book.db) return FR_OK;
+    return fail(err, FR_EUSAGE, "the study was opened without a directory: it has no ledger");
+}
+
 fr_status fr_study_redo(fr_study *study, int64_t *count, fr_error *err) {
     fr_study *s = study;
     char tool[96];
     NEED(study, err);
     NEED(count, err);
+    TRY(need_ledger(s, err));
     record_tool(tool);
     *count = 0;
     fr_status status = ledger_begin(&s->book, err);
@@ -610,6 +661,7 @@ fr_status fr_study_redo(fr_study *study, int64_t *count, fr_error *err) {
 fr_status fr_study_run(fr_study *study, const fr_context *context, fr_error *err) {
     fr_study *s = study;
     NEED(study, err);
+    if (!processes_number(context)) TRY(need_ledger(s, err));
     pass p = {0};
     size_t n = s->plan.units.count;
     fr_context hearing = {.user = s,
@@ -617,23 +669,37 @@ fr_status fr_study_run(fr_study *study, const fr_context *context, fr_error *err
                           .progress = hear_progress,
                           .cancel = hear_cancel,
                           .threads = context ? context->threads : 0};
-    TRY(ALLOCATE(p.tried, n, err));
     s->caller = context;
     s->context = &hearing;
-    fr_status status = look_back(s, err);
+    if (processes_number(context)) {
+        fr_status served = hands_serve(s, context, err);
+        s->caller = s->context = NULL;
+        return served;
+    }
+    fr_status status = ALLOCATE(p.tried, n, err);
+    if (!status) status = hands_open(&p.hands, context, err);
+    if (!status) status = look_back(s, err);
     if (!status) status = check_beforehand(s, &p, err);
     if (!status) status = check_externals(s, &p, err);
+    p.share = p.hands.count > 1;
     do {
         p.progress = p.waiting = false;
         for (size_t i = 0; !status && i < n; i++) {
             status = context_check(context, err);
             if (!status) status = visit(s, &s->plan.units.at[i], &p, err);
         }
-        if (!status && !p.progress && p.waiting) {
+        if (!status && !p.progress && p.hands.busy)
+            status = take(s, &p, false, err);
+        else if (!status && !p.progress && p.waiting) {
             struct timespec pause = {.tv_nsec = 200000000};
             (void)nanosleep(&pause, NULL);
         }
     } while (!status && (p.progress || p.waiting));
+    for (int busy = p.hands.busy; busy;
+         busy--) /* what is done is kept, whatever made this run end */
+        (void)take(s, &p, true, NULL);
+    fr_status closed = hands_close(&p.hands, status ? NULL : err);
+    if (!status) status = closed;
     work_leave(s);
     free(p.tried);
     s->caller = s->context = NULL;

@@ -5,6 +5,7 @@
  *   record.c   what one unit left behind    results.c  reading it all back
  *   state.c    how far the study is         paper.c    the paper's numbers, where they fit
  *   external.c runs that others made     choice.c   which configuration is ranked
+ *   hand.c     units that other processes do
  */
 #ifndef FR_STUDY_STUDY_H
 #define FR_STUDY_STUDY_H

@@ -1,0 +1,295 @@
+/* hand.c - see hand.h. */
+#define _GNU_SOURCE
+#include "study/hand.h"
+
+#include "base/clock.h"
+#include "base/context.h"
+#include "base/processes.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* ---- bytes ---- */
+
+/* A message that is put together, or taken apart from `at` on. */
+typedef struct parcel {
+    ARRAY(char) bytes;
+    size_t at;
+} parcel;
+
+static fr_status put(parcel *p, const void *bytes, size_t size, fr_error *err) {
+    TRY(ARRAY_RESERVE(&p->bytes, size, err));
+    if (size) memcpy(p->bytes.at + p->bytes.count, bytes, size);
+    p->bytes.count += size;
+    return FR_OK;
+}
+
+static fr_status get(parcel *p, void *to, size_t size, fr_error *err) {
+    if (size > p->bytes.count - p->at)
+        return fail(err, FR_EINPUT, "a message of another process ends early");
+    if (size) memcpy(to, p->bytes.at + p->at, size);
+    p->at += size;
+    return FR_OK;
+}
+
+/* Bytes of any size, NULL allowed; they come back with a 0 behind them, the caller's. */
+static fr_status put_blob(parcel *p, const void *bytes, size_t size, fr_error *err) {
+    uint64_t head[2] = {bytes != NULL, bytes ? size : 0};
+    TRY(put(p, head, sizeof head, err));
+    return put(p, bytes, (size_t)head[1], err);
+}
+
+static fr_status get_blob(parcel *p, void **out, size_t *size, fr_error *err) {
+    uint64_t head[2];
+    char *copy;
+    *out = NULL;
+    *size = 0;
+    TRY(get(p, head, sizeof head, err));
+    if (!head[0]) return FR_OK;
+    if (head[1] > p->bytes.count - p->at)
+        return fail(err, FR_EINPUT, "a message of another process ends early");
+    TRY(ALLOCATE(copy, head[1] + 1, err));
+    *out = copy;
+    *size = (size_t)head[1];
+    return get(p, copy, *size, err);
+}
+
+static fr_status send_parcel(const fr_context *context, int to, const parcel *p, fr_error *err) {
+    const fr_processes *all = context->processes;
+    return all->send(all->state, to, FR_CHANNEL_WORK, p->bytes.at, p->bytes.count, err);
+}
+
+static fr_status receive_parcel(const fr_context *context, int *from, parcel *p, fr_error *err) {
+    const fr_processes *all = context->processes;
+    void *bytes = NULL;
+    size_t size = 0;
+    *p = (parcel){0};
+    TRY(all->receive(all->state, from, FR_CHANNEL_WORK, &bytes, &size, err));
+    fr_status status = put(p, bytes, size, err);
+    free(bytes);
+    return status;
+}
+
+/* ---- records ---- */
+
+static fr_status put_record(parcel *p, const unit_record *r, fr_error *err) {
+    uint64_t counts[] = {r->metrics.count, r->timings.count, r->artefacts.count};
+    TRY(put(p, counts, sizeof counts, err));
+    TRY(put(p, r->metrics.at, r->metrics.count * sizeof *r->metrics.at, err));
+    TRY(put(p, r->timings.at, r->timings.count * sizeof *r->timings.at, err));
+    for (size_t i = 0; i < r->artefacts.count; i++) {
+        const unit_artefact *a = &r->artefacts.at[i];
+        TRY(put(p, a->name, sizeof a->name, err));
+        TRY(put(p, a->sha256, sizeof a->sha256, err));
+        TRY(put_blob(p, a->path, a->path ? strlen(a->path) : 0, err));
+        TRY(put_blob(p, a->bytes, a->size, err));
+    }
+    return FR_OK;
+}
+
+static fr_status get_record(parcel *p, unit_record *r, fr_error *err) {
+    uint64_t counts[3];
+    TRY(get(p, counts, sizeof counts, err));
+    for (int i = 0; i < 3; i++)
+        if (counts[i] > p->bytes.count)
+            return fail(err, FR_EINPUT, "a message of another process ends early");
+    TRY(ARRAY_RESERVE(&r->metrics, (size_t)counts[0], err));
+    TRY(ARRAY_RESERVE(&r->timings, (size_t)counts[1], err));
+    TRY(ARRAY_RESERVE(&r->artefacts, (size_t)counts[2], err));
+    TRY(get(p, r->metrics.at, (size_t)counts[0] * sizeof *r->metrics.at, err));
+    r->metrics.count = (size_t)counts[0];
+    TRY(get(p, r->timings.at, (size_t)counts[1] * sizeof *r->timings.at, err));
+    r->timings.count = (size_t)counts[1];
+    for (uint64_t i = 0; i < counts[2]; i++) {
+        unit_artefact *a = &r->artefacts.at[r->artefacts.count++];
+        void *path = NULL;
+        size_t size;
+        *a = (unit_artefact){0};
+        TRY(get(p, a->name, sizeof a->name, err));
+        TRY(get(p, a->sha256, sizeof a->sha256, err));
+        TRY(get_blob(p, &path, &size, err));
+        a->path = path;
+        TRY(get_blob(p, &a->bytes, &a->size, err));
+    }
+    return FR_OK;
+}
+
+/* ---- at process 0 ---- */
+
+fr_status hands_open(hands *h, const fr_context *context, fr_error *err) {
+    *h = (hands){.context = context, .count = processes_count(context)};
+    return ALLOCATE(h->of, h->count, err);
+}
+
+bool hands_have(const hands *h, const plan_unit *unit) {
+    for (int k = 1; k < h->count; k++)
+        if (h->of[k].unit == unit) return true;
+    return false;
+}
+
+int hands_idle(const hands *h) {
+    for (int k = 1; k < h->count; k++)
+        if (!h->of[k].unit) return k;
+    return 0;
+}
+
+/* What goes with a unit. */
+typedef struct task {
+    int32_t unit; /* -1 = there is nothing more */
+    int32_t again, stopped;
+} task;
+
+fr_status hands_give(fr_study *s, hands *h, int to, const plan_unit *unit, const char *inputs,
+                     bool again, fr_error *err) {
+    const plan *all = &s->plan;
+    task t = {.unit = (int32_t)(unit - all->units.at), .again = again};
+    parcel p = {0};
+    fr_status status = put(&p, &t, sizeof t, err);
+    if (!status) status = put_blob(&p, s->directory, strlen(s->directory), err);
+    for (size_t i = 0; !status && i < all->units.count; i++)
+        status = put(&p, &all->units.at[i].id, sizeof all->units.at[i].id, err);
+    sqlite3_int64 size = 0;
+    unsigned char *book = status ? NULL : sqlite3_serialize(s->book.db, "main", &size, 0);
+    if (!status && !book) status = fail_memory(err, 0);
+    if (!status) status = put_blob(&p, book, (size_t)size, err);
+    sqlite3_free(book);
+    if (!status) status = send_parcel(h->context, to, &p, err);
+    free(p.bytes.at);
+    if (status) return status;
+    h->of[to] = (hand){.unit = unit};
+    (void)memcpy(h->of[to].inputs, inputs, sizeof h->of[to].inputs);
+    h->busy++;
+    return FR_OK;
+}
+
+/* Those at work hear of it when they ask whether to go on. */
+static fr_status stop_all(hands *h, fr_error *err) {
+    const fr_processes *all = h->context->processes;
+    for (int k = 1; k < h->count; k++) {
+        if (!h->of[k].unit || h->of[k].stopped) continue;
+        h->of[k].stopped = true;
+        TRY(all->send(all->state, k, FR_CHANNEL_STOP, "", 1, err));
+    }
+    return FR_OK;
+}
+
+fr_status hands_take(fr_study *s, hands *h, bool stop, hand_result *out, fr_error *err) {
+    const fr_processes *all = h->context->processes;
+    parcel p;
+    int from = -1;
+    (void)s;
+    *out = (hand_result){0};
+    while (!all->waiting(all->state, FR_CHANNEL_WORK)) {
+        struct timespec nap = {.tv_nsec = 5000000};
+        if (stop || context_check(h->context, NULL)) TRY(stop_all(h, err));
+        (void)nanosleep(&nap, NULL);
+    }
+    fr_status status = receive_parcel(h->context, &from, &p, err);
+    if (!status) {
+        out->unit = h->of[from].unit;
+        (void)memcpy(out->inputs, h->of[from].inputs, sizeof out->inputs);
+        h->of[from].unit = NULL;
+        h->busy--;
+        status = get(&p, &out->error, sizeof out->error, err);
+    }
+    if (!status) status = get(&p, &out->seconds, sizeof out->seconds, err);
+    if (!status) status = get_record(&p, &out->record, err);
+    free(p.bytes.at);
+    return status;
+}
+
+fr_status hands_close(hands *h, fr_error *err) {
+    fr_status status = FR_OK;
+    for (int k = 1; h->of && k < h->count; k++) {
+        task end = {.unit = -1, .stopped = h->of[k].stopped};
+        parcel p = {0};
+        fr_status sent = put(&p, &end, sizeof end, err);
+        if (!sent) sent = send_parcel(h->context, k, &p, err);
+        free(p.bytes.at);
+        if (!status) status = sent;
+    }
+    free(h->of);
+    *h = (hands){0};
+    return status;
+}
+
+/* ---- at the others ---- */
+
+/* Takes the ledger and all it needs from a message; *unit is NULL if there is nothing more. */
+static fr_status unpack(fr_study *s, parcel *p, const plan_unit **unit, bool *again, task *t,
+                        fr_error *err) {
+    plan *all = &s->plan;
+    void *text = NULL, *book = NULL;
+    size_t size;
+    *unit = NULL;
+    TRY(get(p, t, sizeof *t, err));
+    if (t->unit < 0) return FR_OK;
+    if ((size_t)t->unit >= all->units.count)
+        return fail(err, FR_EINPUT, "unit %d of a plan of %zu: another document", (int)t->unit,
+                    all->units.count);
+    fr_status status = get_blob(p, &text, &size, err);
+    if (!status) {
+        free(s->directory);
+        s->directory = text;
+    }
+    for (size_t i = 0; !status && i < all->units.count; i++)
+        status = get(p, &all->units.at[i].id, sizeof all->units.at[i].id, err);
+    if (!status) status = get_blob(p, &book, &size, err);
+    ledger_close(&s->book);
+    if (!status) status = ledger_from_bytes(&s->book, book, size, err);
+    free(book);
+    *unit = &all->units.at[t->unit];
+    *again = t->again;
+    return status;
+}
+
+/* Does the unit of a message and sends what came of it; *end: there was none. */
+static fr_status serve(fr_study *s, const fr_context *context, parcel *p, bool *end,
+                       fr_error *err) {
+    const plan_unit *unit;
+    unit_record result = {0};
+    fr_error inner = {0};
+    task t;
+    bool again = false;
+    parcel answer = {0};
+    double start = clock_now();
+    fr_status status = unpack(s, p, &unit, &again, &t, &inner);
+    *end = !status && !unit;
+    if (*end && t.stopped) { /* which was heard of before, or is no news now */
+        const fr_processes *all = context->processes;
+        void *bytes = NULL;
+        size_t size;
+        int zero = 0;
+        TRY(all->receive(all->state, &zero, FR_CHANNEL_STOP, &bytes, &size, err));
+        free(bytes);
+    }
+    if (*end) return FR_OK;
+    if (!status) {
+        s->unit = unit;
+        status = work_do(s, unit, again, &result, &inner);
+    }
+    double seconds = clock_now() - start;
+    inner.code = status;
+    status = put(&answer, &inner, sizeof inner, err);
+    if (!status) status = put(&answer, &seconds, sizeof seconds, err);
+    if (!status) status = put_record(&answer, &result, err);
+    if (!status) status = send_parcel(context, 0, &answer, err);
+    free(answer.bytes.at);
+    record_free(&result);
+    return status;
+}
+
+fr_status hands_serve(fr_study *s, const fr_context *context, fr_error *err) {
+    fr_status status = FR_OK;
+    bool end = false;
+    while (!status && !end) {
+        parcel p;
+        int zero = 0;
+        status = receive_parcel(context, &zero, &p, err);
+        if (!status) status = serve(s, context, &p, &end, err);
+        free(p.bytes.at);
+    }
+    work_leave(s);
+    return status;
+}

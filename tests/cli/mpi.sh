@@ -1,0 +1,92 @@
+#!/bin/sh
+# mpi.sh - one tool, many processes: equal files for any number of them, one message if one fails, and a study that goes
+# on after a process was killed. Prints TAP; skipped where the tool was built without MPI, or mpirun is missing.
+#
+# usage: FULLRANK_SOURCE=REPOSITORY mpi.sh path/to/fullrank
+# shellcheck disable=SC2154 # tap.sh sets scratch, stdout and stderr
+set -u
+. "$FULLRANK_SOURCE/tests/tap.sh"
+fullrank=${1:?usage: mpi.sh path/to/fullrank}
+case $fullrank in /*) ;; *) fullrank=$PWD/$fullrank ;; esac
+if [ ! -e "$(dirname "$fullrank")/fullrank-mpi.so" ]; then
+    skip "several processes" "built without MPI"
+    finish
+fi
+if ! command -v mpirun >/dev/null; then
+    skip "several processes" "mpirun not found"
+    finish
+fi
+cd "$scratch" || exit 1
+root=
+[ "$(id -u)" = 0 ] && root=--allow-run-as-root
+many() { # PROCESSES COMMAND...
+    count=$1
+    shift
+    # shellcheck disable=SC2086 # no word if it is empty
+    timeout 120 mpirun $root --oversubscribe -q -n "$count" "$fullrank" "$@"
+}
+same() { # NAME A B
+    if cmp -s "$2" "$3"; then pass "$1"; else miss "$1" "$(cmp "$2" "$3" 2>&1)"; fi
+}
+"$fullrank" data synth --preset tiny -o tiny >/dev/null
+"$fullrank" train --data tiny --model craft-r --dim 8 --history 10 --epochs 1 -o run >/dev/null 2>&1
+for scorer in baseline:recency baseline:random run/model.safetensors; do
+    name=$(basename "$scorer" .safetensors)
+    "$fullrank" rank --data tiny --scorer $scorer -o "$name-0.npy" >/dev/null 2>&1
+    counts="2 3"
+    [ "$name" = model ] && counts="1 2 3 7"
+    for count in $counts; do
+        runs "$name by $count" 0 many $count rank --data tiny --scorer $scorer --threads 1 -o "$name-$count.npy"
+        same "the same records" "$name-0.npy" "$name-$count.npy"
+    done
+    is "one table is shown" "$(printf '%s\n' "$stdout" | grep -c "$name")" 1
+done
+"$fullrank" rank --data tiny --scorer baseline:recency --sample-events 100 -o sample-0.npy >/dev/null 2>&1
+runs "a sample by 3" 0 many 3 rank --data tiny --scorer baseline:recency --sample-events 100 -o sample-3.npy
+same "the same records" sample-0.npy sample-3.npy
+
+runs "what fails everywhere" 2 many 3 rank --data tiny --scorer baseline:nothing -o x.npy
+is "is said once" "$(printf '%s\n' "$stderr" | grep -c "^fullrank: unknown baseline")" 1
+runs "what only process 0 can see" 1 many 3 rank --data tiny --scorer baseline:recency -o sample-3.npy
+is "is said once" "$(printf '%s\n' "$stderr" | grep -c "^fullrank: sample-3.npy: exists")" 1
+runs "score vectors stay with one process" 2 many 2 rank --data tiny --scorer baseline:random -o x.npy --dump-scores y.npy
+has "which it says" "$stderr" "option dump-scores with 2 processes"
+runs "other commands are done once" 0 many 3 metrics sample-3.npy -m mrr --lines
+is "and shown once" "$(printf '%s\n' "$stdout" | wc -l | tr -d ' ')" "$("$fullrank" metrics sample-3.npy -m mrr --lines | wc -l | tr -d ' ')"
+runs "each alone on demand" 0 env FULLRANK_MPI=no "$fullrank" version
+
+cat >study.json <<'END'
+{"name": "shared", "data": {"tiny": "tiny"}, "baselines": ["recency", "random", "popularity"], "models": ["craft-r"],
+ "seeds": [1, 2], "settings": {"epochs": 1, "dim": 8, "history": 10}, "k": [5]}
+END
+"$fullrank" study run study.json -o alone >/dev/null 2>&1
+for count in 1 3; do
+    runs "a study by $count" 0 many $count study run study.json -o by-$count
+    (cd alone && find . -name '*.npy' -o -name model.safetensors -o -path './tables/*' | sort) | while IFS= read -r file; do
+        cmp "alone/$file" "by-$count/$file" || echo "differs: $file"
+    done >differences 2>&1
+    is "the same files" "$(cat differences)" ""
+done
+has "everything is done" "$("$fullrank" study status by-3 2>&1)" " 0 left"
+sed 's/"recency"/"recency,half-life=x"/' study.json >wrong.json
+runs "a document that is wrong" 1 many 2 study run wrong.json -o wrong
+is "is refused once" "$(printf '%s\n' "$stderr" | grep -c "^fullrank: ")" 1
+
+# A process that is killed takes the job with it, and the next one goes on.
+sed 's/"epochs": 1/"epochs": 40/' study.json >long.json
+many 3 study run long.json -o killed >killed.log 2>&1 &
+job=$!
+tries=0
+until grep -q "rank" killed.log || [ $tries -gt 300 ]; do
+    tries=$((tries + 1))
+    sleep 0.1
+done
+victim=$(pgrep -f "$fullrank study run long.json -o killed" | tail -n 1)
+[ -z "$victim" ] || kill -9 "$victim"
+code=0
+wait $job || code=$?
+if [ $code -ne 0 ]; then pass "the job ends"; else miss "the job ends" "exit code 0"; fi
+left=$("$fullrank" study status killed 2>&1 | sed -n 's/.* \([0-9]* left\),.*/\1/p')
+runs "the next one goes on" 0 many 2 study run long.json -o killed
+has "where it was left ($left)" "$("$fullrank" study status killed 2>&1)" " 0 left"
+finish
