@@ -39,7 +39,7 @@ for scorer in baseline:recency baseline:random run/model.safetensors; do
         runs "$name by $count" 0 many $count rank --data tiny --scorer $scorer --threads 1 -o "$name-$count.npy"
         same "the same records" "$name-0.npy" "$name-$count.npy"
     done
-    is "one table is shown" "$(printf '%s\n' "$stdout" | grep -c "$name")" 1
+    is "one table is shown" "$(printf '%s\n' "$stdout" | grep -c ' MRR ')" 1
 done
 "$fullrank" rank --data tiny --scorer baseline:recency --sample-events 100 -o sample-0.npy >/dev/null 2>&1
 runs "a sample by 3" 0 many 3 rank --data tiny --scorer baseline:recency --sample-events 100 -o sample-3.npy
