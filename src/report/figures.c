@@ -1,6 +1,7 @@
 /* figures.c - see figures.h. One panel per data set; a model has the same look in all figures. */
 #include "report/figures.h"
 
+#include "report/granularity.h"
 #include "report/selection.h"
 #include "report/style.h"
 
@@ -441,6 +442,10 @@ const study_figure study_figures[] = {
     {"selection",
      "Value on the validation part after every epoch, first seed; the best epoch is the model.",
      selection_figure, false},
+    {"granularity",
+     "Full MRR when state is updated every N test events: what an event sees ends where its batch "
+     "begins. Means over seeds.",
+     granularity_figure, false},
     {"scaling",
      "Time per event and largest memory against the number of candidates, plain forward of one "
      "thread.",

@@ -365,6 +365,12 @@ static const section sections[] = {
      "Events on which two models disagree",
      "<p>The largest differences of 1/rank between two models, first seed of each.</p>\n",
      {P(put_drilldown)}},
+    {"granularity",
+     "How often is state updated?",
+     "<p>Much published code updates histories and memories every 200 events, so an event does not "
+     "see what happened just before it. The same models, ranked so: where lines cross, the habit "
+     "decides the order.</p>\n",
+     {F("granularity"), T("granularity")}},
     {"selection", "How were models selected?", "", {F("selection"), T("selection")}},
     {"checks", "Coverage, ties, catalogs", "", {T("settings"), T("ties"), T("time-available")}},
     {"cost",

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/number.h"
 #include "report/estimates.h"
+#include "report/granularity.h"
 #include "report/selection.h"
 #include "study/paper.h"
 
@@ -903,6 +904,7 @@ const study_table study_tables[] = {{"main", main_table, false},
                                     {"minimal", minimal_table, false},
                                     {"time-available", available_table, false},
                                     {"selection", selection_table, false},
+                                    {"granularity", granularity_table, false},
                                     {"settings", settings_table, false},
                                     {"ties", ties_table, false},
                                     {"sample", sample_table, false},

@@ -17,34 +17,21 @@
 #include <strings.h>
 #include <unistd.h>
 
-const char *const unit_kind_name[UNIT_KINDS] = {"data",       "facts",   "minimal", "train", "rank",
-                                                "membership", "project", "scaling", "select"};
+const char *const unit_kind_name[UNIT_KINDS] = {"data",   "facts",      "minimal", "train",
+                                                "rank",   "membership", "project", "scaling",
+                                                "select", "batches"};
 const char *const plan_objective_name[] = {"bce", "bpr"};
 
 /* What a document may contain, for messages about what it may not. */
-static const fr_option keys[] = {{.key = "name"},
-                                 {.key = "data"},
-                                 {.key = "protocol"},
-                                 {.key = "sample-events"},
-                                 {.key = "sample-seed"},
-                                 {.key = "diagnostic-window"},
-                                 {.key = "baselines"},
-                                 {.key = "oracle"},
-                                 {.key = "models"},
-                                 {.key = "ranks"},
-                                 {.key = "scorers"},
-                                 {.key = "objectives"},
-                                 {.key = "seeds"},
-                                 {.key = "settings"},
-                                 {.key = "model-settings"},
-                                 {.key = "select"},
-                                 {.key = "k"},
-                                 {.key = "gain"},
-                                 {.key = "minimal"},
-                                 {.key = "membership"},
-                                 {.key = "projection"},
-                                 {.key = "scaling"},
-                                 {0}};
+static const fr_option keys[] = {
+    {.key = "name"},          {.key = "data"},        {.key = "protocol"},
+    {.key = "sample-events"}, {.key = "sample-seed"}, {.key = "diagnostic-window"},
+    {.key = "baselines"},     {.key = "oracle"},      {.key = "models"},
+    {.key = "ranks"},         {.key = "scorers"},     {.key = "objectives"},
+    {.key = "seeds"},         {.key = "settings"},    {.key = "model-settings"},
+    {.key = "select"},        {.key = "k"},           {.key = "gain"},
+    {.key = "minimal"},       {.key = "membership"},  {.key = "projection"},
+    {.key = "scaling"},       {.key = "granularity"}, {0}};
 
 typedef struct parser {
     plan *p;
@@ -295,6 +282,14 @@ static fr_status add(plan *p, plan_unit u, int *number, fr_error *err) {
     return FR_OK;
 }
 
+/* Ranking under the protocol and, where it is asked for, by batches. */
+static fr_status add_ranking(plan *p, plan_unit u, fr_error *err) {
+    u.kind = UNIT_RANK;
+    TRY(add(p, u, NULL, err));
+    u.kind = UNIT_BATCHES;
+    return p->granularity ? add(p, u, NULL, err) : FR_OK;
+}
+
 static bool is_ranked(const plan *p, const char *name, int objective) {
     const json_t *map = json_object_get(p->source, "objectives");
     const json_t *ranked = map ? json_object_get(map, plan_objective_name[objective])
@@ -342,8 +337,7 @@ static fr_status add_choice(plan *p, int data, const char *name, int objective, 
         u.train = -1;
         u.kind = UNIT_TRAIN;
         if (is_final(p, name)) TRY(add(p, u, &u.train, err));
-        u.kind = UNIT_RANK;
-        TRY(add(p, u, NULL, err));
+        TRY(add_ranking(p, u, err));
     }
     return FR_OK;
 }
@@ -367,8 +361,7 @@ static fr_status add_model(plan *p, int data, const char *name, int objective, i
     if (is_ranked(p, name, objective) || projected) {
         u.kind = UNIT_TRAIN;
         TRY(add(p, u, &u.train, err));
-        u.kind = UNIT_RANK;
-        TRY(add(p, u, NULL, err));
+        TRY(add_ranking(p, u, err));
         u.kind = UNIT_PROJECT;
         if (projected) TRY(add(p, u, NULL, err));
         u.kind = UNIT_SCALING;
@@ -391,9 +384,9 @@ static fr_status add_model(plan *p, int data, const char *name, int objective, i
 }
 
 static fr_status add_scorer(plan *p, int data, const char *spec, fr_error *err) {
-    plan_unit u = {.kind = UNIT_RANK, .data = data, .train = -1};
+    plan_unit u = {.data = data, .train = -1};
     if (!(u.model = copy(p, spec, err))) return FR_ENOMEM;
-    TRY(add(p, u, NULL, err));
+    TRY(add_ranking(p, u, err));
     if (!json_object_get(p->source, "membership") || !strcmp(spec, "oracle")) return FR_OK;
     u.kind = UNIT_MEMBERSHIP;
     u.diagnostic = true;
@@ -826,6 +819,13 @@ static fr_status read_document(parser *r, fr_error *err) {
     TRY(check_models(r, "gain", gain, err));
     if (gain && json_array_size(gain) != 2) return wrong(r, "gain", "two models", err);
     for (size_t i = 0; i < 2; i++) p->gain[i] = json_string_value(json_array_get(gain, i));
+    TRY(read_numbers(r, "granularity", 1, err));
+    p->granularity = json_object_get(p->source, "granularity");
+    if (p->granularity && p->protocol.order && !strcmp(p->protocol.order, "strict"))
+        return fail(err, FR_EINPUT,
+                    "%s: \"granularity\" is about batches, but the order of \"protocol\" is "
+                    "strict, expected stream or batch:N",
+                    r->where);
     TRY(grid_read(p, r->where, err));
     TRY(check_configs(r, err));
     TRY(read_k(r, err));

@@ -20,6 +20,7 @@ typedef enum unit_kind {
     UNIT_PROJECT,    /* PROTOCOL 10, on one of the windows */
     UNIT_SCALING,    /* PROTOCOL 12 */
     UNIT_SELECT,     /* which of a model's configurations is ranked, by the validation part */
+    UNIT_BATCHES,    /* MRR under order batch:N, for every N of "granularity" */
     UNIT_KINDS
 } unit_kind;
 extern const char *const unit_kind_name[UNIT_KINDS];
@@ -67,9 +68,10 @@ typedef struct plan {
     ARRAY(plan_unit) units;
     const int64_t *k; /* [ks] */
     int ks;
-    json_t *grids;       /* by model (grid.h) */
-    const char *select;  /* the metric of the validation part; NULL = the last epoch is kept */
-    const char *gain[2]; /* models whose difference is the module gain; NULL = none */
+    json_t *grids;      /* by model (grid.h) */
+    const char *select; /* the metric of the validation part; NULL = the last epoch is kept */
+    const json_t *granularity; /* events of a batch, of the document; NULL = none */
+    const char *gain[2];       /* models whose difference is the module gain; NULL = none */
 } plan;
 
 /* The settings of a synthetic data set, from {"synth": "preset", ...}; the caller frees them, also

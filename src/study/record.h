@@ -24,7 +24,8 @@ typedef struct metric_key {
     const char *removed; /* by an intervention, fr_removal_names */
     const char *sampler; /* of an expectation */
     const char *path;    /* of a cost, as in fr_scaling_point */
-    int64_t k; /* negatives of an expectation, size of a cost's catalog, epoch of a loss */
+    int64_t k; /* negatives of an expectation, size of a cost's catalog or of a batch, epoch of a
+                  loss */
 } metric_key;
 
 typedef struct unit_artefact {

@@ -285,7 +285,8 @@ static fr_status model_inputs(fr_study *s, const plan_unit *unit, json_t *all, f
 
 /* Does it rank events of the ranking window? */
 static bool is_ranking(const plan_unit *unit) {
-    return !unit->diagnostic && (unit->kind == UNIT_RANK || unit->kind == UNIT_PROJECT);
+    return !unit->diagnostic &&
+           (unit->kind == UNIT_RANK || unit->kind == UNIT_PROJECT || unit->kind == UNIT_BATCHES);
 }
 
 /* The stream's hash and the protocol. */
@@ -305,6 +306,9 @@ static fr_status window_inputs(fr_study *s, const plan_unit *unit, json_t *all, 
          json_object_set_new(protocol, "sample_seed", json_integer(ranking->sample_seed))))
         return fail_memory(err, 0);
     if (json_object_set_new(protocol, "diagnostic", json_integer(s->plan.diagnostic_window)))
+        return fail_memory(err, 0);
+    if (unit->kind == UNIT_BATCHES &&
+        json_object_set(all, "granularity", (json_t *)(uintptr_t)s->plan.granularity))
         return fail_memory(err, 0);
     return FR_OK;
 }
@@ -690,6 +694,38 @@ static fr_status do_project(fr_study *s, const plan_unit *unit, unit_record *res
     return status;
 }
 
+/* The MRR of the scorer when its state is updated every N events. */
+static fr_status rank_by_batches(fr_study *s, const plan_unit *unit, int64_t size,
+                                 unit_record *result, fr_error *err) {
+    static const char *const mrr = "mrr";
+    fr_protocol p = protocol_of(s, false);
+    fr_window *w = NULL;
+    fr_ranking *r = NULL;
+    fr_metric_value value;
+    char order[40];
+    (void)snprintf(order, sizeof order, "batch:%lld", (long long)size);
+    p.order = order;
+    fr_status status = fr_window_open(s->stream, &p, s->context, &w, err);
+    if (!status) status = rank_once(s, unit, w, FR_REMOVE_NOTHING, 0, &r, err);
+    if (!status)
+        status = fr_metrics_compute(r->records, r->count, r->protocol.oov, &mrr, 1, &value, err);
+    if (!status)
+        status = note_key(result, (metric_key){.name = "mrr", .k = size}, value.value, value.events,
+                          err);
+    fr_ranking_close(r);
+    fr_window_close(w);
+    return status;
+}
+
+static fr_status do_batches(fr_study *s, const plan_unit *unit, unit_record *result,
+                            fr_error *err) {
+    const json_t *sizes = s->plan.granularity;
+    TRY(enter(s, unit->data, err));
+    for (size_t i = 0; i < json_array_size(sizes); i++)
+        TRY(rank_by_batches(s, unit, json_integer_value(json_array_get(sizes, i)), result, err));
+    return FR_OK;
+}
+
 static fr_status do_scaling(fr_study *s, const plan_unit *unit, unit_record *result,
                             fr_error *err) {
     fr_window *w;
@@ -725,6 +761,7 @@ fr_status work_do(fr_study *s, const plan_unit *unit, bool again, unit_record *r
     case UNIT_RANK: status = do_rank(s, unit, result, err); break;
     case UNIT_MEMBERSHIP: status = do_membership(s, unit, result, err); break;
     case UNIT_SELECT: status = do_select(s, unit, result, err); break;
+    case UNIT_BATCHES: status = do_batches(s, unit, result, err); break;
     case UNIT_PROJECT: status = do_project(s, unit, result, err); break;
     default: status = do_scaling(s, unit, result, err); break;
     }
