@@ -398,6 +398,8 @@ FR_API FR_MUST_USE fr_status fr_window_open(const fr_stream *stream, const fr_pr
                                             const fr_context *context, fr_window **out,
                                             fr_error *err);
 FR_API void fr_window_close(fr_window *window);
+/* The window lives until fr_window_close has been called once more. */
+FR_API void fr_window_hold(fr_window *window);
 FR_API fr_window_facts fr_window_get(const fr_window *window);
 /* The original ids behind the entries of a score vector, ascending; as many as *count says (and
  * fr_window_facts.candidates). They live as long as the window. */
@@ -1469,6 +1471,7 @@ typedef struct fr_report_settings {
     char *gain;   /* "A,B": models whose difference is shown, B less A; NULL = the first two */
     char *tables; /* a directory that gets tables/, costs/ and figures/; NULL = none */
     bool force;   /* replace what is there; of `tables` only what a report made */
+    char *audit;  /* files of fr_audit_text, separated by commas, for a section; NULL = none */
 } fr_report_settings;
 extern FR_API const fr_option fr_report_options[FR_OPTIONS_MAX];
 
@@ -1564,7 +1567,8 @@ FR_API FR_MUST_USE fr_status fr_table_text(fr_table *table, int format, const ch
 
 /* ---- 17. Audit: does a scorer see what it must not? (docs/audit.md) ---- */
 
-/* Opens a scorer for a window: the one that is audited, or one in which something was changed. */
+/* Opens a scorer for a window: the one that is audited, or one in which something was changed,
+ * which lives until that scorer is closed, or longer if it is held. */
 typedef fr_status fr_scorer_factory(void *user, const fr_window *window, const fr_context *context,
                                     fr_scorer **out, fr_error *err);
 

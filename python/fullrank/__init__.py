@@ -30,6 +30,7 @@ Where to look
     compare, report, study           models side by side, with intervals; pages
     explain, diagnose                why protocols disagree; what membership explains
     tgb.Evaluator                    TGB's Evaluator, with its values
+    audit                            does a scorer see what it must not?
     metrics, samplers, slices, baselines, models, presets, options    what there is, by name
 
 Manners: nothing is printed unless asked for (`progress=True` shows a bar, with tqdm); warnings go through `warnings`,
@@ -42,6 +43,7 @@ from __future__ import annotations
 from typing import List
 
 from . import _fullrank as _C, tgb
+from ._audit import Audit, audit
 from ._core import Facts, Warning
 from ._data import Events, download, events, import_file, read, synth, verify
 from ._fullrank import Cancelled, Error, FileError, ForceError, InputError, OutOfMemory, UsageError
@@ -101,7 +103,7 @@ def options(name: str) -> List[Facts]:
     """Options that a call takes as keywords, from the tables of the library.
 
     Names: import, window, diagnostic, rank, synth, synth_parameters, interval, model, training, compare, explain,
-    minimal, report, scaling.
+    minimal, report, scaling, audit.
 
     >>> import fullrank as fr
     >>> [(o.key, o.default) for o in fr.options("window")][:3]
@@ -114,9 +116,9 @@ def options(name: str) -> List[Facts]:
 
 
 __all__ = [
-    "Batch", "Cancelled", "Comparison", "Error", "Event", "Events", "Expected", "Explanation", "Facts", "Feed",
+    "Audit", "Batch", "Cancelled", "Comparison", "Error", "Event", "Events", "Expected", "Explanation", "Facts", "Feed",
     "FileError", "ForceError", "InputError", "OutOfMemory", "Page", "Part", "Ranking", "Records", "Run", "Scorer",
-    "Slice", "Study", "Table", "Truth", "UsageError", "Warning", "Window", "baselines", "compare", "diagnose",
+    "Slice", "Study", "Table", "Truth", "UsageError", "Warning", "Window", "audit", "baselines", "compare", "diagnose",
     "download", "events", "explain", "import_file", "load", "metrics", "models", "options", "plugin", "presets", "read", "report",
     "samplers", "slices", "study", "study_preset", "synth", "tgb", "verify", "version",
 ]

@@ -57,6 +57,10 @@ int as_comparison(PyObject *object, void *out);
 int as_address(PyObject *object, void *out);
 int as_text(PyObject *object, void *out); /* bytes, or NULL for None */
 
+/* Takes what a handle holds out of it, for a call whose callbacks are those of `c`: the caller
+ * closes it. NULL and an exception if it is of another kind or in use. */
+void *handle_take(PyObject *object, const char *kind, struct call *c);
+
 /* A handle that is changed by a call serves one thread at a time: a second one is told so. */
 bool handle_claim(PyObject *object, struct call *c);
 void handle_release(PyObject *object);
@@ -80,6 +84,8 @@ bool call_begin(call *c, PyObject *how);
 bool call_end(call *c, fr_status status);
 /* Keeps the exception of a callback, which holds the GIL; the first one counts. */
 void call_keep(call *c);
+/* The same, but an error of the library becomes *err again, which may be no reason to stop. */
+fr_status call_pass(call *c, fr_error *err);
 /* Calls without callbacks, that take no time. */
 PyObject *raise_error(const fr_error *error);
 
@@ -122,6 +128,6 @@ const char **texts_take(PyObject *list, Py_ssize_t *count);
  * epochs_asked, selected, catalog_only, workers, many, start. Texts live as long as the dict. */
 bool about_take(PyObject *dict, fr_scorer_definition *out);
 
-extern PyMethodDef data_methods[], rank_methods[], eval_methods[], study_methods[];
+extern PyMethodDef data_methods[], rank_methods[], eval_methods[], study_methods[], audit_methods[];
 
 #endif

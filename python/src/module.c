@@ -44,7 +44,7 @@ PyObject *handle_make(void *at, const char *kind, void (*close)(void *), PyObjec
 static void handle_dealloc(PyObject *self) {
     handle *h = (handle *)self;
     PyTypeObject *type = Py_TYPE(self);
-    if (h->process == getpid()) h->close(h->at);
+    if (h->process == getpid() && h->at) h->close(h->at);
     Py_XDECREF(h->owner);
     PyObject_Free(self);
     Py_DECREF(type);
@@ -90,6 +90,13 @@ int as_text(PyObject *object, void *out) {
     const char *at = object == Py_None ? NULL : PyBytes_AsString(object);
     *(const char **)out = at;
     return at || object == Py_None;
+}
+
+void *handle_take(PyObject *object, const char *kind, call *c) {
+    void *at = handle_at(object, kind);
+    if (!at || !handle_claim(object, c)) return NULL;
+    ((handle *)object)->at = NULL; /* and it stays claimed: nobody may use it any more */
+    return at;
 }
 
 bool handle_claim(PyObject *object, call *c) {
@@ -165,6 +172,29 @@ void call_keep(call *c) {
         PyErr_Clear();
     else
         PyErr_Fetch(&c->type, &c->value, &c->trace);
+}
+
+fr_status call_pass(call *c, fr_error *err) {
+    int code = 0;
+    for (int k = FR_EUSAGE; k <= FR_EFORCE; k++)
+        if (k != FR_ECANCEL && error_class[k] && PyErr_ExceptionMatches(error_class[k])) code = k;
+    if (!code) {
+        call_keep(c);
+        return fr_fail(err, FR_ECANCEL, "a function of Python raised an exception");
+    }
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyObject *words = value ? PyObject_Str(value) : NULL;
+    PyObject *bytes = words ? PyUnicode_AsUTF8String(words) : NULL;
+    const char *message = bytes ? PyBytes_AsString(bytes) : NULL;
+    (void)fr_fail(err, (fr_status)code, "%s", message ? message : "an error without a message");
+    PyErr_Clear();
+    Py_XDECREF(bytes);
+    Py_XDECREF(words);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+    return (fr_status)code;
 }
 
 /* Callbacks come from the thread that made the call. */
@@ -402,7 +432,7 @@ static const struct {
               {"model", fr_model_options},           {"training", fr_training_options},
               {"compare", fr_compare_options},       {"explain", fr_explain_options},
               {"minimal", fr_minimal_options},       {"report", fr_report_options},
-              {"scaling", fr_scaling_options}};
+              {"scaling", fr_scaling_options},       {"audit", fr_audit_options}};
 
 static PyObject *options(PyObject *self, PyObject *none) {
     (void)self, (void)none;
@@ -447,8 +477,8 @@ static int fill_module(PyObject *module) {
                                   {0, NULL}};
     static PyType_Spec spec = {"fullrank._fullrank.Handle", sizeof(handle), 0, Py_TPFLAGS_DEFAULT,
                                slots};
-    PyMethodDef *methods[] = {own_methods,  data_methods,  rank_methods,
-                              eval_methods, study_methods, NULL};
+    PyMethodDef *methods[] = {own_methods,   data_methods,  rank_methods, eval_methods,
+                              study_methods, audit_methods, NULL};
     if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) {
         PyErr_SetString(PyExc_ImportError,
                         "fullrank works in the main interpreter only, not in a sub-interpreter");

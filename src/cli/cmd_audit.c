@@ -17,7 +17,7 @@ static const fr_option audit_io_options[] = {
     {"scorer", FR_OPTION_TEXT, "", "SPEC", 0, 0, offsetof(audit_io, scorer),
      "what is audited, as for `rank`"},
     {"output", FR_OPTION_TEXT, "", "FILE.json", 0, 0, offsetof(audit_io, output),
-     "also write the result"},
+     "also write the result, for `report --audit`"},
     {"force", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(audit_io, force),
      "replace a file that exists"},
     {0}};

@@ -164,6 +164,7 @@ static fr_status list_ids(const builder *b, fr_error *err) {
     const fr_window *base = b->base;
     int32_t count = base->destinations;
     int64_t last = base->destination_id[count - 1], *id;
+    if (base->source_id[base->sources - 1] > last) last = base->source_id[base->sources - 1];
     w->destination_id = base->destination_id;
     if (b->c->kind != CHANGE_MORE) return FR_OK;
     if (last > INT64_MAX - b->c->more || count > INT32_MAX - b->c->more)

@@ -380,8 +380,12 @@ fr_status fr_window_open(const fr_stream *stream, const fr_protocol *protocol,
     return status;
 }
 
+void fr_window_hold(fr_window *w) {
+    if (w) w->holders++;
+}
+
 void fr_window_close(fr_window *w) {
-    if (!w) return;
+    if (!w || w->holders-- > 0) return;
     arena_free(&w->memory);
     fr_options_free(fr_protocol_options, &w->protocol);
     free(w);

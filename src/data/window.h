@@ -56,6 +56,7 @@ struct fr_window {
         known_events; /* of the window that this one stands for (counterfactual.h), else its own */
     bool relabelled;  /* ids stand for other things than in the stream */
     bool counterfactual; /* not what the stream says: no rank records may come of it */
+    int holders;         /* besides the one who opened it */
     const int64_t *source_id,
         *destination_id; /* [sources], [destinations] original ids, ascending */
     int order;           /* FR_ORDER_* */

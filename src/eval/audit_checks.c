@@ -98,7 +98,8 @@ static int find_audited(const audit *a, int32_t event) {
 
 static fr_status gather_company(const audit *a, company *p, fr_error *err) {
     const fr_window *w = a->w;
-    int most = a->events > COMPANY ? a->events : COMPANY;
+    int most = a->given || 4 * a->events > COMPANY ? COMPANY : 4 * a->events;
+    if (most < a->events) most = a->events;
     int64_t fit = (64 << 20) / ((int64_t)sizeof *p->scores * a->row);
     TRY(ALLOCATE(p->event, most, err));
     TRY(ALLOCATE(p->audited, most, err));

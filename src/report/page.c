@@ -24,6 +24,7 @@ typedef struct page {
     const char *directory;
     const drawn_figure *drawn; /* as study_figures */
     bool alone;                /* without a study's directory around it */
+    const char *audits;        /* files, separated by commas; NULL = none */
     text_buffer *out;
 } page;
 
@@ -311,6 +312,10 @@ static fr_status put_origin(page *p, fr_error *err) {
     return FR_OK;
 }
 
+static fr_status put_audits(page *p, fr_error *err) {
+    return p->audits ? page_audits(p->audits, p->out, err) : FR_OK;
+}
+
 /* ---- sections ---- */
 
 typedef struct part {
@@ -372,6 +377,11 @@ static const section sections[] = {
      "decides the order.</p>\n",
      {F("granularity"), T("granularity")}},
     {"selection", "How were models selected?", "", {F("selection"), T("selection")}},
+    {"audit",
+     "Does a scorer see what it must not?",
+     "<p>Some events were scored again in ways that must not matter: with another future, other "
+     "events of the same time, other batches, other candidates, relabelled ids.</p>\n",
+     {P(put_audits)}},
     {"checks", "Coverage, ties, catalogs", "", {T("settings"), T("ties"), T("time-available")}},
     {"cost",
      "Cost",
@@ -488,11 +498,16 @@ static fr_status put_page(page p, const char *script, text_buffer *out, fr_error
 }
 
 fr_status page_write(const summary *s, const char *directory, const drawn_figure *drawn,
-                     const char *path, const fr_context *context, fr_error *err) {
+                     const char *path, const char *audits, const fr_context *context,
+                     fr_error *err) {
     text_buffer out = {0}, script = {0};
     writer w = {0};
-    page p = {
-        .s = s, .context = context, .directory = directory, .drawn = drawn, .alone = path != NULL};
+    page p = {.s = s,
+              .context = context,
+              .directory = directory,
+              .drawn = drawn,
+              .alone = path != NULL,
+              .audits = audits};
     char *place = path ? strdup(path) : path_join(directory, "report.html");
     fr_status status = place ? FR_OK : fail_memory(err, 0);
     text_put(&script, embedded_expected_js);

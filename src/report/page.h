@@ -3,6 +3,7 @@
  *   page.c        the page from top to bottom        page.css      how it looks
  *   page_words.c  what the numbers say, in words     expected.js   exact expected MRR (PROTOCOL 6)
  *   page_data.c   rank records for the scripts       page.js       what moves
+ *   page_audit.c  audits
  *
  * The page asks the network for nothing: its policy forbids it, and style, scripts, figures and
  * data are inside. Without scripts it is complete but for choosing K, models and events.
@@ -15,9 +16,10 @@
 
 /* Writes `path`, atomically; NULL = DIRECTORY/report.html, beside the tables and figures of a
  * study. `drawn` is in the order of study_figures; the files that a reader may take along are in
- * DIRECTORY/figures. */
+ * DIRECTORY/figures. `audits` are files of audits, separated by commas, or NULL. */
 fr_status page_write(const summary *s, const char *directory, const drawn_figure *drawn,
-                     const char *path, const fr_context *context, fr_error *err);
+                     const char *path, const char *audits, const fr_context *context,
+                     fr_error *err);
 
 /* ---- parts ---- */
 
@@ -28,6 +30,9 @@ fr_status page_data(const summary *s, const fr_context *context, text_buffer *ou
 fr_status page_findings(const summary *s, text_buffer *out, fr_error *err);
 /* The 2x2 tables as matrices, each with a sentence that reads it; nothing if there is none. */
 void page_matrices(const summary *s, text_buffer *out);
+
+/* A table and the findings of every audit in `files`, separated by commas (fr_audit_text). */
+fr_status page_audits(const char *files, text_buffer *out, fr_error *err);
 
 /* Number with its decimals, "–" if it is NaN; `sign` puts a + before positive ones. */
 void page_number(text_buffer *out, double value, int decimals, bool sign);

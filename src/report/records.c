@@ -25,6 +25,8 @@ const fr_option fr_report_options[FR_OPTIONS_MAX] = {
      "also write every table and figure as files, to this directory"},
     {"force", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(fr_report_settings, force),
      "replace what is there"},
+    {"audit", FR_OPTION_TEXT, "", "LIST", 0, 0, offsetof(fr_report_settings, audit),
+     "results of `audit -o`, separated by commas, for a section of the page"},
     OPTIONS_END(fr_report_settings)};
 
 /* A run with the name of its model. */
@@ -251,7 +253,8 @@ static fr_status make_report(const request *q, const char *output, const fr_cont
     if (!status && !(directory = path_join(scratch.place, "study"))) status = fail_memory(err, 0);
     if (!status) status = run_study(q, scratch.place, directory, context, err);
     if (!status)
-        status = report_make(directory, tables ? files.place : directory, output, context, err);
+        status = report_make(directory, tables ? files.place : directory, output,
+                             q->settings->audit, context, err);
     if (!status && tables) status = staging_commit(&files, err);
     staging_discard(&files);
     staging_discard(&scratch);

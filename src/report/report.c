@@ -72,7 +72,7 @@ static fr_status write_figure(const summary *s, const study_figure *one, const c
 }
 
 fr_status report_make(const char *directory, const char *files, const char *page,
-                      const fr_context *context, fr_error *err) {
+                      const char *audits, const fr_context *context, fr_error *err) {
     results r;
     summary s = {0};
     drawn_figure drawn[MOST_FIGURES] = {0};
@@ -87,7 +87,7 @@ fr_status report_make(const char *directory, const char *files, const char *page
         assert(i < MOST_FIGURES);
         status = write_figure(&s, &study_figures[i], files, context, &drawn[i], err);
     }
-    if (!status) status = page_write(&s, files, drawn, page, context, err);
+    if (!status) status = page_write(&s, files, drawn, page, audits, context, err);
     for (int i = 0; i < MOST_FIGURES; i++) arena_free(&drawn[i].memory);
     summary_free(&s);
     results_close(&r);
@@ -96,5 +96,5 @@ fr_status report_make(const char *directory, const char *files, const char *page
 
 fr_status fr_study_report(const char *directory, const fr_context *context, fr_error *err) {
     NEED(directory, err);
-    return report_make(directory, directory, NULL, context, err);
+    return report_make(directory, directory, NULL, NULL, context, err);
 }

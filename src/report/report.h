@@ -8,6 +8,6 @@
 /* Writes the tables and figures of the study in `directory` to `files`/tables, costs and figures,
  * and its page to `page`; NULL = DIRECTORY/report.html, beside them. */
 fr_status report_make(const char *directory, const char *files, const char *page,
-                      const fr_context *context, fr_error *err);
+                      const char *audits, const fr_context *context, fr_error *err);
 
 #endif

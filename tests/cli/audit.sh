@@ -63,6 +63,20 @@ has "the others are not made" "$stdout" "not asked for"
 runs "an unknown check" 2 audit --scorer baseline:recency --checks batsh
 has "says what there is" "$stderr" "did you mean batch?"
 
+# ---- the page ----
+
+"$fullrank" rank --data data.csv --scorer baseline:markov -o m.npy --quiet >/dev/null || exit 1
+audit --scorer baseline:markov -o clean.json >/dev/null
+audit --scorer "plugin:$leaky,leak=next,rate=20" -o leak.json --force >/dev/null
+runs "a report with audits" 0 "$fullrank" report m.npy --audit clean.json,leak.json -o page.html --quiet
+has "has their section" "$(cat page.html)" '<section id="audit">'
+has "a table for each" "$(cat page.html)" "Audit of baseline:markov"
+has "and the findings" "$(cat page.html)" "<strong>future</strong>: leak, row "
+runs "a report without" 0 "$fullrank" report m.npy -o plain.html --quiet
+lacks "has none" "$(cat plain.html)" '<section id="audit">'
+runs "a file that is no audit" 1 "$fullrank" report m.npy --audit m.json -o other.html --quiet
+has "is refused" "$stderr" "m.json: no audit"
+
 # ---- scores of a file ----
 
 "$fullrank" rank --data data.csv --scorer baseline:recency -o r.npy --dump-scores s.npy --quiet >/dev/null || exit 1
