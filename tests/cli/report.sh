@@ -41,6 +41,15 @@ page=$(cat study/report.html)
 has "the page is whole" "$page" "</html>"
 has "names are escaped" "$page" "<h1>a &lt;/script&gt;&lt;script&gt;alert(1)&lt;/script&gt; &amp; &quot;study&quot;</h1>"
 is "also in the data" "$(grep -c 'script>alert' study/report.html)" 0
+lacks "a window of all events is not commented" "$page" "the window of the protocol"
+for window in 750 740; do
+    echo '{"data": {"drawn": {"synth": "tiny", "events": 1500}}, "baselines": ["recency"], "protocol": {"window": '$window'}}' \
+        >window.json
+    "$fullrank" study run window.json -o "window-$window" -q >/dev/null 2>&1
+done
+lacks "nor is one of half of them" "$(cat window-750/report.html)" "the window of the protocol"
+has "one of less than half is told" "$(sed 's/<[^>]*>//g' window-740/report.html)" \
+    "Of the 1,500 events of the file the last 740 are used, the window of the protocol."
 has "its policy forbids requests" "$page" "default-src 'none'"
 is "nothing is fetched" "$(grep -Eo '(src|href)="?[^"#d][^" ]*' study/report.html)" ""
 has "it says which model is best" "$page" "Best compared model over all candidates: <b>CRAFT-R</b>"
