@@ -10,7 +10,7 @@ import tempfile
 import warnings
 import weakref
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union
 
 import numpy as np
 
@@ -19,6 +19,10 @@ from . import _fullrank as C
 log = logging.getLogger("fullrank")
 log.addHandler(logging.NullHandler())
 
+if TYPE_CHECKING:
+    Array = np.ndarray[Any, Any]
+else:
+    Array = np.ndarray
 Path = Union[str, "os.PathLike[str]"]
 #: Progress: False (silence), True (a tqdm bar, if tqdm is installed), or a function of (stage, done, total, unit).
 Progress = Union[bool, Callable[[str, int, int, str], Any]]
@@ -72,7 +76,7 @@ class _Memory:
         self.__array_interface__ = {"version": 3, "typestr": "|u1", "shape": (size,), "data": (address, not writeable)}
 
 
-def view(owner: Any, address: int, dtype: Any, *shape: int, writeable: bool = False) -> np.ndarray:
+def view(owner: Any, address: int, dtype: Any, *shape: int, writeable: bool = False) -> Array:
     """An array of the library's memory: nothing is copied."""
     kind = np.dtype(dtype)
     size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
@@ -86,7 +90,7 @@ def view(owner: Any, address: int, dtype: Any, *shape: int, writeable: bool = Fa
 record_dtype = np.dtype(C.record_fields())
 
 
-def _layout(name: str, types: Mapping[str, str]) -> np.dtype:
+def _layout(name: str, types: Mapping[str, str]) -> "np.dtype[Any]":
     size, offsets = C.layouts()[name]
     names = list(offsets)
     return np.dtype({"names": names, "formats": [types[n] for n in names], "offsets": [offsets[n] for n in names],
@@ -101,7 +105,7 @@ event_dtype = _layout("event", {"event": "<i4", "source": "<i4", "destination": 
 # ---- arrays in ----
 
 
-def host(values: Any) -> np.ndarray:
+def host(values: Any) -> Array:
     """Anything array-like as a NumPy array: in place where that is possible, from a GPU where it must be."""
     if isinstance(values, np.ndarray):
         return values
@@ -118,11 +122,11 @@ def host(values: Any) -> np.ndarray:
     return np.asarray(values)
 
 
-def address(array: np.ndarray) -> int:
+def address(array: Array) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-def scores(values: Any, shape: Tuple[int, int], what: str) -> np.ndarray:
+def scores(values: Any, shape: Tuple[int, int], what: str) -> Array:
     """Scores as float32 in C order. Nothing is copied if they are that already. As in score files, a float64 row that
     float32 cannot hold is replaced by its ranks, so that rounding makes no ties."""
     array = host(values)

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 import numpy as np
 
 from . import _core, _fullrank as C
-from ._core import Facts, Path, Place, Progress, talk
+from ._core import Array, Facts, Path, Place, Progress, talk
 from ._window import Window
 
 
@@ -139,14 +139,14 @@ def _from_tgb(data: Any) -> Dict[str, Any]:
             "features": full.get("edge_feat")}
 
 
-def _times(values: Any) -> np.ndarray:
+def _times(values: Any) -> Array:
     array = _core.host(values)
     if array.dtype.kind == "M":  # dates: seconds since 1970, as the reader has them
         return array.astype("datetime64[ns]").astype(np.int64) / 1e9
     return np.ascontiguousarray(array, dtype=np.float64)
 
 
-def _words(values: np.ndarray) -> Tuple[List[bytes], np.ndarray]:
+def _words(values: Array) -> Tuple[List[bytes], Array]:
     words, places = np.unique(values.astype(str), return_inverse=True)
     return [str(word).encode() for word in words], np.ascontiguousarray(places.reshape(-1), dtype=np.int64)
 
@@ -191,7 +191,7 @@ def events(source: Any, destination: Any = None, time: Any = None, features: Any
                       threads=threads, progress=progress, **options)
     ids, words = _ids(source, destination)
     times = _times(time)
-    arrays: List[Optional[np.ndarray]] = [*ids, times, None, None]
+    arrays: List[Optional[Array]] = [*ids, times, None, None]
     if features is not None:
         wide = np.ascontiguousarray(_core.host(features), dtype=np.float32)
         arrays[3] = wide[:, None] if wide.ndim == 1 else wide

@@ -9,14 +9,14 @@ from typing import Any, Dict, Mapping, Optional, Tuple, Union
 import numpy as np
 
 from . import _core, _fullrank as C
-from ._core import Facts, Path, Place, Progress, talk
+from ._core import Array, Facts, Path, Place, Progress, talk
 from ._ranking import Ranking
 from ._window import Window
 
 _TYPES = {"F32": "<f4", "F64": "<f8", "F16": "<f2", "I64": "<i8", "I32": "<i4", "U8": "|u1", "BOOL": "|b1"}
 
 
-def _read_tensors(path: str) -> Tuple[Dict[str, Any], Dict[str, np.ndarray]]:
+def _read_tensors(path: str) -> Tuple[Dict[str, Any], Dict[str, Array]]:
     """Header and tensors of a .safetensors file; the arrays are maps of the file."""
     with open(path, "rb") as file:
         length = int.from_bytes(file.read(8), "little")
@@ -61,7 +61,7 @@ class Run:
         epochs = int(self.metadata.get("epochs_done", self.metadata.get("epochs", "0")) or 0)
         return f"<run of {self.metadata.get('model', '?')}, {epochs} epoch{'s' if epochs != 1 else ''}>"
 
-    def weights(self) -> Dict[str, np.ndarray]:
+    def weights(self) -> Dict[str, Array]:
         """Parameters by name, as read-only NumPy arrays that map the file."""
         return {name: array for name, array in self._tensors.items() if array.dtype.kind == "f"}
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Union
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Union, overload
 
 import numpy as np
 
 from . import _core, _fullrank as C
-from ._core import Facts, Path, Progress, talk, view
+from ._core import Array, Facts, Path, Progress, talk, view
 from ._table import Table
 
 _OOV = ["exclude", "zero"]
@@ -38,7 +38,7 @@ class Expected(Facts):
 class Records:
     """Rank records of some events: every metric, and every sampled protocol, follows from them without scoring."""
 
-    def __init__(self, records: np.ndarray, oov: int, label: str, sample_of: int = 0) -> None:
+    def __init__(self, records: Array, oov: int, label: str, sample_of: int = 0) -> None:
         self.records = records  #: structured NumPy array, one record per event; docs/formats.md says what is in it
         self._oov = oov
         self._of = sample_of
@@ -71,7 +71,7 @@ class Records:
         return self.metric("mrr")
 
     @property
-    def ranks(self) -> np.ndarray:
+    def ranks(self) -> Array:
         """Rank of every event's destination, from 1, ties by average; NaN where it was no candidate."""
         ranks = 1 + self.records["above"] + self.records["tied"] / 2
         return np.where(self.records["covered"] == 1, ranks, np.nan)
@@ -85,6 +85,14 @@ class Records:
     def _sampling(self, sampler: str, k: Iterable[int], hits: Iterable[int], small: str) -> Any:
         return (os.fsencode(sampler), _choice(small, _SMALL, "small"), self._oov, [int(n) for n in k],
                 [int(n) for n in hits])
+
+    @overload
+    def expected(self, sampler: str = ..., *, k: int, hits: Iterable[int] = ..., small: str = ...,
+                 threads: int = ...) -> Expected: ...
+
+    @overload
+    def expected(self, sampler: str = ..., k: Union[None, int, Iterable[int]] = ..., *, hits: Iterable[int] = ...,
+                 small: str = ..., threads: int = ...) -> Any: ...
 
     def expected(self, sampler: str = "uniform", k: Union[None, int, Iterable[int]] = None, *,
                  hits: Iterable[int] = (1, 3, 10), small: str = "whole", threads: int = 0) -> Any:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional
 import numpy as np
 
 from . import _core, _fullrank as C
-from ._core import Facts, Path, Progress, talk, view
+from ._core import Array, Facts, Path, Progress, talk, view
 from ._ranking import Ranking
 
 if TYPE_CHECKING:
@@ -30,27 +30,27 @@ class Part:
         return self.stop - self.start
 
     @property
-    def event(self) -> np.ndarray:
+    def event(self) -> Array:
         """Numbers of the events in the window, from 0."""
         return np.arange(self.start, self.stop, dtype=np.int32)
 
     @property
-    def source(self) -> np.ndarray:
+    def source(self) -> Array:
         """Numbers of the sources: places in `window.sources`."""
         return self._window.source[self.start:self.stop]
 
     @property
-    def destination(self) -> np.ndarray:
+    def destination(self) -> Array:
         """Numbers of the destinations: places in `window.candidates`."""
         return self._window.destination[self.start:self.stop]
 
     @property
-    def time(self) -> np.ndarray:
+    def time(self) -> Array:
         """Times as in the stream."""
         return self._window.time[self.start:self.stop]
 
     @property
-    def features(self) -> np.ndarray:
+    def features(self) -> Array:
         """Features, [events, width]."""
         return self._window.features[self.start:self.stop]
 
@@ -79,7 +79,7 @@ class Batch:
 
     __slots__ = ("event", "source", "time")
 
-    def __init__(self, event: np.ndarray, source: np.ndarray, time: np.ndarray) -> None:
+    def __init__(self, event: Array, source: Array, time: Array) -> None:
         self.event = event  #: numbers in the window
         self.source = source  #: places in `window.sources`
         self.time = time  #: as in the stream
@@ -210,7 +210,7 @@ class Scorer:
         """Shows the scorer all events of the window below this number that it has not observed yet."""
         C.scorer_observe(self._handle, before)
 
-    def score(self, event: Any) -> np.ndarray:
+    def score(self, event: Any) -> Array:
         """Scores [events, row] of events of the window, by number in ascending order.
 
         What is known of an event's past is what was observed, if the scorer observes events at all.
@@ -283,12 +283,12 @@ class Window:
         return not whole if asked is None else asked
 
     @property
-    def catalog_numbers(self) -> np.ndarray:
+    def catalog_numbers(self) -> Array:
         """Places in `candidates` of what is ranked; of the time-available catalog, all of them."""
         return np.arange(len(self.candidates), dtype=np.int32) if self._by_time else self._catalog
 
     @property
-    def catalog(self) -> np.ndarray:
+    def catalog(self) -> Array:
         """Original ids of what is ranked: the columns of a score matrix."""
         return self.candidates if self._by_time else self.candidates[self._catalog]
 
@@ -298,24 +298,24 @@ class Window:
         """Events below this number are before the event, under the protocol's order."""
         return int(C.window_cut(self._handle, event))
 
-    def _history(self, kind: str, source: int, destination: int, before: int, most: Optional[int]) -> np.ndarray:
+    def _history(self, kind: str, source: int, destination: int, before: int, most: Optional[int]) -> Array:
         limit = 2**31 - 1 if most is None else most
         address, count = C.window_history(self._handle, kind, int(source), int(destination), int(before), int(limit))
         return view(self._handle, address, "<i4", count)
 
-    def source_history(self, source: int, before: int, most: Optional[int] = None) -> np.ndarray:
+    def source_history(self, source: int, before: int, most: Optional[int] = None) -> Array:
         """Numbers of the last events of a source before event `before`, ascending."""
         return self._history("s", source, 0, before, most)
 
-    def destination_history(self, destination: int, before: int, most: Optional[int] = None) -> np.ndarray:
+    def destination_history(self, destination: int, before: int, most: Optional[int] = None) -> Array:
         """Numbers of the last events of a destination before event `before`, ascending."""
         return self._history("d", 0, destination, before, most)
 
-    def pair_history(self, source: int, destination: int, before: int) -> np.ndarray:
+    def pair_history(self, source: int, destination: int, before: int) -> Array:
         """Numbers of all events of a pair before event `before`, ascending."""
         return self._history("p", source, destination, before, None)
 
-    def met(self, source: int, before: int) -> np.ndarray:
+    def met(self, source: int, before: int) -> Array:
         """Numbers of the first event of each pair of the source before event `before`."""
         return self._history("m", source, 0, before, None)
 

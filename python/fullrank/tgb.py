@@ -15,6 +15,7 @@ from typing import Any, Dict, Mapping, Tuple
 import numpy as np
 
 from . import _core
+from ._core import Array
 from ._fullrank import InputError
 
 __all__ = ["Evaluator"]
@@ -37,7 +38,7 @@ class Evaluator:
         self.k_value = k_value  #: of hits@k
         self.valid_metric_list = ["hits@", "mrr"]
 
-    def _scores(self, given: Mapping[str, Any]) -> Tuple[np.ndarray, np.ndarray]:
+    def _scores(self, given: Mapping[str, Any]) -> Tuple[Array, Array]:
         if "eval_metric" not in given:
             raise RuntimeError("Missing key of eval_metric!")
         for metric in given["eval_metric"]:

@@ -163,6 +163,18 @@ class Torch(unittest.TestCase):
                 run.save_weights(state, same.checkpoint)
 
 
+class Bar(unittest.TestCase):
+    @needs("tqdm")
+    def test_progress(self):
+        done = subprocess.run([sys.executable, "-c", """
+import fullrank as fr
+w = fr.synth("tiny").window(val=0.1)
+w.train("craft", epochs=2, dim=8, layers=1, history=8, progress=True)
+"""], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("epoch", done.stderr)
+
+
 class Weights(unittest.TestCase):
     def test_numpy(self):
         window = fr.synth("tiny").window()
@@ -173,6 +185,9 @@ class Weights(unittest.TestCase):
                 np.testing.assert_array_equal(array, again.weights()[name])
             same = again.save_weights(run.weights(), os.path.join(place, "same.safetensors"))
             self.assertEqual(window.rank(same).records.tobytes(), window.rank(run).records.tobytes())
+            stopped = window.events.window(val=0.1).train("craft", epochs=50, dim=8, layers=1, history=8, select="mrr",
+                                                          patience=1)
+            self.assertLess(int(stopped.metadata["epochs_done"]), 50)
             # Interrupted and resumed, or not: the same bits.
             longer = window.train("craft", os.path.join(place, "run"), epochs=2, dim=8, layers=1, history=8, resume=True)
             whole = window.train("craft", epochs=2, dim=8, layers=1, history=8)
@@ -184,8 +199,9 @@ class Types(unittest.TestCase):
     @needs("mypy")
     def test_mypy(self):
         package = os.path.dirname(fr.__file__)
-        done = subprocess.run([sys.executable, "-m", "mypy", "--ignore-missing-imports", "--cache-dir", os.devnull,
-                               "--no-site-packages", package], capture_output=True, text=True)
+        done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--no-warn-return-any",
+                               "--ignore-missing-imports", "--cache-dir", os.devnull,
+                               package], capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
 
