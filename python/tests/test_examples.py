@@ -3,6 +3,7 @@ are installed (DyGLib is no package: $FULLRANK_DYGLIB names a clone of it)."""
 
 import contextlib
 import importlib.util
+import io
 import os
 import sys
 import tempfile
@@ -133,6 +134,62 @@ class TGN(unittest.TestCase):
     @unittest.skipUnless(os.path.exists(WIKIPEDIA), "real data not found")
     def test_wikipedia(self):
         print(f"# {self.compare(fr.read(WIKIPEDIA).window(), 3)}")
+
+
+class Pages(unittest.TestCase):
+    """The Python of docs/from-*.md runs as it stands, with what it calls by name."""
+
+    def run_page(self, name, given):
+        with open(os.path.join(HERE, "..", "..", "docs", name), encoding="utf-8") as file:
+            blocks = file.read().split("```python\n")[1:]
+        self.assertTrue(blocks)
+        sys.path.insert(0, os.path.join(EXAMPLES, "python"))
+        try:
+            with contextlib.redirect_stdout(io.StringIO()):
+                for block in blocks:
+                    exec(block.split("```")[0], given)
+        finally:
+            sys.path.pop(0)
+        return given
+
+    def test_tgb(self):
+        window = fr.synth("tiny", events=3000).window(0, split="quantile", train=0.7, val=0.15)
+        bank = Bank(window)
+        columns = {"source": window.sources[window.source], "destination": window.candidates[window.destination],
+                   "time": window.time}
+        found = self.run_page("from-tgb.md", {"dataset": columns, "score": bank.score, "update": bank.update,
+                                              "positive": np.zeros(2), "negative": np.zeros((2, 3))})
+        self.assertEqual(found["mrr"], 0.4)
+        table = fr.explain(found["events"], "baseline:edgebank", from_="tgb", to="fullrank")
+        self.assertIn("catalog", str(table))
+
+    @needs("torch")
+    def test_dyglib(self):
+        import torch
+
+        class Backbone(torch.nn.Module):
+            def compute_src_dst_node_temporal_embeddings(self, src_node_ids, dst_node_ids, node_interact_times,
+                                                         num_neighbors, time_gap):
+                return torch.tensor(src_node_ids % 7).float()[:, None], torch.tensor(dst_node_ids % 5).float()[:, None]
+
+        class Merge(torch.nn.Module):
+            def forward(self, input_1, input_2):
+                return input_1 * input_2
+
+        with tempfile.TemporaryDirectory() as place:
+            fr.synth("tiny", os.path.join(place, "data"), events=2000)
+            found = self.run_page("from-dyglib.md", {"folder": os.path.join(place, "data"), "first": 900,
+                                                     "model": torch.nn.Sequential(Backbone(), Merge())})
+        self.assertEqual(found["mine"].facts.scorer, "dyglib-model")
+
+    @unittest.skipUnless(hasattr(fr.Window, "rank_factors"), "no rank_factors")
+    def test_pykeen(self):
+        window = fr.synth("tiny", events=2000).window(0)
+        rng = np.random.default_rng(1)
+        shape = len(window.ranked), len(window.catalog)
+        u, v = (rng.random((n, 4), dtype=np.float32) for n in shape)
+        self.run_page("from-pykeen.md", {"fr": fr, "window": window, "u": u, "v": v, "bias": v[:, 0].copy(),
+                                         "scores": rng.random(shape, dtype=np.float32)})
 
 
 class Notebook(unittest.TestCase):
