@@ -137,7 +137,7 @@ static bool has_sampler(const model_numbers *m, const char *sampler) {
         fr_ranking_facts f = fr_ranking_get(m->run[r].run->ranking);
         for (int64_t i = 0; i < f.count; i++) {
             const fr_record *e = &f.records[i];
-            bool told = strcmp(sampler, "popularity") ? e->train_n >= 0 : e->pop_above >= 0;
+            bool told = strcmp(sampler, "popularity") ? e->train_above >= 0 : e->pop_above >= 0;
             if (e->covered && !told) return false;
         }
     }
