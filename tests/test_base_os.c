@@ -22,18 +22,20 @@ typedef struct ways {
     int (*random)(void *bytes, size_t count);
     int64_t (*modified)(const struct stat *facts);
     void (*each_entry)(int folder, void (*each)(int folder, const char *name));
+    int (*thread)(pthread_t *out, void *(*run)(void *), void *job);
 } ways;
 
 #define WAYS                                                                                       \
     {                                                                                              \
         os_cores, os_write_back, os_exchange, os_lock, os_unlock, os_locked, os_sort,              \
-            os_peak_memory, os_forget_peak, os_random, os_modified, os_each_entry                  \
+            os_peak_memory, os_forget_peak, os_random, os_modified, os_each_entry, os_thread       \
     }
 
 static const ways usual = WAYS;
 
 #define os_check_shared_object plain_check_shared_object
 #define os_cores               plain_cores
+#define os_thread              plain_thread
 #define os_write_back          plain_write_back
 #define os_exchange            plain_exchange
 #define os_lock                plain_lock
@@ -193,9 +195,27 @@ static void test_sort(void **state) {
             }
 }
 
+static void *use_much_stack(void *sum) {
+    volatile char bytes[3 << 19]; /* 1.5 MB, each page of it */
+    for (size_t i = 0; i < sizeof bytes; i += 512) bytes[i] = 1;
+    for (size_t i = 0; i < sizeof bytes; i += 512) *(size_t *)sum += (size_t)bytes[i];
+    return NULL;
+}
+
+static void test_threads(void **state) {
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        pthread_t thread;
+        size_t sum = 0;
+        assert_int_equal(both[k]->thread(&thread, use_much_stack, &sum), 0);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        assert_int_equal(sum, 3072);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {WITH_DIRECTORY(test_facts), WITH_DIRECTORY(test_exchange),
-                                       WITH_DIRECTORY(test_locks), WITH_DIRECTORY(test_entries),
-                                       cmocka_unit_test(test_sort)};
+    const struct CMUnitTest tests[] = {WITH_DIRECTORY(test_facts),  WITH_DIRECTORY(test_exchange),
+                                       WITH_DIRECTORY(test_locks),  WITH_DIRECTORY(test_entries),
+                                       cmocka_unit_test(test_sort), cmocka_unit_test(test_threads)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -191,6 +191,9 @@ static void check_texts(void) {
 static void compare_with(const char *directory, const char *definition) {
     if (!change_locale(directory, definition))
         skip_because("neither a locale with a decimal comma nor localedef with its definition");
+#ifndef __GLIBC__
+    if (has_point()) skip_because("this C library has no other decimal point");
+#endif
     assert_false(has_point());
     check_texts();
     char *plain = in_directory(directory, "plain"), *foreign = in_directory(directory, "foreign");

@@ -1,6 +1,7 @@
 /* test_nn_gemm.c - products against the chain of fused multiply-adds they promise, by memcmp: all
  * forms, sizes up to and over tiles, strides, instruction sets; equal rows give equal bits.
  */
+#include "base/os.h"
 #include "base/simd.h"
 #include "nn/gemm.h"
 #include "testing.h"
@@ -131,7 +132,7 @@ static void test_all_sizes(void **state) {
     for (int form = 0; form < 3; form++) {
         for (int x = 0; x < EDGES; x++) {
             for (int y = 0; y < EDGES; y++) {
-                for (int run = 0; run <= 70; run += 1 + (int)(random_bits() % 4)) {
+                for (int run = 0; run <= 70; run += 1 + 12 * SANITIZED + (int)(random_bits() % 4)) {
                     bool add = random_bits() & 1;
                     int more[3];
                     for (int i = 0; i < 3; i++)
@@ -221,7 +222,7 @@ static void *multiply_often(void *failed) {
     for (int i = 0; i < M * K; i++) a[i] = (float)(i % 31) * 0.37f;
     for (int i = 0; i < N * K; i++) b[i] = (float)(i % 29) * 0.41f;
     chain(1, M, N, K, a, K, b, K, expected, N, false);
-    for (int turn = 0; turn < 200 && !*(bool *)failed; turn++) {
+    for (int turn = 0; turn < (SANITIZED ? 20 : 200) && !*(bool *)failed; turn++) {
         gemm_nt(M, N, K, a, K, b, K, c, N, false);
         *(bool *)failed = memcmp(c, expected, sizeof c) != 0;
     }
@@ -232,7 +233,7 @@ static void test_threads(void **state) {
     pthread_t thread[4];
     bool failed[4] = {false};
     for (int i = 0; i < 4; i++)
-        assert_int_equal(pthread_create(thread + i, NULL, multiply_often, failed + i), 0);
+        assert_int_equal(os_thread(thread + i, multiply_often, failed + i), 0);
     for (int i = 0; i < 4; i++) assert_int_equal(pthread_join(thread[i], NULL), 0);
     for (int i = 0; i < 4; i++) assert_false(failed[i]);
 }

@@ -60,37 +60,8 @@ run_tests() {
     done
 }
 
-# Trains and ranks every model into DIRECTORY, with the command that follows.
-make_results() { # DIRECTORY COMMAND...
-    results=$1
-    shift
-    "$@" data synth --preset tiny --events 300 -o "$results/tiny" -q >"$results.log"
-    for model in craft craft-r dygformer dygformer-lha tgn graphmixer; do
-        small="--dim 16 --epochs 1 -q"
-        case $model in craft*) ;; *) small="$small --time-dim 8" ;; esac
-        # shellcheck disable=SC2086 # words
-        "$@" train --data "$results/tiny" --model $model $small -o "$results/$model" &&
-            "$@" rank --data "$results/tiny" --scorer "$results/$model/model.safetensors" -q \
-                -o "$results/$model.npy" --dump-scores "$results/$model-scores.npy" ||
-            exit 1
-    done >>"$results.log"
-    (cd "$results" && sha256sum tiny/*.npy ./*.npy ./*/model.safetensors) >"$results.sums"
-}
-
 compare() { # FULLRANK of this machine
-    work=$(mktemp -d)
-    trap 'rm -rf "$work"' EXIT
-    mkdir "$work/here" "$work/there"
-    make_results "$work/here" "$1"
-    make_results "$work/there" emulate "$build/fullrank"
-    if cmp -s "$work/here.sums" "$work/there.sums"; then
-        cat "$work/here.sums"
-        echo "$(wc -l <"$work/here.sums") files have the same SHA-256 on $(uname -m) and aarch64"
-    else
-        diff "$work/here.sums" "$work/there.sums" || true
-        echo "aarch64.sh: files differ between $(uname -m) and aarch64"
-        exit 1
-    fi
+    sh tools/same_bits.sh aarch64 "$1" qemu-aarch64 -L "$root" "$build/fullrank"
 }
 
 case ${1-all} in

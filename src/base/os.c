@@ -32,6 +32,19 @@ int os_cores(void) {
     return cores > 0 ? cores : 1;
 }
 
+int os_thread(pthread_t *out, void *(*run)(void *), void *job) {
+    enum { LEAST = 2 << 20 };
+    pthread_attr_t facts;
+    size_t given;
+    int wrong = pthread_attr_init(&facts);
+    if (wrong) return wrong;
+    wrong = pthread_attr_getstacksize(&facts, &given);
+    if (!wrong && given < LEAST) wrong = pthread_attr_setstacksize(&facts, LEAST);
+    if (!wrong) wrong = pthread_create(out, &facts, run, job);
+    (void)pthread_attr_destroy(&facts);
+    return wrong;
+}
+
 void os_write_back(int fd, int64_t from, int64_t count) {
 #if defined(LINUX) && defined(SYNC_FILE_RANGE_WRITE)
     (void)sync_file_range(fd, from, count, SYNC_FILE_RANGE_WRITE);

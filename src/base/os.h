@@ -7,6 +7,7 @@
 #ifndef FR_BASE_OS_H
 #define FR_BASE_OS_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,6 +21,10 @@ _Static_assert(sizeof(float) == 4 && sizeof(double) == 8 && sizeof(int) == 4,
 
 /* Cores this process may use, at least 1. Plain: those of the machine. */
 int os_cores(void);
+
+/* Starts a thread that has a stack of 2 MB at least: musl would give 128 KB, macOS 512 KB, and fast
+ * paths and scorers of other programs may need more. Returns 0, else an errno. */
+int os_thread(pthread_t *out, void *(*run)(void *), void *job);
 
 /* Lets the disk begin with bytes that were written; nothing waits for it. Plain: nothing. */
 void os_write_back(int fd, int64_t from, int64_t count);

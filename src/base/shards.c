@@ -2,6 +2,7 @@
 #include "base/shards.h"
 
 #include "base/memory.h"
+#include "base/os.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -110,8 +111,7 @@ static fr_status run(team *t, fr_error *err) {
         members[i].team = t;
         members[i].worker = i;
         /* A thread that cannot start is no failure: the others take its shards. */
-        if (i > 0)
-            members[i].started = !pthread_create(&members[i].thread, NULL, work, &members[i]);
+        if (i > 0) members[i].started = !os_thread(&members[i].thread, work, &members[i]);
     }
     work(&members[0]);
     const member *first = NULL;

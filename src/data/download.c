@@ -280,8 +280,10 @@ static fr_status prepare(transfer *t) {
     SET(CURLOPT_ERRORBUFFER, t->text);
     SET(CURLOPT_NOSIGNAL, 1L);
 #if LIBCURL_VERSION_NUM >= 0x075500
-    SET(CURLOPT_PROTOCOLS_STR, "http,https,file");
-    SET(CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+    /* a libcurl without TLS refuses the whole list for the one name it does not know */
+    bool secure = curl_version_info(CURLVERSION_NOW)->features & CURL_VERSION_SSL;
+    SET(CURLOPT_PROTOCOLS_STR, secure ? "http,https,file" : "http,file");
+    SET(CURLOPT_REDIR_PROTOCOLS_STR, secure ? "http,https" : "http");
 #else
     SET(CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS | CURLPROTO_FILE));
     SET(CURLOPT_REDIR_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
