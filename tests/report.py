@@ -88,7 +88,7 @@ class Browser:
             raise RuntimeError(json.dumps(answer["exceptionDetails"])[:500])
         return answer["result"].get("value")
 
-    def wait(self, condition, seconds=20):
+    def wait(self, condition, seconds=120):
         deadline = time.monotonic() + seconds
         while not self.run(condition):
             if time.monotonic() > deadline:

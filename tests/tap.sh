@@ -13,6 +13,10 @@ tap_failed=0
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
+# Sanitizers are slow: "yes" where a sample is enough of what the plain build tests in full.
+# shellcheck disable=SC2034 # for the caller, whose first argument is the tool
+case ${1-} in */asan/* | */tsan/*) sanitized=yes ;; *) sanitized="" ;; esac
+
 pass() { # NAME
     tap_count=$((tap_count + 1))
     echo "ok $tap_count - $1"

@@ -131,8 +131,7 @@ refused "tgn: history of another model" 2 "tgn has no option history" train --mo
 
 # One process at a time may take a gigabyte on real windows; on this stream it is far below. Sanitizers have memory
 # of their own.
-case $fullrank in */asan/* | */tsan/*) sanitizer=yes ;; *) sanitizer="" ;; esac
-if [ -n "$sanitizer" ]; then
+if [ -n "$sanitized" ]; then
     skip "peak memory" "measured without sanitizers"
 elif [ -n "${FULLRANK_PYTHON:-}" ]; then
     for model in $models; do

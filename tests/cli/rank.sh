@@ -318,12 +318,10 @@ fi
 # The demo, a study of its own: killed it goes on, finished it is only shown. It takes minutes under sanitizers, which
 # get its document with one epoch.
 demo="demo --events 1200"
-case $fullrank in
-*/asan/* | */tsan/*)
+if [ -n "$sanitized" ]; then
     "$fullrank" study preset demo | sed 's/"epochs": 12/"epochs": 1/; s/"events": 10000/"events": 1200/' >demo.json
     demo="study run demo.json"
-    ;;
-esac
+fi
 mkdir demo # an empty directory is fine
 # shellcheck disable=SC2086 # options are words; no function, or not the tool but a shell would be killed
 "$fullrank" $demo -o demo -q >/dev/null 2>&1 &
@@ -381,7 +379,7 @@ fi
 wikipedia=$(data_file wikipedia.csv.gz)
 if [ -n "$wikipedia" ]; then
     seeds=2000
-    case $fullrank in */asan/* | */tsan/*) seeds=60 ;; esac
+    [ -z "$sanitized" ] || seeds=60
     "$fullrank" rank --data "$wikipedia" --scorer baseline:recency -o wikipedia.npy >/dev/null 2>&1
     metrics wikipedia.npy --draws $seeds --lines 2>/dev/null >lines
     far=$(awk -F '\t' -v n=$seeds '{ v[$1] = $3 }

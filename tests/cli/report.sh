@@ -88,7 +88,9 @@ browser=""
 for program in chromium chromium-browser google-chrome; do
     [ -n "$browser" ] || browser=$(command -v $program)
 done
-if [ -z "$browser" ]; then
+if [ -n "$sanitized" ]; then
+    skip "the page in a browser" "it is the page of the plain build"
+elif [ -z "$browser" ]; then
     skip "the page in a browser" "chromium not found"
 elif ! command -v python3 >/dev/null; then
     skip "the page in a browser" "python3 not found"

@@ -10,8 +10,10 @@ case $fullrank in /*) ;; *) fullrank=$PWD/$fullrank ;; esac
 cd "$scratch" || exit 1
 study() { "$fullrank" study "$@"; }
 
-cat >grid.json <<'END'
-{"name": "grid", "data": {"drawn": {"synth": "tiny", "events": 1500}},
+events=1500
+[ -z "$sanitized" ] || events=500
+cat >grid.json <<END
+{"name": "grid", "data": {"drawn": {"synth": "tiny", "events": $events}},
  "protocol": {"window": 0, "train-share": 0.7, "val-share": 0.15},
  "baselines": ["recency"], "models": ["craft", "graphmixer"], "seeds": [7, 17],
  "settings": {"epochs": 3, "dim": 8},

@@ -12,11 +12,13 @@ study() { "$fullrank" study "$@"; }
 count() { echo $#; }
 
 # A study that takes seconds: one drawn stream, one set of the user's own, one that is not there.
-"$fullrank" data synth --preset tiny --seed 3 --events 1500 -o mine >/dev/null 2>&1
+events=1500 kills=20
+[ -z "$sanitized" ] || events=600 kills=5
+"$fullrank" data synth --preset tiny --seed 3 --events $events -o mine >/dev/null 2>&1
 write() { # FILE EPOCHS
     cat >"$1" <<END
 {"name": "small",
- "data": {"drawn": {"synth": "tiny", "events": 1500}, "mine": "mine", "lastfm": "lastfm"},
+ "data": {"drawn": {"synth": "tiny", "events": $events}, "mine": "mine", "lastfm": "lastfm"},
  "protocol": {"window": 0}, "diagnostic-window": 0, "oracle": true,
  "baselines": ["recency", "popularity"], "models": ["craft", "craft-r"], "seeds": [7, 17],
  "gain": ["craft", "craft-r"], "minimal": true, "membership": {"bce": ["craft-r"]},
@@ -40,10 +42,10 @@ before=$(ls -l straight/runs/*/model.safetensors)
 runs "again" 0 study run small.json -o straight
 is "nothing is done twice" "$(ls -l straight/runs/*/model.safetensors)" "$before"
 
-# Killed at twenty random moments, and continued: the same tables, byte for byte. Not through a function: the shell
+# Killed at random moments, and continued: the same tables, byte for byte. Not through a function: the shell
 # that runs it would be killed, and the study would go on.
 seed=$$
-for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+for _ in $(seq $kills); do
     "$fullrank" study run small.json -o killed -q >/dev/null 2>&1 &
     child=$!
     seed=$(((seed * 1103515245 + 12345) % 2147483648))
