@@ -628,6 +628,7 @@ typedef struct fr_scorer_definition {
      * `score` is needed in any case. Not for a scorer that observes. */
     fr_status (*part)(void *state, const fr_query *queries, int count, int32_t from, int32_t to,
                       int worker, float *scores, fr_error *err);
+    const char *settings;       /* of trained models: the family of their settings, "published" */
 } fr_scorer_definition;
 
 /* A scorer of one window, which must outlive it. */
@@ -676,7 +677,8 @@ typedef struct fr_scorer_facts {
     int workers, many; /* as defined, at least 1 */
     bool remembers;    /* it observes events */
     bool catalog_only;
-    int32_t observed; /* events below this number are in its state */
+    int32_t observed;     /* events below this number are in its state */
+    const char *settings; /* the family of its training's settings, "" = nothing to say */
 } fr_scorer_facts;
 FR_API fr_scorer_facts fr_scorer_get(const fr_scorer *scorer);
 
@@ -1100,6 +1102,10 @@ FR_API const fr_model *fr_model_find(const char *text);
 
 enum { FR_EMBEDDING_ATTENTION, FR_EMBEDDING_IDENTITY };
 enum { FR_POOL_SLOTS, FR_POOL_REAL };
+enum { FR_EMPTY_ZERO, FR_EMPTY_PAD };
+enum { FR_NEWEST_FIRST, FR_NEWEST_LAST };
+enum { FR_MESSAGE_IDENTITY, FR_MESSAGE_MLP };
+enum { FR_CLOCK_WINDOW, FR_CLOCK_FILE };
 
 /* The shape of a model; a model uses what applies to it. */
 typedef struct fr_model_settings {
@@ -1111,11 +1117,19 @@ typedef struct fr_model_settings {
     double gamma;
     int embedding, pool; /* FR_EMBEDDING_*, FR_POOL_* */
     bool time_trainable;
+    int64_t attend;           /* events the attention reads; 0 = history */
+    double attention_dropout; /* of attention weights; -1 = dropout */
+    int64_t write_every;      /* events after which a pair memory is written in ranking */
+    int empty, newest;        /* FR_EMPTY_*, FR_NEWEST_* */
+    int message, clock;       /* FR_MESSAGE_*, FR_CLOCK_* */
+    bool padded;
 } fr_model_settings;
 extern FR_API const fr_option fr_model_options[FR_OPTIONS_MAX];
 
 enum { FR_OBJECTIVE_BCE, FR_OBJECTIVE_BPR };
 enum { FR_FINAL_TRAIN, FR_FINAL_TRAIN_VAL };
+enum { FR_NEGATIVES_CATALOG, FR_NEGATIVES_WINDOW };
+enum { FR_SHUFFLE_AUTO, FR_SHUFFLE_YES, FR_SHUFFLE_NO };
 
 typedef struct fr_training {
     size_t size;   /* as every settings struct */
@@ -1129,10 +1143,22 @@ typedef struct fr_training {
     /* Every epoch is ranked on the window's validation part, and the best by this metric is kept:
      * "mrr", "hits@10", "expected-20" (uniform negatives), ... NULL = the last epoch is kept. */
     char *select;
-    int64_t patience; /* stop after so many epochs in a row that were not better; 0 = never */
-    int final;        /* FR_FINAL_*: trained again on both parts for the selected epochs */
+    int64_t patience;    /* stop after so many epochs in a row that were not better; 0 = never */
+    int final;           /* FR_FINAL_*: trained again on both parts for the selected epochs */
+    double weight_decay; /* of AdamW: every step parameters shrink by lr times this share */
+    int negatives;       /* FR_NEGATIVES_*: what they are drawn from */
+    int shuffle;         /* FR_SHUFFLE_*: events in a fresh random order each epoch */
+    char *settings;      /* the family the options come from (fr_settings_apply): it is recorded */
 } fr_training;
 extern FR_API const fr_option fr_training_options[FR_OPTIONS_MAX];
+
+/* Sets the options that a family of settings has for a model, and notes the family in the training;
+ * the others stay as they are. "architecture": all of them at their defaults, each model as its own
+ * authors published it. "published": as the authors of the paper ran it (docs/models.md). Options
+ * set afterwards win. An unknown family is FR_EUSAGE, naming those there are. */
+FR_API FR_MUST_USE fr_status fr_settings_apply(const char *family, const char *name,
+                                               fr_model_settings *settings, fr_training *training,
+                                               fr_error *err);
 
 /* An option that the model does not use and that is not at its default is FR_EUSAGE.
  *
@@ -1403,7 +1429,7 @@ FR_API FR_MUST_USE fr_status fr_project_files(const char *representations, const
 typedef struct fr_study fr_study;
 
 /* Opens the study that `document` describes, a JSON file, its text (which begins with '{') or the
- * name of one that comes with the tool ("paper", "quick", "selected", "demo"), in `directory`,
+ * name of one that comes with the tool ("paper", "architectures", ...), in `directory`,
  * which is made if it is not there; one that exists must be a study's or empty. While another
  * process works there with another document, and if the ledger is damaged, it is refused. Relative
  * paths of data are looked for in `data`; NULL = where the document lies, here if it is no file.

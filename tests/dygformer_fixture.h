@@ -3,6 +3,7 @@
 #define FR_TESTS_DYGFORMER_FIXTURE_H
 
 #include "fast_path.h"
+#include "models/dygformer.h"
 #include "models/lha.h"
 
 enum { EVENTS = 200 };
@@ -35,7 +36,8 @@ static const fr_model_settings usual = {.size = sizeof usual,
                                         .patch = 5,
                                         .time_dim = 6,
                                         .edge_dim = -1,
-                                        .gamma = 0.9};
+                                        .gamma = 0.9,
+                                        .write_every = 1};
 
 /* Parameters as far from the start as training goes, and further; a model that remembers has
  * learned something of the first training events and has been replayed. */

@@ -67,6 +67,12 @@ static void test_accuracy(void **state) {
         wide.dim = 64, wide.history = 40;
         check_accuracy(*state, FR_ORDER_STREAM, names[n], odd);
         check_accuracy(*state, FR_ORDER_STREAM, names[n], wide);
+        for (int head_layers = 1; head_layers <= 2; head_layers++) { /* attention over 5 of 12 */
+            fr_model_settings spans = usual;
+            spans.attend = 5, spans.head_layers = head_layers;
+            spans.empty = head_layers == 1 ? FR_EMPTY_PAD : FR_EMPTY_ZERO;
+            check_accuracy(*state, FR_ORDER_STREAM, names[n], spans);
+        }
     }
 }
 

@@ -143,12 +143,12 @@ static void check_replay(const char *directory, int order, bool from_start) {
     fixture f;
     fr_error err;
     make(&f, directory, order, 0, "dygformer-lha", usual);
-    lha *h = f.m.own;
-    int d = h->base.dim, replayed = 0;
+    lha *h = f.m.pairs;
+    int d = h->dim, replayed = 0;
     if (from_start) f.m.kind->memory->reset(&f.m);
     int32_t start = from_start ? 0 : f.w->train;
     OK(f.m.kind->memory->replay(&f.m, start, &(fr_context){.threads = 3}, &err));
-    const real *last = f.m.params.value + f.m.params.list.at[h->base.fc2.weight].offset + d;
+    const real *last = f.m.params.value + f.m.params.list.at[h->last.weight].offset + d;
     real *value;
     double *rho;
     OK(ALLOCATE(value, f.w->pairs * d, &err));
@@ -228,9 +228,9 @@ static void test_checkpoints(void **state) {
     model back;
     OK(checkpoint_load(&back, path, f.w, &err));
     assert_memory_equal(back.params.value, f.m.params.value, f.m.params.count * sizeof(real));
-    const lha *was = f.m.own, *is = back.own;
+    const lha *was = f.m.pairs, *is = back.pairs;
     assert_memory_equal(is->value, was->value,
-                        (size_t)f.w->pairs * (size_t)was->base.dim * sizeof *is->value);
+                        (size_t)f.w->pairs * (size_t)was->dim * sizeof *is->value);
     OK(back.kind->memory->replay(&back, f.w->train, NULL, &err));
     fr_scorer_definition one, two;
     OK(f.m.kind->fast(&f.m, 1, &one, &err));

@@ -151,8 +151,8 @@ static void test_ties(void **state) {
 static void test_scoring_mutates_nothing(void **state) {
     fixture f;
     make(&f, *state, FR_ORDER_STREAM, 0, "dygformer-lha", usual);
-    const lha *h = f.m.own;
-    size_t pairs = (size_t)f.w->pairs, d = (size_t)h->base.dim;
+    const lha *h = f.m.pairs;
+    size_t pairs = (size_t)f.w->pairs, d = (size_t)h->dim;
     size_t sizes[] = {pairs * d * sizeof(real), pairs * sizeof *h->written,
                       (size_t)(f.w->events - h->from) * d * sizeof(real),
                       f.m.params.count * sizeof(real)};

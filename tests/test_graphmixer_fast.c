@@ -95,6 +95,12 @@ static void test_equal(void **state) {
     check_equal(*state, FR_ORDER_STREAM, 0, wide);
     check_equal(*state, FR_ORDER_STREAM, FEATURES, ignoring);
     check_equal(*state, FR_ORDER_STREAM, FEATURES, longest);
+    for (int newest = 0; newest < 2; newest++)
+        for (int padded = 0; padded < 2; padded++) {
+            fr_model_settings slots = usual;
+            slots.padded = padded, slots.newest = newest;
+            check_equal(*state, FR_ORDER_STRICT, newest ? FEATURES : 0, slots);
+        }
 }
 
 /* Also with other blocks, workers, orders of events and instruction sets. */

@@ -135,7 +135,7 @@ static void train(fixture *f, const char *name, fr_model_settings settings, cons
     OK(memory->replay(&out->m, TRAIN, NULL, &err));
 }
 
-/* Every model there is, TGN with both embeddings, trained. */
+/* Every model there is, and some with other options, trained. */
 static void open_fixture(fixture *f, const char *directory, int order, bool shared, uint64_t seed) {
     *f = (fixture){.directory = directory,
                    .order = order,
@@ -149,7 +149,15 @@ static void open_fixture(fixture *f, const char *directory, int order, bool shar
     int k = 0;
     for (; (facts = fr_model_at(k)); k++) train(f, facts->name, small, facts->name);
     train(f, "tgn", identity, "tgn-identity");
-    assert_int_equal(f->count, k + 1);
+    fr_model_settings other = identity; /* options of the published settings */
+    other.attend = 4, other.empty = FR_EMPTY_PAD, other.padded = true;
+    other.newest = FR_NEWEST_LAST, other.message = FR_MESSAGE_MLP, other.clock = FR_CLOCK_FILE;
+    other.write_every = 5;
+    train(f, "craft-r", other, "craft-r-other");
+    train(f, "tgn", other, "tgn-other");
+    train(f, "graphmixer", other, "graphmixer-other");
+    train(f, "patch-lha", other, "patch-lha-other");
+    assert_int_equal(f->count, k + 5);
 }
 
 static void close_fixture(fixture *f) {

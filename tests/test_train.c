@@ -178,7 +178,10 @@ static void check_rows_are_stable(const char *directory, const char *name) {
     enum { EVENTS = 40, EACH = 9 };
     static const float drops[] = {0, 0.3f};
     for (int d = 0; d < 2; d++) {
-        tape t = {.params = &m.params, .seed = 3, .dropout = (double)drops[d]};
+        tape t = {.params = &m.params,
+                  .seed = 3,
+                  .dropout = (double)drops[d],
+                  .attention_dropout = (double)drops[d]};
         int32_t event[EVENTS], from[EVENTS + 1], candidate[EVENTS * EACH];
         float kept[EVENTS][EACH];
         for (int turn = 0; turn < 2; turn++) { /* forwards, then backwards */

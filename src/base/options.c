@@ -322,6 +322,14 @@ void options_spell(const char *key, char *out, size_t size) {
     for (char *c = out; *c; c++) *c = *c == '-' ? '_' : *c;
 }
 
+bool options_later_default(const fr_option *table, const fr_option *o, const void *settings) {
+    char text[80];
+    while (table->key) table++;
+    if (o->offset < table->offset) return false;
+    fr_options_text(o, settings, text, sizeof text);
+    return !strcmp(text, o->standard);
+}
+
 fr_status options_to_json(const fr_option *table, const void *settings, json_t *object,
                           fr_error *err) {
     for (const fr_option *o = table; o->key; o++) {

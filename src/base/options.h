@@ -6,6 +6,11 @@
 
 #include <jansson.h>
 
+/* Has the option come after the first release, and is it at its default? Where a set of options is
+ * stored or hashed, such ones are left out: so what older releases made keeps its bytes and its
+ * meaning. */
+bool options_later_default(const fr_option *table, const fr_option *o, const void *settings);
+
 /* Adds every option to `object`, keys with '_' for '-', values with their JSON types. */
 fr_status options_to_json(const fr_option *table, const void *settings, json_t *object,
                           fr_error *err);

@@ -83,6 +83,9 @@ typedef struct cli_command {
     const char *example; /* a command line that works */
     const char *forced;  /* what to say where --force is needed; NULL = "--force replaces it" */
     cli_group groups[CLI_MAX_GROUPS]; /* ends with a NULL table if not full */
+    /* Options that stand for others sets those, once all are read; those that were given are then
+     * set again, so that they win. May be NULL. */
+    fr_status (*expand)(cli_call *call, fr_error *err);
     int (*run)(cli_call *call);       /* returns an exit code, usually by cli_report */
     int (*explain)(const char *name); /* `COMMAND --help NAME`; may be NULL */
     bool shared; /* processes share its work; of others it is done by process 0 alone */

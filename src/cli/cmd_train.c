@@ -31,6 +31,16 @@ static int report(cli_call *call, const char *output) {
     return cli_print_json(record);
 }
 
+/* --settings */
+static fr_status expand(cli_call *call, fr_error *err) {
+    const train_io *io = call->settings[0];
+    fr_training *training = call->settings[1];
+    if (!training->settings || !io->model) return FR_OK;
+    char family[64];
+    (void)snprintf(family, sizeof family, "%s", training->settings);
+    return fr_settings_apply(family, io->model, call->settings[2], training, err);
+}
+
 static int run_train(cli_call *call) {
     const train_io *io = call->settings[0];
     fr_training *training = call->settings[1];
@@ -54,14 +64,20 @@ static int run_train(cli_call *call) {
 const cli_command cli_train_command = {
     .name = "train",
     .summary = "Train a model on the training prefix",
-    .text = "Each event of the prefix brings one random negative from the catalog. After every "
-            "epoch the model, "
-            "its record train.json and the state for --resume are written; an interrupted run goes "
-            "on from the "
-            "last complete epoch and ends with the same bits as an uninterrupted one, with any "
-            "number of "
-            "threads. With --select each epoch is also ranked on the validation part, against the "
-            "whole catalog, and the best one is the model; train.json has the curve.",
+    .text =
+        "Each event of the prefix brings one random negative from the catalog. After every "
+        "epoch the model, "
+        "its record train.json and the state for --resume are written; an interrupted run goes "
+        "on from the "
+        "last complete epoch and ends with the same bits as an uninterrupted one, with any "
+        "number of "
+        "threads. With --select each epoch is also ranked on the validation part, against the "
+        "whole catalog, and the best one is the model; train.json has the curve.\n"
+        "--settings published makes the defaults those the paper's authors used, so far as they "
+        "are known: attention over the last 20 events, batches of 128, AdamW, negatives from "
+        "all destinations of the window, and for each model what docs/models.md lists. The "
+        "options that are given win. The family and all values are in train.json, its name in "
+        "the description of rank records.",
     .required = "data model output",
     .forced = "--resume goes on with it, --force trains anew",
     .example = "fullrank train --data wikipedia --model craft-r -o run",
@@ -70,6 +86,7 @@ const cli_command cli_train_command = {
                {"Model", fr_model_options, sizeof(fr_model_settings)},
                {"Protocol", fr_protocol_options, sizeof(fr_protocol)},
                {"Reading tables", fr_import_options, sizeof(fr_import)}},
+    .expand = expand,
     .run = run_train,
 };
 

@@ -308,6 +308,10 @@ int cli_parse(cli_call *call, int count, char **words) {
             call->argument[call->arguments++] = words[i];
     }
     if (!status) status = apply(call, options, given_count, &err);
+    if (!status && call->command->expand) {
+        status = call->command->expand(call, &err);
+        if (!status) status = apply(call, options, given_count, &err);
+    }
     if (!status) status = check_arguments(call, &err);
     if (!status) status = check_required(call, &err);
 done:

@@ -472,10 +472,11 @@ fr_status window_check_negatives(const fr_window *w, fr_error *err) {
                 w->catalog_size, least);
 }
 
-int32_t window_draw_negative(const fr_window *w, rng_key key, int32_t event) {
+int32_t window_draw_negative(const fr_window *w, bool whole, rng_key key, int32_t event) {
     int32_t self = window_self(w, w->source[event]);
     for (uint32_t draw = 0;; draw++) {
-        int32_t v = w->catalog[rng_below(key, (uint64_t)event, draw, (uint32_t)w->catalog_size)];
+        uint32_t at = rng_below(key, (uint64_t)event, draw, (uint32_t)window_pool(w, whole));
+        int32_t v = window_pooled(w, whole, (int32_t)at);
         if (v != w->destination[event] && v != self) return v;
     }
 }

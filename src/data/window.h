@@ -177,7 +177,14 @@ bool window_covered(const fr_window *w, int32_t event);
 
 /* FR_EINPUT if the catalog is too small for a negative of every event. */
 fr_status window_check_negatives(const fr_window *w, fr_error *err);
-/* A destination of the catalog other than the event's own and its source, drawn uniformly. */
-int32_t window_draw_negative(const fr_window *w, rng_key key, int32_t event);
+/* What negatives are drawn from: the catalog, or every destination of the window. */
+static inline int32_t window_pool(const fr_window *w, bool whole) {
+    return whole ? w->destinations : w->catalog_size;
+}
+static inline int32_t window_pooled(const fr_window *w, bool whole, int32_t at) {
+    return whole ? at : w->catalog[at];
+}
+/* A destination of it other than the event's own and its source, drawn uniformly. */
+int32_t window_draw_negative(const fr_window *w, bool whole, rng_key key, int32_t event);
 
 #endif

@@ -45,12 +45,19 @@ int checkpoint_entries(const model *m, const fr_training *t, checkpoint_entry *o
     }
     for (const fr_option *o = fr_model_options; o->key; o++) {
         if (!model_uses(&m->kind->facts, o->key)) continue;
+        if (options_later_default(fr_model_options, o, &m->settings)) continue;
         options_spell(o->key, out[count].key, sizeof out[count].key);
         if (o->type == FR_OPTION_FLAG) /* 0 or 1 in checkpoints (MODELS 1.9) */
             (void)snprintf(out[count].value, sizeof out[count].value, "%d",
                            *(const bool *)((const char *)&m->settings + o->offset));
         else
             fr_options_text(o, &m->settings, out[count].value, sizeof out[count].value);
+        count++;
+    }
+    for (const fr_option *o = fr_options_find(fr_training_options, "weight-decay"); o->key; o++) {
+        if (options_later_default(fr_training_options, o, t)) continue;
+        options_spell(o->key, out[count].key, sizeof out[count].key);
+        fr_options_text(o, t, out[count].value, sizeof out[count].value);
         count++;
     }
     return count;

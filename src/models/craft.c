@@ -44,13 +44,15 @@ static fr_status open_kind(model *m, bool repeat, fr_error *err) {
     *c = (craft){.dim = d,
                  .heads = (int)s->heads,
                  .layers = layers,
+                 .attend = (int)(s->attend ? s->attend : s->history),
                  .history = (int)s->history,
                  .head_layers = (int)s->head_layers,
                  .repeat = repeat,
+                 .pad = s->empty == FR_EMPTY_PAD,
                  .z = d * (repeat ? 3 : 2),
                  .items = m->w->nodes - m->w->first_destination};
     c->item = params_add(p, c->items, d, INIT_NORMAL, 0.02, "item.weight");
-    c->position = params_add(p, c->history, d, INIT_NORMAL, 0.02, "position.weight");
+    c->position = params_add(p, c->attend, d, INIT_NORMAL, 0.02, "position.weight");
     c->input_norm = layer_norm(p, -1, d, "input_norm");
     for (int l = 0; l < layers; l++) {
         craft_layer *y = &c->layer[l];
@@ -89,52 +91,85 @@ real craft_elapsed(const fr_window *w, int32_t event, int32_t cut, int32_t desti
 
 /* ---- inputs ---- */
 
-/* The kept past of an event's source; *node is the source. */
-static fr_history source_past(const model *m, int32_t event, int32_t *node) {
-    const craft *c = m->own;
+/* The last `most` events of an event's source; *node is the source. */
+static fr_history source_past(const model *m, int32_t event, int most, int32_t *node) {
     *node = window_source_node(m->w, m->w->source[event]);
-    return window_node_history(m->w, *node, window_cut(m->w, event), c->history);
+    return window_node_history(m->w, *node, window_cut(m->w, event), most);
 }
 
 /* What forward reads of the window (MODELS 2.1). Memory: step. */
 typedef struct inputs {
-    int keys;      /* history entries of all events */
-    int32_t *item; /* [keys] rows of items */
-    int32_t *slot; /* [keys] positions, 0 = oldest kept */
-    span *spans;   /* [events] */
-    row_key *key_of_key, *key_of_query;
+    int rows;      /* of all events: history entries, and empty slots of those without any */
+    int32_t *item; /* [rows] rows of items, -1 = none */
+    int32_t *slot; /* [rows] positions, 0 = oldest kept */
+    int keys;      /* history entries, and one for all empty slots of an event */
+    int32_t *from; /* [keys + 1] first row */
+    real *divisor; /* [keys] rows of each */
+    span *spans;   /* [events] of keys */
+    row_key *key_of_row, *key_of_query;
     real *elapsed, *repeats; /* [candidates] x_v, n_uv */
 } inputs;
 
+static bool make_room(const model *m, tape *t, const model_batch *b, inputs *in) {
+    const craft *c = m->own;
+    size_t candidates = (size_t)b->from[b->events];
+    int32_t node;
+    *in = (inputs){0};
+    for (int i = 0; i < b->events; i++) {
+        int count = source_past(m, b->event[i], c->attend, &node).count;
+        in->rows += count || !c->pad ? count : c->attend;
+    }
+#define ROOM(name, count) in->name = tape_take(t, (size_t)(count), sizeof *in->name)
+    ROOM(item, in->rows);
+    ROOM(slot, in->rows);
+    ROOM(from, in->rows + 1);
+    ROOM(divisor, in->rows);
+    ROOM(spans, b->events);
+    ROOM(key_of_row, in->rows);
+    ROOM(key_of_query, candidates);
+    ROOM(elapsed, candidates);
+    ROOM(repeats, candidates);
+#undef ROOM
+    return !t->status;
+}
+
+/* A key of `rows` rows, behind those that are there. */
+static void put_key(inputs *in, int rows) {
+    in->divisor[in->keys] = (real)rows;
+    in->from[in->keys + 1] = in->from[in->keys] + rows;
+    in->keys++;
+}
+
+/* The keys of an event: history entries, or one for all empty slots. */
+static void put_keys(const model *m, int32_t e, int32_t node, fr_history past, inputs *in) {
+    const craft *c = m->own;
+    int at = in->from[in->keys], rows = past.count || !c->pad ? past.count : c->attend;
+    for (int p = 0; p < rows; p++, at++) {
+        in->item[at] = past.count ? craft_met(m->w, node, past.event[p]) : -1;
+        in->slot[at] = p;
+        in->key_of_row[at] = (row_key){e, p};
+        if (past.count) put_key(in, 1);
+    }
+    if (rows && !past.count) put_key(in, rows);
+}
+
 static bool read_inputs(const model *m, tape *t, const model_batch *b, inputs *in) {
     const fr_window *w = m->w;
-    int candidates = b->from[b->events];
-    *in = (inputs){0};
-    int32_t node;
-    for (int i = 0; i < b->events; i++) in->keys += source_past(m, b->event[i], &node).count;
-    in->item = tape_take(t, (size_t)in->keys, sizeof *in->item);
-    in->slot = tape_take(t, (size_t)in->keys, sizeof *in->slot);
-    in->spans = tape_take(t, (size_t)b->events, sizeof *in->spans);
-    in->key_of_key = tape_take(t, (size_t)in->keys, sizeof *in->key_of_key);
-    in->key_of_query = tape_take(t, (size_t)candidates, sizeof *in->key_of_query);
-    in->elapsed = tape_take(t, (size_t)candidates, sizeof *in->elapsed);
-    in->repeats = tape_take(t, (size_t)candidates, sizeof *in->repeats);
-    if (t->status) return false;
-    for (int i = 0, at = 0; i < b->events; i++) {
-        int32_t e = b->event[i], cut = window_cut(w, e);
-        fr_history past = source_past(m, e, &node);
-        in->spans[i] = (span){b->from[i], b->from[i + 1], at, at + past.count};
-        for (int p = 0; p < past.count; p++, at++) {
-            in->item[at] = craft_met(w, node, past.event[p]);
-            in->slot[at] = p;
-            in->key_of_key[at] = (row_key){e, p};
-        }
+    const craft *c = m->own;
+    if (!make_room(m, t, b, in)) return false;
+    for (int i = 0; i < b->events; i++) {
+        int32_t e = b->event[i], cut = window_cut(w, e), node;
+        fr_history past = source_past(m, e, c->attend, &node),
+                   counted = source_past(m, e, c->history, &node);
+        int first = in->keys;
+        put_keys(m, e, node, past, in);
+        in->spans[i] = (span){b->from[i], b->from[i + 1], first, in->keys};
         for (int k = b->from[i]; k < b->from[i + 1]; k++) {
             int32_t v = b->candidate[k];
             in->key_of_query[k] = (row_key){e, k - b->from[i]};
             in->elapsed[k] = craft_elapsed(w, e, cut, v);
-            for (int p = in->spans[i].key_from; p < in->spans[i].key_to; p++)
-                in->repeats[k] += in->item[p] == v;
+            for (int p = 0; c->repeat && p < counted.count; p++)
+                in->repeats[k] += craft_met(w, node, counted.event[p]) == v;
         }
     }
     return true;
@@ -146,15 +181,16 @@ static tensor forward(const model *m, tape *t, const model_batch *b, model_inner
     const craft *c = m->own;
     inputs in;
     if (!read_inputs(m, t, b, &in)) return (tensor){0};
-    const row_key *qk = in.key_of_query, *kk = in.key_of_key;
+    const row_key *qk = in.key_of_query;
     int n = b->from[b->events];
 #define DROP(x, site, keys) op_dropout(t, x, site, keys)
 #define NORM(x, pair)       op_norm(t, x, (pair).weight, (pair).bias, EPS)
 #define LINEAR(x, pair)     op_linear(t, x, (pair).weight, (pair).bias)
     tensor q = DROP(NORM(op_rows(t, c->item, n, b->candidate), c->input_norm), SITE_QUERY, qk);
     tensor x =
-        op_add(t, op_rows(t, c->item, in.keys, in.item), op_rows(t, c->position, in.keys, in.slot));
-    x = DROP(NORM(x, c->input_norm), SITE_KEYS, kk); /* feeds every layer unchanged */
+        op_add(t, op_rows(t, c->item, in.rows, in.item), op_rows(t, c->position, in.rows, in.slot));
+    x = DROP(NORM(x, c->input_norm), SITE_KEYS, in.key_of_row); /* feeds every layer unchanged */
+    if (c->pad) x = op_mean(t, x, in.keys, in.from, in.divisor);
     for (int l = 0; l < c->layers; l++) {
         const craft_layer *y = &c->layer[l];
         int site = SITE_LAYER + 3 * l;
@@ -193,7 +229,7 @@ static int head(const model *m, int *weights) {
     return 1;
 }
 
-#define CRAFT_OPTIONS "dim heads layers history head-layers dropout"
+#define CRAFT_OPTIONS "dim heads layers history attend empty head-layers dropout attention-dropout"
 
 const model_kind model_craft = {.facts = {"craft", "CRAFT",
                                           "cross-attention of the candidate over the source's past",

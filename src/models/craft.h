@@ -9,10 +9,12 @@ typedef struct craft_layer {
 } craft_layer;
 
 typedef struct craft {
-    int dim, heads, layers, history, head_layers;
-    bool repeat; /* CRAFT-R */
-    int z;       /* width of the vector that enters the head */
-    int items;   /* rows of `item`: destinations, then with shared ids the other nodes */
+    int dim, heads, layers, head_layers;
+    int attend, history; /* last events that attention reads; in which repeats are counted */
+    bool repeat;         /* CRAFT-R */
+    bool pad;            /* without history attention gives the mean of empty slots, else zero */
+    int z;               /* width of the vector that enters the head */
+    int items;           /* rows of `item`: destinations, then with shared ids the other nodes */
     int item, position, prelu;
     param_pair input_norm, elapsed, elapsed_norm, repeats, repeat_norm, fc1, fc2;
     craft_layer layer[MODEL_MOST_LAYERS];

@@ -37,6 +37,8 @@ typedef struct worker {
     real *code; /* [codes, room] what the head takes of every candidate beside q */
     int slots;  /* of the event, and whether short enough to fold (see fold) */
     bool folded;
+    int32_t node;                                            /* the source */
+    fr_history counted;                                      /* what repeats are counted in */
     real *key[MODEL_MOST_LAYERS], *value[MODEL_MOST_LAYERS]; /* [slots, dim] */
     real *folded_key[MODEL_MOST_LAYERS];   /* [heads * slots, dim + 1] at most dim rows */
     real *folded_value[MODEL_MOST_LAYERS]; /* [dim, heads * slots] */
@@ -157,7 +159,7 @@ SIMD_INLINE void read_source(const fast *f, worker *w, const fr_query *query) {
     int dim = c->dim;
     int32_t cut = window_cut(window, query->event);
     int32_t node = window_source_node(window, query->source);
-    fr_history past = window_node_history(window, node, cut, c->history);
+    fr_history past = window_node_history(window, node, cut, c->attend);
     real *rho = w->wide;
     w->slots = past.count;
     w->folded = w->slots * c->heads <= dim;
@@ -170,8 +172,11 @@ SIMD_INLINE void read_source(const fast *f, worker *w, const fr_query *query) {
         double sum = ((lane[0] + lane[4]) + (lane[1] + lane[5])) +
                      ((lane[2] + lane[6]) + (lane[3] + lane[7]));
         rho[p] = (real)(1 / sqrt(sum / dim + CRAFT_EPS));
-        if (c->repeat) w->count[s]++;
     }
+    w->node = node;
+    w->counted = window_node_history(window, node, cut, c->history);
+    for (int p = 0; c->repeat && p < w->counted.count; p++)
+        w->count[craft_met(window, node, w->counted.event[p])]++;
     for (int l = 0; l < c->layers; l++) {
         const craft_layer_tables *t = &f->t.layer[l];
         slot_rows(w->slots, dim, rho, w->item, t->key_item, t->key_slot, w->key[l]);
@@ -207,8 +212,8 @@ SIMD_INLINE void read_repeats(const fast *f, worker *w) {
     const craft_code *repeats = &f->t.repeats;
     real *slope = w->code + 2 * (size_t)f->t.room, *offset = slope + f->t.room;
     double rho0 = craft_rho(repeats, 0);
-    for (int p = 0; p < w->slots; p++) {
-        int32_t s = w->item[p], n = w->count[s];
+    for (int p = 0; p < w->counted.count; p++) {
+        int32_t s = craft_met(f->t.m->w, w->node, w->counted.event[p]), n = w->count[s];
         if (!n) continue; /* met before */
         double rho = craft_rho(repeats, n);
         slope[s] = (real)(rho * n);
@@ -219,7 +224,10 @@ SIMD_INLINE void read_repeats(const fast *f, worker *w) {
 
 SIMD_INLINE void forget_repeats(const fast *f, worker *w) {
     real *slope = w->code + 2 * (size_t)f->t.room, *offset = slope + f->t.room;
-    for (int p = 0; p < w->slots; p++) slope[w->item[p]] = offset[w->item[p]] = 0;
+    for (int p = 0; p < w->counted.count; p++) {
+        int32_t s = craft_met(f->t.m->w, w->node, w->counted.event[p]);
+        slope[s] = offset[s] = 0;
+    }
 }
 
 /* w->wide = logits [heads * slots, width] of candidates `from` .. in layer l. */

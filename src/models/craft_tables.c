@@ -69,6 +69,46 @@ static fr_status centre_outputs(craft_tables *t, int in, const real *x, real **o
     return FR_OK;
 }
 
+/* x[dim] = the mean of the norms of all empty slots, which are positions alone */
+static void mean_of_slots(const craft_tables *t, double *x) {
+    const craft *c = t->c;
+    const real *gain = model_value(t->m, c->input_norm.weight),
+               *bias = model_value(t->m, c->input_norm.bias);
+    for (int k = 0; k < c->dim; k++) x[k] = bias[k];
+    for (int p = 0; p < c->attend; p++) {
+        const real *row = model_value(t->m, c->position) + p * c->dim;
+        double mean = 0, square = 0;
+        for (int k = 0; k < c->dim; k++) mean += row[k] / (double)c->dim;
+        for (int k = 0; k < c->dim; k++) square += (row[k] - mean) * (row[k] - mean) / c->dim;
+        double rho = 1 / sqrt(square + CRAFT_EPS) / c->attend;
+        for (int k = 0; k < c->dim; k++) x[k] += (row[k] - mean) * rho * gain[k];
+    }
+}
+
+/* *out = the branch of a source without history: WO of nothing, or of the values of empty slots,
+ * all alike */
+static fr_status make_no_history(craft_tables *t, const craft_layer *y, real **out, fr_error *err) {
+    int dim = t->c->dim;
+    const real *value = model_value(t->m, y->value.weight),
+               *weight = model_value(t->m, y->out.weight);
+    double x[1024], v[1024]; /* the widest dim there is */
+    real branch[1024];
+    memcpy(branch, model_value(t->m, y->out.bias), (size_t)dim * sizeof *branch);
+    if (t->c->pad) {
+        mean_of_slots(t, x);
+        for (int j = 0; j < dim; j++) {
+            v[j] = model_value(t->m, y->value.bias)[j];
+            for (int k = 0; k < dim; k++) v[j] += value[j * dim + k] * x[k];
+        }
+        for (int i = 0; i < dim; i++) {
+            double sum = branch[i];
+            for (int j = 0; j < dim; j++) sum += weight[i * dim + j] * v[j];
+            branch[i] = (real)sum;
+        }
+    }
+    return centre_outputs(t, 1, branch, out, err);
+}
+
 static fr_status make_layer(craft_tables *t, int l, const real *items, const real *slots,
                             fr_error *err) {
     const craft *c = t->c;
@@ -81,7 +121,7 @@ static fr_status make_layer(craft_tables *t, int l, const real *items, const rea
     TRY(project(t, n, items, y->value.weight, 1, &to->value_item, err));
     TRY(project(t, t->slots, slots, y->value.weight, 1, &to->value_slot, err));
     TRY(centre_outputs(t, dim, model_value(t->m, y->out.weight), &to->out_weight, err));
-    TRY(centre_outputs(t, 1, model_value(t->m, y->out.bias), &to->no_history, err));
+    TRY(make_no_history(t, y, &to->no_history, err));
     TRY(centre_outputs(t, 4 * dim, model_value(t->m, y->ffn2.weight), &to->ffn2_weight, err));
     TRY(centre_outputs(t, 1, model_value(t->m, y->ffn2.bias), &to->ffn2_bias, err));
     TRY(TAKE(&t->memory, to->out_bias, dim, err));
@@ -172,7 +212,7 @@ static int longest_history(const craft *c, const fr_window *w) {
         int32_t events = window_node_events(w, window_source_node(w, u)).count;
         if (events > longest) longest = events;
     }
-    return longest < c->history ? longest : c->history;
+    return longest < c->attend ? longest : c->attend;
 }
 
 static fr_status make_tables(craft_tables *t, arena *step, fr_error *err) {

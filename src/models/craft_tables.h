@@ -33,7 +33,7 @@ typedef struct craft_tables {
     const model *m;
     const craft *c;
     arena memory;                        /* run; the user may add to it */
-    int slots;                           /* longest history there is, at most c->history */
+    int slots;                           /* longest history there is, at most c->attend */
     int room;                            /* columns of tables */
     double *item_centred, *slot_centred; /* [items, dim], [slots, dim] rows minus means */
     real *q0;                            /* [dim, room] LN0(E) */

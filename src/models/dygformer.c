@@ -15,29 +15,12 @@
 
 #include "models/dygformer_fast.h"
 #include "models/layers.h"
+#include "models/lha.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Places where dropout acts, four per layer: op_dropout has room for eight layers. */
-enum { SITE_ATTENTION, SITE_OUT, SITE_GELU, SITE_FFN, SITES };
-
 /* ---- parameters ---- */
-
-/* A dense layer whose bias is 0 at first. */
-static param_pair projection(params *p, int layer, int rows, int cols, double scale,
-                             const char *name) {
-    return layer_add(p, layer, rows, cols, INIT_LINEAR, INIT_ZERO, scale, name);
-}
-
-static void add_layer(params *p, int l, int d, dygformer_layer *y) {
-    y->norm1 = layer_norm(p, l, d, "norm1");
-    y->qkv = projection(p, l, 3 * d, d, sqrt(6 / (4.0 * d)), "qkv");
-    y->out = projection(p, l, d, d, 1 / sqrt((double)d), "out");
-    y->norm2 = layer_norm(p, l, d, "norm2");
-    y->ffn1 = layer_linear(p, l, 4 * d, d, "ffn1");
-    y->ffn2 = layer_linear(p, l, d, 4 * d, "ffn2");
-}
 
 fr_status dygformer_declare(model *m, dygformer *f, int head_width, fr_error *err) {
     const fr_model_settings *s = &m->settings;
@@ -64,7 +47,7 @@ fr_status dygformer_declare(model *m, dygformer *f, int head_width, fr_error *er
         f->patch_edge.bias = params_add(p, 0, ch, INIT_ZERO, 0, "patch.edge.bias");
     f->patch_time = layer_linear(p, -1, ch, slots * f->time_dim, "patch.time");
     f->patch_cooc = layer_linear(p, -1, ch, slots * ch, "patch.cooc");
-    for (int l = 0; l < f->layers; l++) add_layer(p, l, d, &f->layer[l]);
+    for (int l = 0; l < f->layers; l++) transformer_declare(p, l, d, &f->layer[l]);
     f->output = layer_linear(p, -1, d, d, "output");
     f->fc1 = layer_linear(p, -1, d, 2 * d, "head.fc1");
     f->fc2 = layer_linear(p, -1, 1, head_width, "head.fc2");
@@ -225,7 +208,6 @@ bool dygformer_read(const model *m, tape *t, const model_batch *b, dygformer_inp
 
 /* ---- forward ---- */
 
-#define NORM(x, pair)         op_norm(t, x, (pair).weight, (pair).bias, DYGFORMER_EPS)
 #define LINEAR(x, pair)       op_linear(t, x, (pair).weight, (pair).bias)
 #define PATCHES(x, n, at, to) op_patches(t, x, n, at, (to).weight, (to).bias)
 
@@ -281,17 +263,9 @@ tensor dygformer_hidden(const model *m, tape *t, const model_batch *b, tensor *z
     *z = (tensor){0};
     if (!dygformer_read(m, t, b, &in)) return (tensor){0};
     tensor x = embed(m, t, &in);
-    for (int l = 0; l < f->layers; l++) {
-        const dygformer_layer *y = &f->layer[l];
-        int site = SITES * l;
-        tensor qkv = LINEAR(NORM(x, y->norm1), y->qkv);
-        tensor mix =
-            op_attention_joint(t, qkv, f->heads, in.spans, n, site + SITE_ATTENTION, in.keys);
-        x = op_residual(t, x, LINEAR(mix, y->out), site + SITE_OUT, in.keys);
-        const int ffn1[] = {y->ffn1.weight, y->ffn1.bias}, ffn2[] = {y->ffn2.weight, y->ffn2.bias};
-        tensor mlp = op_mlp(t, NORM(x, y->norm2), ffn1, ffn2, site + SITE_GELU, in.keys);
-        x = op_residual(t, x, mlp, site + SITE_FFN, in.keys);
-    }
+    for (int l = 0; l < f->layers; l++)
+        x = transformer_block(t, &f->layer[l], f->heads, x, in.spans, n, TRANSFORMER_SITES * l,
+                              in.keys);
     *z = LINEAR(op_mean(t, x, 2 * n, in.mean_from, in.mean_divisor), f->output);
     z->rows = n; /* the two sides of a sequence are neighbouring rows: [z_u; z_v] is one row */
     z->cols = 2 * d;
@@ -324,3 +298,32 @@ const model_kind model_dygformer = {
     .forward = forward,
     .fast = dygformer_fast,
     .head = dygformer_head};
+
+/* ---- with a memory of pairs (MODELS 4) ---- */
+
+static fr_status open_lha(model *m, fr_error *err) {
+    dygformer *f;
+    TRY(ALLOCATE(f, 1, err));
+    m->own = f;
+    TRY(dygformer_declare(m, f, 2 * (int)m->settings.dim, err));
+    return lha_open(m, dygformer_hidden, f->dim, f->fc2, err);
+}
+
+static void close_lha(model *m) {
+    lha_close(m);
+    free(m->own);
+}
+
+const model_kind model_dygformer_lha = {
+    .facts = {"dygformer-lha", "DyGFormer+LHA",
+              "DyGFormer that remembers how each pair last looked",
+              "As dygformer, and the head also sees a memory of the pair: an average of its states "
+              "at the pair's past events, the newest with weight `gamma`.",
+              DYGFORMER_OPTIONS " " LHA_OPTIONS},
+    .events_at_once = 7,
+    .open = open_lha,
+    .close = close_lha,
+    .forward = lha_forward,
+    .fast = dygformer_fast,
+    .head = dygformer_head,
+    .memory = &lha_memory};

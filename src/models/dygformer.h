@@ -1,24 +1,21 @@
 /* dygformer.h - DyGFormer's parameters by number and what it reads of the window, shared by its
- * forward, its fast path and the model with pair memory (lha.c). */
+ * forward, its fast path and its form with pair memory (lha.h). */
 #ifndef FR_MODELS_DYGFORMER_H
 #define FR_MODELS_DYGFORMER_H
 
 #include "models/model.h"
-#include "nn/ops.h"
+#include "models/transformer.h"
 
-#define DYGFORMER_OPTIONS "dim heads layers history dropout time-dim time-trainable edge-dim patch"
-#define DYGFORMER_EPS     1e-5
-
-typedef struct dygformer_layer {
-    param_pair norm1, qkv, out, norm2, ffn1, ffn2;
-} dygformer_layer;
+#define DYGFORMER_OPTIONS                                                                          \
+    "dim heads layers history dropout attention-dropout time-dim time-trainable edge-dim patch"
+#define DYGFORMER_EPS TRANSFORMER_EPS
 
 typedef struct dygformer {
     int dim, channel, heads, layers, history, patch, time_dim, edge_dim; /* channel = dim / 4 */
     param_pair time, cooc1, cooc2;
     int node_bias;
     param_pair patch_edge, patch_time, patch_cooc; /* patch_edge.weight only if edge_dim > 0 */
-    dygformer_layer layer[MODEL_MOST_LAYERS];
+    transformer_layer layer[MODEL_MOST_LAYERS];
     param_pair output, fc1, fc2;
 } dygformer;
 

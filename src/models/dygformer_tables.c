@@ -55,7 +55,7 @@ static double fold_norm(const model *m, param_pair norm, param_pair dense, int d
 
 static fr_status make_layer(dygformer_tables *t, int l, fr_error *err) {
     const model *m = t->m;
-    const dygformer_layer *from = &t->f->layer[l];
+    const transformer_layer *from = &t->f->layer[l];
     struct dygformer_table_layer *to = &t->layer[l];
     int d = t->f->dim;
     double scale = 1 / sqrt((double)(d / t->f->heads)), *value; /* [dim] bias of the values */

@@ -4,8 +4,9 @@
  * A node's slots are its last `tokens` events, the newest first: how long ago, and the event's
  * features. Only real slots exist: rows of all nodes stand one behind the other, and token mixing
  * uses the corner of its weights that belongs to them, which is what masking would give
- * (MODELS 6.1). The forward below is MODELS 6.1 line by line; parameters are in the order of MODELS
- * 6.2, which is that of the checkpoint.
+ * (MODELS 6.1). With `padded` the others are rows of zeros, and all weights are used. The forward
+ * below is MODELS 6.1 line by line; parameters are in the order of MODELS 6.2, which is that of the
+ * checkpoint.
  */
 #include "models/graphmixer.h"
 
@@ -29,7 +30,9 @@ static fr_status open_kind(model *m, fr_error *err) {
                       .edge_dim = (int)s->edge_dim,
                       .head_width = (int)s->head_width,
                       .hidden = (int)s->tokens / 2,
-                      .pool_slots = s->pool == FR_POOL_SLOTS};
+                      .pool_slots = s->pool == FR_POOL_SLOTS,
+                      .padded = s->padded,
+                      .newest_last = s->newest == FR_NEWEST_LAST};
     int d = g->dim;
     g->time = layer_time(p, g->time_dim, false);
     g->proj = layer_linear(p, -1, d, g->edge_dim + g->time_dim, "proj");
@@ -69,24 +72,32 @@ typedef struct inputs {
     int32_t *node;               /* [nodes] 0, 1, ... */
     int32_t *from, *hidden_from; /* [nodes + 1] rows of slots, and of hidden slots */
     real *divisor;               /* [nodes] */
-    double *delta;               /* [slots] seconds since the slot's event */
-    real *feature;               /* [slots, edge_dim] */
+    int real_slots;              /* those with an event */
+    double *delta;               /* [real slots] seconds since the slot's event */
+    real *feature;               /* [real slots, edge_dim] */
+    int32_t *real_slot;          /* [slots] the real one, -1 = none */
     row_key *key, *hidden_key;   /* [slots], [hidden slots] */
 } inputs;
 
-/* Slots of one node at event e, behind those of the nodes before it. `part` numbers the nodes of an
- * event. */
+/* Slots of one node at event e, behind those of the nodes before it, which have been read. `part`
+ * numbers the nodes of an event. */
 static void read_node(const model *m, inputs *in, int node, int32_t e, int part, fr_history past) {
     const graphmixer *g = m->own;
     const fr_window *w = m->w;
-    int at = in->from[node], hidden = in->hidden_from[node];
-    for (int j = 0; j < past.count; j++, at++) { /* slot 0 is the newest */
-        int32_t event = past.event[past.count - 1 - j];
-        in->delta[at] = w->time[e] - w->time[event];
-        in->key[at] = (row_key){e, part * g->tokens + j};
-        model_features(m, event, in->feature + (size_t)at * (size_t)g->edge_dim);
+    int first = in->from[node], rows = in->from[node + 1] - first, hidden = in->hidden_from[node];
+    for (int j = 0; j < rows; j++) {
+        in->key[first + j] = (row_key){e, part * g->tokens + j};
+        in->real_slot[first + j] = -1;
     }
-    for (int k = 0; past.count && k < g->hidden; k++)
+    /* real slots in the order of their rows */
+    for (int j = 0, back = !g->newest_last; j < past.count; j++, in->real_slots++) {
+        int k = back ? past.count - 1 - j : j;
+        in->real_slot[first + graphmixer_row(g, past.count, k)] = in->real_slots;
+        in->delta[in->real_slots] = w->time[e] - w->time[past.event[k]];
+        model_features(m, past.event[k],
+                       in->feature + (size_t)in->real_slots * (size_t)g->edge_dim);
+    }
+    for (int k = 0; rows && k < g->hidden; k++)
         in->hidden_key[hidden++] = (row_key){e, part * g->hidden + k};
 }
 
@@ -115,21 +126,22 @@ static bool read_inputs(const model *m, tape *t, const model_batch *b, inputs *i
     }
     for (int n = 0; n < nodes; n++) {
         in->node[n] = n;
-        in->from[n + 1] = in->from[n] + past[n].count;
-        in->hidden_from[n + 1] = in->hidden_from[n] + (past[n].count ? g->hidden : 0);
+        int rows = graphmixer_rows(g, past[n].count);
+        in->from[n + 1] = in->from[n] + rows;
+        in->hidden_from[n + 1] = in->hidden_from[n] + (rows ? g->hidden : 0);
         in->divisor[n] = graphmixer_divisor(g, past[n].count);
     }
     size_t slots = (size_t)in->from[nodes];
     in->delta = tape_take(t, slots, sizeof *in->delta);
     in->feature = tape_take(t, slots * (size_t)g->edge_dim, sizeof *in->feature);
+    in->real_slot = tape_take(t, slots, sizeof *in->real_slot);
     in->key = tape_take(t, slots, sizeof *in->key);
     in->hidden_key = tape_take(t, (size_t)in->hidden_from[nodes], sizeof *in->hidden_key);
     if (t->status) return false;
-    for (int i = 0; i < b->events; i++) {
-        read_node(m, in, i, b->event[i], 0, past[i]);
+    for (int i = 0; i < b->events; i++) read_node(m, in, i, b->event[i], 0, past[i]);
+    for (int i = 0; i < b->events; i++)
         for (int k = b->from[i]; k < b->from[i + 1]; k++)
             read_node(m, in, b->events + k, b->event[i], 1 + k - b->from[i], past[b->events + k]);
-    }
     return true;
 }
 
@@ -141,11 +153,12 @@ static bool read_inputs(const model *m, tape *t, const model_batch *b, inputs *i
 
 /* h of all nodes [nodes, dim] */
 static tensor encode(const graphmixer *g, tape *t, const inputs *in) {
-    int n = in->nodes, slots = in->from[n];
+    int n = in->nodes, slots = in->real_slots;
     const int32_t *from = in->from, *hidden = in->hidden_from;
     tensor code = op_time(t, slots, in->delta, g->time.weight, g->time.bias);
     tensor parts[] = {op_input(t, slots, g->edge_dim, in->feature), code};
     tensor x = LINEAR(g->edge_dim ? op_concat(t, 2, parts) : code, g->proj);
+    if (g->padded) x = op_take(t, x, in->from[n], in->real_slot);
     for (int l = 0; l < g->layers; l++) {
         const graphmixer_layer *y = &g->layer[l];
         int site = LAYER_SITES * l;
@@ -194,7 +207,7 @@ const model_kind model_graphmixer = {
               "The time since each of a node's last `tokens` events and their features are mixed "
               "across events and across channels through `layers` blocks and averaged; with a "
               "learned identity of either node the two results meet in a small head.",
-              "dim layers dropout time-dim edge-dim tokens head-width pool"},
+              "dim layers dropout time-dim edge-dim tokens padded newest head-width pool"},
     .events_at_once = 3,
     .open = open_kind,
     .close = close_kind,

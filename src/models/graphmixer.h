@@ -15,6 +15,8 @@ typedef struct graphmixer {
     int dim, layers, tokens, time_dim, edge_dim, head_width;
     int hidden;      /* rows between the two token products: tokens / 2 */
     bool pool_slots; /* divide by `tokens`, else by the slots that are there */
+    bool padded;     /* slots without an event are rows of zeros, else they do not exist */
+    bool newest_last;
     param_pair time, proj, norm, output, head_src, head_dst, head_out;
     int src, dst; /* identities */
     graphmixer_layer layer[MODEL_MOST_LAYERS];
@@ -23,6 +25,15 @@ typedef struct graphmixer {
 /* What a node with `slots` real slots is divided by when it is pooled. */
 static inline real graphmixer_divisor(const graphmixer *g, int slots) {
     return (real)(g->pool_slots ? g->tokens : slots > 1 ? slots : 1);
+}
+
+/* Rows of a node with so many events. */
+static inline int graphmixer_rows(const graphmixer *g, int events) {
+    return g->padded ? g->tokens : events;
+}
+/* The row of event j of so many, the oldest being 0. */
+static inline int graphmixer_row(const graphmixer *g, int events, int j) {
+    return g->newest_last ? graphmixer_rows(g, events) - events + j : events - 1 - j;
 }
 
 /* A scorer that encodes every destination once per event (MODELS 6.3). */

@@ -52,6 +52,7 @@ typedef struct fast {
     real *edge;   /* [events, dim] bp + Wp[:, :edge dim] f of every event; NULL without features */
     real *mixed[2]; /* [head width, dim] W[:, :dim] Wo of sources, of destinations */
     real *own;      /* [destinations, head width] Wd [bo; e] + bd */
+    real *empty;    /* [dim] hbar of a node without events */
     int block;      /* slots */
     worker *workers;
 } fast;
@@ -75,24 +76,30 @@ static void norm(const fast *f, int rows, param_pair p, const real *more, real *
     kernel_norm(rows, f->g->dim, x, more, AT(p.weight), AT(p.bias), GRAPHMIXER_EPS, NULL, NULL, y);
 }
 
-/* X = Wp [f; phi(t - t_j)] + bp of `count` nodes, slot 0 the newest; returns the slots. */
+/* X = Wp [f; phi(t - t_j)] + bp of `count` nodes, 0 in slots without an event; returns the slots.
+ */
 static int project(const fast *f, worker *w, double time, int count, const fr_history *past) {
     const graphmixer *g = f->g;
     const fr_window *window = f->m->w;
     const real *frequency = AT(g->time.weight), *phase = AT(g->time.bias);
     int d = g->dim, dt = g->time_dim, slots = 0;
-    for (int n = 0; n < count; n++)
-        for (int j = past[n].count - 1; j >= 0; j--, slots++) {
+    for (int n = 0; n < count; slots += graphmixer_rows(g, past[n++].count))
+        for (int j = past[n].count - 1; j >= 0; j--) {
             int32_t event = past[n].event[j];
-            double delta = time - window->time[event], *angle = w->angle + slots * dt;
+            int row = slots + graphmixer_row(g, past[n].count, j);
+            double delta = time - window->time[event], *angle = w->angle + row * dt;
             for (int k = 0; k < dt; k++) angle[k] = (double)frequency[k] * delta + (double)phase[k];
-            memcpy(w->x + slots * d,
-                   f->edge ? f->edge + (size_t)event * (size_t)d : AT(g->proj.bias),
+            memcpy(w->x + row * d, f->edge ? f->edge + (size_t)event * (size_t)d : AT(g->proj.bias),
                    (size_t)d * sizeof *w->x);
         }
-    vmath_cos((int64_t)slots * dt, w->angle, w->phi);
+    vmath_cos((int64_t)slots * dt, w->angle, w->phi); /* old angles in empty slots */
     gemm_nt(slots, d, dt, w->phi, dt, AT(g->proj.weight) + g->edge_dim, g->edge_dim + dt, w->x, d,
             true);
+    for (int n = 0, first = 0; g->padded && n < count; n++, first += g->tokens) {
+        int from = g->newest_last ? 0 : past[n].count;
+        memset(w->x + (first + from) * d, 0,
+               (size_t)(g->tokens - past[n].count) * (size_t)d * sizeof *w->x);
+    }
     return slots;
 }
 
@@ -103,14 +110,14 @@ static void mix_tokens(const fast *f, worker *w, const graphmixer_layer *y, cons
     int d = g->dim, size = g->hidden * d;
     norm(f, slots, y->token_norm, more, w->x, w->y);
     const real *from = w->y;
-    for (int n = 0; n < count; from += past[n++].count * d)
-        kernel_slots(g->hidden, past[n].count, d, AT(y->token_fc1.weight), g->tokens,
-                     AT(y->token_fc1.bias), from, w->hidden + n * size);
+    for (int n = 0; n < count; from += graphmixer_rows(g, past[n++].count) * d)
+        kernel_slots(g->hidden, graphmixer_rows(g, past[n].count), d, AT(y->token_fc1.weight),
+                     g->tokens, AT(y->token_fc1.bias), from, w->hidden + n * size);
     vmath_gelu((int64_t)count * size, w->hidden, w->hidden);
     real *to = w->branch;
-    for (int n = 0; n < count; to += past[n++].count * d)
-        kernel_slots(past[n].count, g->hidden, d, AT(y->token_fc2.weight), g->hidden,
-                     AT(y->token_fc2.bias), w->hidden + n * size, to);
+    for (int n = 0; n < count; to += graphmixer_rows(g, past[n++].count) * d)
+        kernel_slots(graphmixer_rows(g, past[n].count), g->hidden, d, AT(y->token_fc2.weight),
+                     g->hidden, AT(y->token_fc2.bias), w->hidden + n * size, to);
 }
 
 /* branch = F2 GELU(F1 LN(X_j) + f1) + f2, after the branch before is added to X */
@@ -122,7 +129,7 @@ static void mix_channels(const fast *f, worker *w, const graphmixer_layer *y, in
     linear(f, slots, 4 * d, d, y->channel_fc2, w->wide, w->branch);
 }
 
-/* hbar of `count` nodes, each with at least one slot */
+/* hbar of `count` nodes, each with at least one row */
 static void encode_block(const fast *f, worker *w, double time, int count, const fr_history *past,
                          real *pooled) {
     const graphmixer *g = f->g;
@@ -135,7 +142,7 @@ static void encode_block(const fast *f, worker *w, double time, int count, const
     const real *from = w->y;
     for (int n = 0; n < count; n++, pooled += d) {
         memset(pooled, 0, (size_t)d * sizeof *pooled);
-        for (int j = 0; j < past[n].count; j++, from += d)
+        for (int j = graphmixer_rows(g, past[n].count); j > 0; j--, from += d)
             for (int k = 0; k < d; k++) pooled[k] += from[k];
         real divisor = graphmixer_divisor(g, past[n].count);
         for (int k = 0; k < d; k++) pooled[k] /= divisor;
@@ -159,13 +166,13 @@ static void encode(const fast *f, worker *w, double time, int count, const real 
     const graphmixer *g = f->g;
     int d = g->dim;
     for (int n = 0, end; n < count; n = end) {
-        int slots = w->past[n].count;
+        int slots = w->past[n].count ? graphmixer_rows(g, w->past[n].count) : 0;
         for (end = n + 1; slots && end < count && w->past[end].count && slots < f->block; end++)
-            slots += w->past[end].count;
+            slots += graphmixer_rows(g, w->past[end].count);
         if (slots)
             encode_block(f, w, time, end - n, w->past + n, w->pooled + (size_t)n * (size_t)d);
         else
-            memset(w->pooled + (size_t)n * (size_t)d, 0, (size_t)d * sizeof *w->pooled);
+            memcpy(w->pooled + (size_t)n * (size_t)d, f->empty, (size_t)d * sizeof *w->pooled);
     }
     gemm_nt(count, g->head_width, d, w->pooled, d, mixed, d, head, g->head_width, true);
 }
@@ -311,5 +318,7 @@ fr_status graphmixer_fast(const model *m, int threads, fr_scorer_definition *out
     TRY(make_halves(f, err));
     TRY(TAKE(&f->memory, f->workers, threads, err));
     for (int i = 0; i < threads; i++) TRY(make_worker(f, &f->workers[i], err));
+    TRY(TAKE(&f->memory, f->empty, f->g->dim, err));
+    if (f->g->padded) encode_block(f, &f->workers[0], 0, 1, &(fr_history){0}, f->empty);
     return FR_OK;
 }

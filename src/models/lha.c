@@ -1,40 +1,46 @@
-/* lha.c - DyGFormer+LHA: the head also sees the last states of the same pair (MODELS 4).
+/* lha.c - Link History Aggregation: the head of a model also sees the last states of the same pair
+ * (MODELS 4).
  *
- *     hcur = ReLU(W1 [z_u; z_v] + b1)        s = w2 . [hcur; r_uv] + b2
+ *     s = w2 . [hcur; r_uv] + b2
  *     M[(u, v)] <- gamma hcur + (1 - gamma) r_uv      after an event of the pair
  *
  * r_uv is a constant: nothing is learned through it. While training, M is that of the step's start.
  * In evaluation hcur does not depend on M, so a replay finds it for all events at once and then
  * runs the recurrence; what each event leaves of its pair is kept, and what event i sees of a pair
  * is what the pair's last event below its cut has left, else what training has. So with strict
- * order the memory hides events of the same time as histories do. Scores need w2b . r_uv only, for
- * which replay runs the same recurrence on single numbers (4.3).
+ * order the memory hides events of the same time as histories do. With `write-every` events are
+ * written together: those of one such batch see the memory of its beginning, as in training, and so
+ * the memory lags behind the order of the protocol, but never runs ahead of it. Scores need w2b .
+ * r_uv only, for which replay runs the same recurrence on single numbers (4.3).
  */
 #include "models/lha.h"
 
 #include "base/fingerprint.h"
 #include "base/shards.h"
-#include "models/dygformer_fast.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { SHARD = 25 }; /* events of a replay a thread takes at a time */
 
-static fr_status open_lha(model *m, fr_error *err) {
+fr_status lha_open(model *m, lha_hidden *hidden, int dim, param_pair last, fr_error *err) {
     lha *h;
     TRY(ALLOCATE(h, 1, err));
-    m->own = h;
-    h->from = INT32_MAX;
-    h->gamma = (real)m->settings.gamma;
-    TRY(dygformer_declare(m, &h->base, 2 * (int)m->settings.dim, err));
-    m->keep = h->base.dim;
+    m->pairs = h;
+    *h = (lha){.hidden = hidden,
+               .dim = dim,
+               .last = last,
+               .gamma = (real)m->settings.gamma,
+               .every = m->settings.write_every > 1 ? (int32_t)m->settings.write_every : 1,
+               .from = INT32_MAX};
+    m->keep = dim;
     TRY(ALLOCATE(h->written, m->w->pairs, err));
-    return ALLOCATE(h->value, (size_t)m->w->pairs * (size_t)m->keep, err);
+    return ALLOCATE(h->value, (size_t)m->w->pairs * (size_t)dim, err);
 }
 
-static void close_lha(model *m) {
-    lha *h = m->own;
+void lha_close(model *m) {
+    lha *h = m->pairs;
+    if (!h) return;
     free(h->written);
     free(h->value);
     free(h->after);
@@ -45,39 +51,45 @@ static void close_lha(model *m) {
 
 /* What the memory holds of a pair apart from replayed events. */
 static const real *stored(const lha *h, int32_t pair) {
-    return h->written[pair] ? h->value + (size_t)pair * (size_t)h->base.dim : NULL;
+    return h->written[pair] ? h->value + (size_t)pair * (size_t)h->dim : NULL;
+}
+
+/* Replayed events below this number have been written before the event. */
+static int32_t written_below(const lha *h, int32_t from, int32_t event) {
+    return event - (event - from) % h->every;
 }
 
 /* The pair's last replayed event that an event may see, -1 = none. */
 static int32_t last_replayed(const model *m, int32_t event, int32_t candidate) {
-    const lha *h = m->own;
+    const lha *h = m->pairs;
     if (event < h->from) return -1;
+    int32_t cut = window_cut(m->w, event), written = written_below(h, h->from, event);
     fr_history met =
-        window_pair_history(m->w, m->w->source[event], candidate, window_cut(m->w, event));
+        window_pair_history(m->w, m->w->source[event], candidate, cut < written ? cut : written);
     int32_t last = met.count ? met.event[met.count - 1] : -1;
     return last >= h->from ? last : -1;
 }
 
 const real *lha_recall(const model *m, int32_t event, int32_t candidate) {
-    const lha *h = m->own;
+    const lha *h = m->pairs;
     int32_t pair = window_pair(m->w, m->w->source[event], candidate);
     if (pair < 0) return NULL;
     int32_t last = last_replayed(m, event, candidate);
-    return last < 0 ? stored(h, pair) : h->after + (size_t)(last - h->from) * (size_t)h->base.dim;
+    return last < 0 ? stored(h, pair) : h->after + (size_t)(last - h->from) * (size_t)h->dim;
 }
 
 real lha_recalled(const model *m, int32_t event, int32_t candidate) {
-    const lha *h = m->own;
+    const lha *h = m->pairs;
     int32_t pair = window_pair(m->w, m->w->source[event], candidate);
     if (pair < 0) return 0;
     int32_t last = last_replayed(m, event, candidate);
     return h->rho[last < 0 ? pair : m->w->pairs + (last - h->from)];
 }
 
-static tensor forward(const model *m, tape *t, const model_batch *b, model_inner *inner) {
-    const lha *h = m->own;
-    int d = h->base.dim, n = b->from[b->events];
-    tensor z, part[2] = {dygformer_hidden(m, t, b, &z), tape_constant(t, n, d)};
+tensor lha_forward(const model *m, tape *t, const model_batch *b, model_inner *inner) {
+    const lha *h = m->pairs;
+    int d = h->dim, n = b->from[b->events];
+    tensor z, part[2] = {h->hidden(m, t, b, &z), tape_constant(t, n, d)};
     for (int i = 0; !t->status && i < b->events; i++)
         for (int k = b->from[i]; k < b->from[i + 1]; k++) {
             real *to = part[1].v + (size_t)k * (size_t)d;
@@ -88,7 +100,7 @@ static tensor forward(const model *m, tape *t, const model_batch *b, model_inner
                 memset(to, 0, (size_t)d * sizeof *to);
         }
     if (inner) *inner = (model_inner){.z = z, .keep = part[0]};
-    return op_linear(t, op_concat(t, 2, part), h->base.fc2.weight, h->base.fc2.bias);
+    return op_linear(t, op_concat(t, 2, part), h->last.weight, h->last.bias);
 }
 
 /* ---- memory ---- */
@@ -101,30 +113,30 @@ static void forget_replay(lha *h) {
 }
 
 static void reset(model *m) {
-    lha *h = m->own;
+    lha *h = m->pairs;
     forget_replay(h);
     h->step = 0;
     memset(h->written, 0, (size_t)m->w->pairs * sizeof *h->written);
-    memset(h->value, 0, (size_t)m->w->pairs * (size_t)h->base.dim * sizeof *h->value);
+    memset(h->value, 0, (size_t)m->w->pairs * (size_t)h->dim * sizeof *h->value);
 }
 
 /* to = gamma now + (1 - gamma) before; before may be NULL, or `to` itself */
 static void write_pair(const lha *h, const real *now, const real *before, real *to) {
-    for (int k = 0; k < h->base.dim; k++)
+    for (int k = 0; k < h->dim; k++)
         to[k] = h->gamma * now[k] + (before ? (1 - h->gamma) * before[k] : 0);
 }
 
 /* All events of a pair in a step start from the same old state and the last one wins (MODELS 4.2):
  * going backwards, the first one met is the only one that matters. */
 static fr_status learn(model *m, const int32_t *event, int count, const real *keep, fr_error *err) {
-    lha *h = m->own;
+    lha *h = m->pairs;
     (void)err;
     h->step++;
     for (int i = count - 1; i >= 0; i--) {
         int32_t pair = window_pair(m->w, m->w->source[event[i]], m->w->destination[event[i]]);
         if (h->written[pair] == h->step) continue;
-        write_pair(h, keep + (size_t)i * (size_t)h->base.dim, stored(h, pair),
-                   h->value + (size_t)pair * (size_t)h->base.dim);
+        write_pair(h, keep + (size_t)i * (size_t)h->dim, stored(h, pair),
+                   h->value + (size_t)pair * (size_t)h->dim);
         h->written[pair] = h->step;
     }
     return FR_OK;
@@ -150,7 +162,8 @@ static fr_status replay_shard(void *state, int64_t shard, int worker, fr_error *
         candidate[i] = w->destination[first + i];
     }
     tape_reset(t);
-    tensor z, now = dygformer_hidden(job->m, t, &(model_batch){count, event, from, candidate}, &z);
+    tensor z, now = ((const lha *)job->m->pairs)
+                        ->hidden(job->m, t, &(model_batch){count, event, from, candidate}, &z);
     if (t->status) return fail(err, t->status, "%s", t->error.message);
     memcpy(job->states + (size_t)(first - job->from) * (size_t)now.cols, now.v,
            (size_t)count * (size_t)now.cols * sizeof *now.v);
@@ -172,16 +185,16 @@ static fr_status find_states(replay_job *job, const fr_context *context, fr_erro
 
 /* The recurrence over all replayed events: of vectors, in place of hcur, and of w2b . r. */
 static void run_recurrence(const model *m, int32_t from, real *states, real *rho) {
-    const lha *h = m->own;
+    const lha *h = m->pairs;
     const fr_window *w = m->w;
-    int d = h->base.dim;
-    const real *weight = model_value(m, h->base.fc2.weight) + d;
+    int d = h->dim;
+    const real *weight = model_value(m, h->last.weight) + d;
     real *rho_after = rho + w->pairs;
     for (int32_t k = 0; k < w->pairs; k++)
         rho[k] = stored(h, k) ? kernel_dot(d, weight, stored(h, k)) : 0;
     for (int32_t e = from; e < w->to; e++) {
         int32_t u = w->source[e], v = w->destination[e], pair = window_pair(w, u, v);
-        fr_history met = window_pair_history(w, u, v, e);
+        fr_history met = window_pair_history(w, u, v, written_below(h, from, e));
         int32_t last = met.count ? met.event[met.count - 1] : -1;
         real *here = states + (size_t)(e - from) * (size_t)d;
         const real *before = stored(h, pair);
@@ -196,10 +209,10 @@ static void run_recurrence(const model *m, int32_t from, real *states, real *rho
 }
 
 static fr_status replay(model *m, int32_t from, const fr_context *context, fr_error *err) {
-    lha *h = m->own;
+    lha *h = m->pairs;
     size_t events = (size_t)(m->w->to - from);
     forget_replay(h);
-    TRY(ALLOCATE(h->after, events * (size_t)h->base.dim, err));
+    TRY(ALLOCATE(h->after, events * (size_t)h->dim, err));
     TRY(ALLOCATE(h->rho, (size_t)m->w->pairs + events, err));
     TRY(find_states(&(replay_job){.m = m, .from = from, .states = h->after}, context, err));
     run_recurrence(m, from, h->after, h->rho);
@@ -208,8 +221,8 @@ static fr_status replay(model *m, int32_t from, const fr_context *context, fr_er
 }
 
 static uint64_t fingerprint(const model *m) {
-    const lha *h = m->own;
-    size_t pairs = (size_t)m->w->pairs, row = (size_t)h->base.dim * sizeof(real);
+    const lha *h = m->pairs;
+    size_t pairs = (size_t)m->w->pairs, row = (size_t)h->dim * sizeof(real);
     uint64_t hash = fingerprint_add(0, h->written, pairs * sizeof *h->written);
     hash = fingerprint_add(hash, h->value, pairs * row);
     if (h->from == INT32_MAX) return hash;
@@ -222,8 +235,8 @@ static uint64_t fingerprint(const model *m) {
 
 /* The numbers of pairs ascend by (source, destination): so do the rows. */
 static fr_status save(const model *m, safetensors_writer *w, fr_error *err) {
-    lha *h = m->own;
-    int d = h->base.dim;
+    lha *h = m->pairs;
+    int d = h->dim;
     int64_t count = 0;
     for (int32_t k = 0; k < m->w->pairs; k++) count += h->written[k] > 0;
     int64_t shape[] = {count, d}, *source, *destination;
@@ -246,8 +259,8 @@ static fr_status save(const model *m, safetensors_writer *w, fr_error *err) {
 }
 
 static fr_status load(model *m, const safetensors *file, fr_error *err) {
-    lha *h = m->own;
-    int d = h->base.dim;
+    lha *h = m->pairs;
+    int d = h->dim;
     const st_tensor *rows = safetensors_find(file, "state.pair.src");
     int64_t shape[] = {rows && rows->dims == 1 ? rows->shape[0] : 0, d};
     const void *source, *destination, *value;
@@ -284,23 +297,9 @@ static fr_status load(model *m, const safetensors *file, fr_error *err) {
     return FR_OK;
 }
 
-static const model_memory memory = {.reset = reset,
-                                    .learn = learn,
-                                    .replay = replay,
-                                    .fingerprint = fingerprint,
-                                    .save = save,
-                                    .load = load};
-
-const model_kind model_dygformer_lha = {
-    .facts = {"dygformer-lha", "DyGFormer+LHA",
-              "DyGFormer that remembers how each pair last looked",
-              "As dygformer, and the head also sees a memory of the pair: an average of its states "
-              "at the pair's past events, the newest with weight `gamma`.",
-              DYGFORMER_OPTIONS " gamma"},
-    .events_at_once = 7,
-    .open = open_lha,
-    .close = close_lha,
-    .forward = forward,
-    .fast = dygformer_fast,
-    .head = dygformer_head,
-    .memory = &memory};
+const model_memory lha_memory = {.reset = reset,
+                                 .learn = learn,
+                                 .replay = replay,
+                                 .fingerprint = fingerprint,
+                                 .save = save,
+                                 .load = load};

@@ -1,14 +1,23 @@
-/* lha.h - DyGFormer with a memory of pairs (MODELS 4), as its fast path and tests see it. */
+/* lha.h - a memory of pairs for the head of a model (MODELS 4): what a model with it, its fast path
+ * and tests see. */
 #ifndef FR_MODELS_LHA_H
 #define FR_MODELS_LHA_H
 
-#include "models/dygformer.h"
+#include "models/model.h"
+#include "nn/ops.h"
+
+/* [candidates, dim] hcur, which is what the memory takes in; *z is what entered the layer before.
+ * It does not depend on the memory. */
+typedef tensor lha_hidden(const model *m, tape *t, const model_batch *b, tensor *z);
 
 /* A pair is stored under its number in the window, so the memory is an array; forward finds what an
  * event sees without any state that moves with the stream. Lifetime: run. */
 typedef struct lha {
-    dygformer base;   /* first: the backbone reads it as `own` */
+    lha_hidden *hidden;
+    int dim;
+    param_pair last;  /* the head's last layer (1, 2 dim): [hcur; r_uv] */
     real gamma;       /* weight of the newest state */
+    int32_t every;    /* replayed events that are written together */
     int32_t *written; /* [pairs] the step that wrote last, 0 = nothing is stored */
     int32_t step;     /* steps learned since the last reset */
     real *value;      /* [pairs, dim] */
@@ -18,6 +27,14 @@ typedef struct lha {
                          replay */
     arena saved;      /* rows handed to a writer, until the next time */
 } lha;
+
+#define LHA_OPTIONS "gamma write-every"
+
+/* Gives the model a memory: to be called by its `open`. */
+fr_status lha_open(model *m, lha_hidden *hidden, int dim, param_pair last, fr_error *err);
+void lha_close(model *m);
+tensor lha_forward(const model *m, tape *t, const model_batch *b, model_inner *inner);
+extern const model_memory lha_memory;
 
 /* r_uv as seen at an event: NULL = nothing stored. */
 const real *lha_recall(const model *m, int32_t event, int32_t candidate);

@@ -33,10 +33,11 @@ typedef struct model {
                         was saved has taken in */
     fr_model_settings settings;
     params params;
-    int keep;         /* width of model_inner.keep, 0 = nothing */
-    int shard_events; /* of a shard in training, 0 = as the trainer likes; what a shard costs
-                         besides its events should be little, and threads have one each */
-    void *own;        /* of the kind */
+    int keep;          /* width of model_inner.keep, 0 = nothing */
+    int shard_events;  /* of a shard in training, 0 = as the trainer likes; what a shard costs
+                          besides its events should be little, and threads have one each */
+    void *own;         /* of the kind */
+    struct lha *pairs; /* of models that remember pairs (lha.h) */
     /* For tests and benchmarks: how much goes through the layers of the fast path together, and the
      * bytes a table by event may take. 0 = as usual; read when a scorer is opened. */
     int fast_block;
@@ -121,7 +122,9 @@ enum { MODEL_HEADS = 2, MODEL_MOST_LAYERS = 8 };
     X(dygformer) \
     X(dygformer_lha) \
     X(tgn) \
-    X(graphmixer)
+    X(graphmixer) \
+    X(patch) \
+    X(patch_lha)
 /* clang-format on */
 #define DECLARE(name) extern const model_kind model_##name;
 MODELS(DECLARE)

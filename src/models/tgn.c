@@ -68,11 +68,18 @@ static fr_status open_tgn(model *m, fr_error *err) {
                .identity = identity,
                .wide = d + dt,
                .key_width = d + edges + dt,
-               .message_width = 2 * d + dt + edges};
+               .message_width = 2 * d + dt + edges,
+               .mlp = s->message == FR_MESSAGE_MLP,
+               .file_clock = s->clock == FR_CLOCK_FILE};
     m->keep = 2 * d;
     if (identity) m->shard_events = 50; /* little work for as many gradients to add */
     c->time = layer_time(&m->params, dt, s->time_trainable);
-    c->gru = add_gru(&m->params, d, c->message_width);
+    if (c->mlp) {
+        int half = c->message_width / 2;
+        c->message1 = layer_linear(&m->params, -1, half, c->message_width, "message.fc1");
+        c->message2 = layer_linear(&m->params, -1, d, half, "message.fc2");
+    }
+    c->gru = add_gru(&m->params, d, c->mlp ? d : c->message_width);
     if (!identity) add_embedding(&m->params, c);
     c->head1 = layer_linear(&m->params, -1, d, 2 * d, "head.fc1");
     c->head2 = layer_linear(&m->params, -1, 1, d, "head.fc2");
@@ -98,6 +105,18 @@ static tensor now_beside(const tgn *c, tape *t, tensor s) {
     return op_concat(t, 2, parts);
 }
 
+tensor tgn_update(const model *m, tape *t, tensor x, int rows) {
+    const tgn *c = m->own;
+    if (!c->mlp) return op_gru(t, x, rows, &c->gru);
+    tensor s = tape_constant(t, x.rows, c->dim);
+    for (int i = 0; !t->status && i < x.rows; i++)
+        memcpy(s.v + (size_t)i * (size_t)c->dim, x.v + (size_t)i * (size_t)x.cols,
+               (size_t)c->dim * sizeof *s.v);
+    tensor message = LINEAR(op_relu(t, LINEAR(x, c->message1)), c->message2);
+    tensor input = op_linear(t, message, c->gru.input, c->gru.input_bias);
+    return op_gates(t, input, op_linear(t, s, c->gru.hidden, c->gru.hidden_bias), s, rows);
+}
+
 /* s^ of a part's states, and the queries of those that have one: in training folded with the keys'
  * weights (op_fold), because it has few rows per key. */
 static void make_part(const model *m, tape *t, void *shared, int number) {
@@ -108,7 +127,7 @@ static void make_part(const model *m, tape *t, void *shared, int number) {
     for (int i = 0; !t->status && i < part->updated; i++)
         memcpy(x.v + (size_t)i * width, c->message + (size_t)part->place[i] * width,
                width * sizeof *x.v);
-    part->s = op_gru(t, x, part->states, &c->gru);
+    part->s = tgn_update(m, t, x, part->states);
     for (int i = part->updated; !t->status && i < part->states; i++)
         memcpy(part->s.v + (size_t)i * d, tgn_state(c, part->place[i]), d * sizeof *x.v);
     if (c->identity || t->status) return;
@@ -279,12 +298,13 @@ static int head(const model *m, int *weights) {
 }
 
 const model_kind model_tgn = {
-    .facts = {"tgn", "TGN", "a recurrent memory per node, and attention over its recent neighbours",
-              "Each event updates the memory vectors of its two nodes through a GRU. A node is "
-              "embedded by attention over the memories of its `neighbors` most recent partners, "
-              "with time codes and edge features, or by its memory alone (`embedding` identity); "
-              "a small head scores the pair of embeddings.",
-              "dim heads dropout time-dim time-trainable edge-dim embedding neighbors"},
+    .facts =
+        {"tgn", "TGN", "a recurrent memory per node, and attention over its recent neighbours",
+         "Each event updates the memory vectors of its two nodes through a GRU. A node is "
+         "embedded by attention over the memories of its `neighbors` most recent partners, "
+         "with time codes and edge features, or by its memory alone (`embedding` identity); "
+         "a small head scores the pair of embeddings.",
+         "dim heads dropout time-dim time-trainable edge-dim embedding neighbors message clock"},
     .open = open_tgn,
     .close = close_tgn,
     .forward = forward,

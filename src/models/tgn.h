@@ -18,8 +18,11 @@ typedef struct tgn {
     int wide;      /* dim + time_dim: queries */
     int key_width; /* dim + edges + time_dim: what a neighbour is */
     int message_width;
+    bool mlp;        /* messages go through two dense layers before the GRU */
+    bool file_clock; /* times as they are in the data, else since the window's start */
 
     param_pair time;
+    param_pair message1, message2;
     gru_params gru;
     int query, key, value;
     param_pair out, norm, fc1, fc2, head1, head2;
@@ -36,6 +39,10 @@ typedef struct tgn {
     int32_t from;  /* the first; the window's end = none */
     real *version; /* [events - from, 2, dim] */
 } tgn;
+
+/* [rows, dim] the states after messages x, a constant that begins with the states before; rows
+ * behind those of x are for the caller to set, to constants. */
+tensor tgn_update(const model *m, tape *t, tensor x, int rows);
 
 fr_status tgn_memory_open(model *m, fr_error *err);
 void tgn_memory_close(tgn *c);

@@ -54,6 +54,12 @@ static uint64_t fingerprint(const model *m) {
     return fingerprint_add(hash, c->version, 2 * (size_t)(m->w->to - c->from) * row);
 }
 
+/* The time of an event as the memory counts it. */
+static double tgn_clock(const model *m, int32_t event) {
+    const tgn *c = m->own;
+    return c->file_clock ? m->w->time[event] : window_time(m->w, event);
+}
+
 /* to = [ s ; s of the other ; phi(t - l) ; f ] (MODELS 5.2) */
 static void write_message(const model *m, int32_t event, const real *s, const real *other,
                           double updated, real *to) {
@@ -62,20 +68,50 @@ static void write_message(const model *m, int32_t event, const real *s, const re
     memcpy(to, s, row);
     memcpy(to + c->dim, other, row);
     kernel_time(c->time_dim, model_value(m, c->time.weight), model_value(m, c->time.bias),
-                window_time(m->w, event) - updated, to + 2 * c->dim);
+                tgn_clock(m, event) - updated, to + 2 * c->dim);
     model_features(m, event, to + 2 * c->dim + c->time_dim);
 }
 
-/* Memory: the arena's. */
-static fr_status weights_of(const model *m, arena *room, gru_weights *w, fr_error *err) {
+/* How messages are taken in outside of training steps. Memory: of one call. */
+typedef struct updater {
+    const model *m;
+    arena room;
+    gru_weights weights; /* of messages as they are */
+    real *gates;
+    tape t; /* of those that go through layers */
+} updater;
+
+static fr_status updater_open(updater *u, const model *m, int rows, fr_error *err) {
     const tgn *c = m->own;
-    *w = (gru_weights){.input = model_value(m, c->gru.input),
-                       .hidden = model_value(m, c->gru.hidden),
-                       .input_bias = model_value(m, c->gru.input_bias),
-                       .hidden_bias = model_value(m, c->gru.hidden_bias)};
+    *u = (updater){.m = m, .t = {.params = &m->params}};
+    if (c->mlp) return FR_OK;
+    u->weights = (gru_weights){.input = model_value(m, c->gru.input),
+                               .hidden = model_value(m, c->gru.hidden),
+                               .input_bias = model_value(m, c->gru.input_bias),
+                               .hidden_bias = model_value(m, c->gru.hidden_bias)};
     real *both;
-    TRY(TAKE(room, both, 2 * (size_t)c->dim * ((size_t)c->dim + 1), err));
-    kernel_gru_join(c->message_width, c->dim, w, both);
+    TRY(TAKE(&u->room, u->gates, 4 * (size_t)rows * (size_t)c->dim, err));
+    TRY(TAKE(&u->room, both, 2 * (size_t)c->dim * ((size_t)c->dim + 1), err));
+    kernel_gru_join(c->message_width, c->dim, &u->weights, both);
+    return FR_OK;
+}
+
+static void updater_close(updater *u) {
+    arena_free(&u->room);
+    tape_free(&u->t);
+}
+
+/* y[rows, dim] = the states after messages x[rows, message_width] */
+static fr_status update(updater *u, int rows, const real *x, real *y, fr_error *err) {
+    const tgn *c = u->m->own;
+    if (!c->mlp) {
+        kernel_gru(rows, c->message_width, c->dim, x, &u->weights, u->gates, y);
+        return FR_OK;
+    }
+    tape_reset(&u->t);
+    tensor to = tgn_update(u->m, &u->t, op_input(&u->t, rows, c->message_width, x), rows);
+    if (u->t.status) return fail(err, u->t.status, "%s", u->t.error.message);
+    memcpy(y, to.v, (size_t)rows * (size_t)c->dim * sizeof *y);
     return FR_OK;
 }
 
@@ -126,7 +162,7 @@ static fr_status learn(model *m, const int32_t *event, int count, const real *ke
             if (c->pending[x]) continue;
             write_message(m, event[i], tgn_state(c, x), tgn_state(c, node[1 - k]), c->updated[x],
                           c->message + (size_t)x * (size_t)c->message_width);
-            c->due[x] = window_time(m->w, event[i]);
+            c->due[x] = tgn_clock(m, event[i]);
             c->pending[x] = true;
         }
     }
@@ -141,21 +177,19 @@ static fr_status settle_nodes(void *job, int64_t shard, int worker, fr_error *er
     size_t d = (size_t)c->dim, width = (size_t)c->message_width, rows = 0;
     int32_t from = (int32_t)shard * CHUNK, to = c->nodes - from < CHUNK ? c->nodes : from + CHUNK;
     int32_t node[CHUNK];
-    gru_weights weights;
-    arena step = {0};
-    real *x, *gates, *y;
-    fr_status status = weights_of(m, &step, &weights, err);
-    if (!status) status = TAKE(&step, x, CHUNK * width, err);
-    if (!status) status = TAKE(&step, gates, 4 * CHUNK * d, err);
-    if (!status) status = TAKE(&step, y, CHUNK * d, err);
+    updater u;
+    real *x, *y;
+    fr_status status = updater_open(&u, m, CHUNK, err);
+    if (!status) status = TAKE(&u.room, x, CHUNK * width, err);
+    if (!status) status = TAKE(&u.room, y, CHUNK * d, err);
     for (int32_t at = from; !status && at < to; at++) {
         if (!c->pending[at]) continue;
         memcpy(x + rows * width, c->message + (size_t)at * width, width * sizeof *x);
         node[rows++] = at;
     }
-    if (rows) kernel_gru((int)rows, c->message_width, c->dim, x, &weights, gates, y);
-    for (size_t i = 0; i < rows; i++) write_state(c, node[i], y + i * d);
-    arena_free(&step);
+    if (rows) status = update(&u, (int)rows, x, y, err);
+    for (size_t i = 0; !status && i < rows; i++) write_state(c, node[i], y + i * d);
+    updater_close(&u);
     return status;
 }
 
@@ -171,8 +205,7 @@ typedef struct replayed {
     int64_t *place;  /* [nodes] of the newest state */
     double *updated; /* [nodes] */
     real *x;         /* [2, message_width] */
-    real *gates;     /* [2, 4 dim] */
-    gru_weights weights;
+    updater u;
 } replayed;
 
 static fr_status replay_events(model *m, int32_t from, replayed *r, const fr_context *context,
@@ -195,11 +228,10 @@ static fr_status replay_events(model *m, int32_t from, replayed *r, const fr_con
                           tgn_state(c, r->place[node[1 - k]]), r->updated[node[k]],
                           r->x + k * c->message_width);
         }
-        kernel_gru(2, c->message_width, c->dim, r->x, &r->weights, r->gates,
-                   c->version + 2 * (size_t)(e - from) * d);
+        TRY(update(&r->u, 2, r->x, c->version + 2 * (size_t)(e - from) * d, err));
         for (int k = 0; k < 2; k++) {
             r->place[node[k]] = c->nodes + 2 * (int64_t)(e - from) + k;
-            r->updated[node[k]] = window_time(w, e);
+            r->updated[node[k]] = tgn_clock(m, e);
         }
     }
     return FR_OK;
@@ -208,19 +240,18 @@ static fr_status replay_events(model *m, int32_t from, replayed *r, const fr_con
 static fr_status replay(model *m, int32_t from, const fr_context *context, fr_error *err) {
     tgn *c = m->own;
     size_t d = (size_t)c->dim;
-    arena step = {0};
     replayed r;
     free(c->version);
+    c->version = NULL;
     c->from = m->w->to;
-    fr_status status = ALLOCATE(c->version, 2 * (size_t)(m->w->to - from) * d, err);
-    if (!status) status = TAKE(&step, r.place, c->nodes, err);
-    if (!status) status = TAKE(&step, r.updated, c->nodes, err);
-    if (!status) status = TAKE(&step, r.x, 2 * c->message_width, err);
-    if (!status) status = TAKE(&step, r.gates, 8 * d, err);
-    if (!status) status = weights_of(m, &step, &r.weights, err);
+    fr_status status = updater_open(&r.u, m, 2, err);
+    if (!status) status = ALLOCATE(c->version, 2 * (size_t)(m->w->to - from) * d, err);
+    if (!status) status = TAKE(&r.u.room, r.place, c->nodes, err);
+    if (!status) status = TAKE(&r.u.room, r.updated, c->nodes, err);
+    if (!status) status = TAKE(&r.u.room, r.x, 2 * c->message_width, err);
     if (!status) status = replay_events(m, from, &r, context, err);
     if (!status) c->from = from;
-    arena_free(&step);
+    updater_close(&r.u);
     return status;
 }
 

@@ -143,7 +143,7 @@ static tensor attention(tape *t, columns q, columns k, columns v, int rows, int 
     *n = (attention_node){
         .t = t, .q = q, .k = k, .v = v, .y = y, .heads = heads, .count = count, .spans = spans};
     n->weight = tape_take(t, (size_t)count, sizeof *n->weight);
-    if (t->dropout > 0) n->factor = tape_take(t, (size_t)count, sizeof *n->factor);
+    if (t->attention_dropout > 0) n->factor = tape_take(t, (size_t)count, sizeof *n->factor);
     for (int c = 0; c < count && !t->status; c++) attend(n, c, site, keys);
     if (t->status) return (tensor){0};
     tape_note(t, &n->node, attention_back);
@@ -396,7 +396,7 @@ tensor op_attention_over(tape *t, tensor u, const int32_t *asks, const key_rows 
     n->mix = tape_room(t, (size_t)rows * (size_t)u.cols);
     if (bv.v) n->sums = tape_take(t, (size_t)(rows * heads), sizeof(real));
     n->weight = tape_take(t, (size_t)count, sizeof *n->weight);
-    if (t->dropout > 0) n->factor = tape_take(t, (size_t)count, sizeof *n->factor);
+    if (t->attention_dropout > 0) n->factor = tape_take(t, (size_t)count, sizeof *n->factor);
     if (t->status) return (tensor){0};
     for (int c = 0; c < count; c++) {
         span_forward(n, c, site, keys);

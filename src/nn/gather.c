@@ -23,6 +23,7 @@ SIMD_LOOPS static void take_back(tape_node *self) {
     take_node *n = (take_node *)self;
     int cols = n->y.cols;
     for (int i = 0; i < n->y.rows; i++) {
+        if (n->index[i] < 0) continue;
         real *to = n->x.g + (size_t)n->index[i] * (size_t)cols;
         const real *from = n->y.g + (size_t)i * (size_t)cols;
         for (int k = 0; k < cols; k++) to[k] += from[k];
@@ -33,9 +34,13 @@ tensor op_take(tape *t, tensor x, int n, const int32_t *index) {
     tensor y = x.g ? tape_tensor(t, n, x.cols) : tape_constant(t, n, x.cols);
     take_node *node = tape_take(t, 1, sizeof *node);
     if (!node) return (tensor){0};
-    for (int i = 0; i < n; i++)
-        memcpy(y.v + (size_t)i * (size_t)y.cols, x.v + (size_t)index[i] * (size_t)x.cols,
-               (size_t)x.cols * sizeof *y.v);
+    for (int i = 0; i < n; i++) {
+        real *to = y.v + (size_t)i * (size_t)y.cols;
+        if (index[i] < 0)
+            memset(to, 0, (size_t)y.cols * sizeof *to);
+        else
+            memcpy(to, x.v + (size_t)index[i] * (size_t)x.cols, (size_t)x.cols * sizeof *to);
+    }
     *node = (take_node){.x = x, .y = y, .index = index};
     if (x.g) tape_note(t, &node->node, take_back);
     return y;

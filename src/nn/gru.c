@@ -135,3 +135,51 @@ tensor op_gru(tape *t, tensor x, int rows, const gru_params *w) {
     tape_note(t, &n->node, gru_back);
     return y;
 }
+
+/* ---- both sides given ---- */
+
+typedef struct gates_node {
+    tape_node node;
+    tensor input, hidden, s, y; /* [n, 3 dim] twice, [n, dim], [rows, dim] */
+    real *gates;                /* [n, 3 dim] r, z, n */
+} gates_node;
+
+SIMD_LOOPS static void both_back(tape_node *self) {
+    gates_node *n = (gates_node *)self;
+    int dim = n->y.cols, wide = 3 * dim;
+    for (int i = 0; i < n->input.rows; i++) {
+        size_t at = (size_t)i * (size_t)wide, row = (size_t)i * (size_t)dim;
+        const real *gates = n->gates + at, *h = n->hidden.v + at + 2 * dim;
+        real back[4 * 1024], *dh = back + wide; /* the widest dim there is */
+        row_back(dim, gates, h, n->s.v + row, n->y.g + row, back, back + dim, back + 2 * dim, dh);
+        add_to(wide, n->input.g + at, back);
+        add_to(2 * dim, n->hidden.g + at, back);
+        add_to(dim, n->hidden.g + at + 2 * dim, dh);
+    }
+}
+
+tensor op_gates(tape *t, tensor input, tensor hidden, tensor s, int rows) {
+    int dim = s.cols, n = s.rows;
+    if (!tape_fits(t,
+                   !s.g && input.rows == n && hidden.rows == n && input.cols == 3 * dim &&
+                       hidden.cols == 3 * dim && n <= rows && dim <= 1024,
+                   "gates"))
+        return (tensor){0};
+    tensor y = tape_tensor(t, rows, dim);
+    gates_node *node = tape_take(t, 1, sizeof *node);
+    real *gates = tape_room(t, 3 * (size_t)n * (size_t)dim);
+    if (t->status) return (tensor){0};
+    for (int i = 0; i < n; i++) {
+        size_t at = 3 * (size_t)i * (size_t)dim;
+        real *r = gates + at, *z = r + dim, *new = z + dim, *to = y.v + (size_t)i *(size_t)dim;
+        const real *x = input.v + at, *h = hidden.v + at, *state = s.v + (size_t)i * (size_t)dim;
+        for (int k = 0; k < 2 * dim; k++) r[k] = x[k] + h[k];
+        vmath_sigmoid(2 * dim, r, r);
+        for (int k = 0; k < dim; k++) new[k] = x[2 * dim + k] + r[k] * h[2 * dim + k];
+        vmath_tanh(dim, new, new);
+        for (int k = 0; k < dim; k++) to[k] = (1 - z[k]) * new[k] + z[k] * state[k];
+    }
+    *node = (gates_node){.input = input, .hidden = hidden, .s = s, .y = y, .gates = gates};
+    tape_note(t, &node->node, both_back);
+    return y;
+}

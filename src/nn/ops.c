@@ -30,6 +30,7 @@ typedef struct rows_node {
 SIMD_LOOPS static void rows_back(tape_node *self) {
     rows_node *n = (rows_node *)self;
     for (int i = 0; i < n->y.rows; i++) {
+        if (n->index[i] < 0) continue;
         real *to = n->table.g + (size_t)n->index[i] * (size_t)n->y.cols;
         const real *from = n->y.g + (size_t)i * (size_t)n->y.cols;
         for (int k = 0; k < n->y.cols; k++) to[k] += from[k];
@@ -41,9 +42,13 @@ tensor op_rows(tape *t, int table, int n, const int32_t *index) {
     tensor y = tape_tensor(t, n, from.cols);
     rows_node *node = tape_take(t, 1, sizeof *node);
     if (!node) return (tensor){0};
-    for (int i = 0; i < n; i++)
-        memcpy(y.v + (size_t)i * (size_t)y.cols, from.v + (size_t)index[i] * (size_t)y.cols,
-               (size_t)y.cols * sizeof *y.v);
+    for (int i = 0; i < n; i++) {
+        real *to = y.v + (size_t)i * (size_t)y.cols;
+        if (index[i] < 0)
+            memset(to, 0, (size_t)y.cols * sizeof *to);
+        else
+            memcpy(to, from.v + (size_t)index[i] * (size_t)y.cols, (size_t)y.cols * sizeof *to);
+    }
     *node = (rows_node){.table = from, .y = y, .index = index};
     tape_note(t, &node->node, rows_back);
     return y;
@@ -167,6 +172,36 @@ SIMD_LOOPS tensor op_add(tape *t, tensor a, tensor b) {
     for (size_t k = 0; k < size_of(y); k++) y.v[k] = a.v[k] + b.v[k];
     *node = (pair_node){.a = a, .b = b, .y = y};
     tape_note(t, &node->node, add_back);
+    return y;
+}
+
+typedef struct dot_node {
+    tape_node node;
+    tensor a, b, y;
+    real scale;
+} dot_node;
+
+SIMD_LOOPS static void dot_back(tape_node *self) {
+    dot_node *n = (dot_node *)self;
+    int cols = n->a.cols;
+    for (int i = 0; i < n->y.rows; i++) {
+        size_t at = (size_t)i * (size_t)cols;
+        real g = n->scale * n->y.g[i];
+        for (int k = 0; k < cols; k++) n->a.g[at + (size_t)k] += g * n->b.v[at + (size_t)k];
+        for (int k = 0; k < cols; k++) n->b.g[at + (size_t)k] += g * n->a.v[at + (size_t)k];
+    }
+}
+
+tensor op_dot(tape *t, tensor a, tensor b, double scale) {
+    if (!tape_fits(t, a.rows == b.rows && a.cols == b.cols, "dot")) return (tensor){0};
+    tensor y = tape_tensor(t, a.rows, 1);
+    dot_node *n = tape_take(t, 1, sizeof *n);
+    if (!n) return (tensor){0};
+    *n = (dot_node){.a = a, .b = b, .y = y, .scale = (real)scale};
+    for (int i = 0; i < a.rows; i++)
+        y.v[i] = n->scale * kernel_dot(a.cols, a.v + (size_t)i * (size_t)a.cols,
+                                       b.v + (size_t)i * (size_t)a.cols);
+    tape_note(t, &n->node, dot_back);
     return y;
 }
 
@@ -313,16 +348,16 @@ tensor op_concat(tape *t, int count, const tensor *parts) {
 
 /* Sixteen random bits per element: eight elements to a block of numbers. The rate used is the
  * nearest multiple of 2^-16, and kept values are scaled by exactly its complement. */
-static real drop_threshold(const tape *t, uint32_t *threshold) {
-    *threshold = (uint32_t)(t->dropout * 65536 + 0.5);
+static real drop_threshold(double rate, uint32_t *threshold) {
+    *threshold = (uint32_t)(rate * 65536 + 0.5);
     return (real)(65536.0 / (65536.0 - *threshold));
 }
 
 /* factor[k] = 0 or `keep` for n elements that begin at element `from` of (event, site). */
-SIMD_LOOPS static void drop_factors(const tape *t, int32_t event, int site, int64_t from, int n,
-                                    real *factor) {
+SIMD_LOOPS static void drop_factors(const tape *t, double rate, int32_t event, int site,
+                                    int64_t from, int n, real *factor) {
     uint32_t threshold;
-    real keep = drop_threshold(t, &threshold);
+    real keep = drop_threshold(rate, &threshold);
     rng_key key = {.seed = (uint64_t)t->seed, .purpose = RNG_DROPOUT, .epoch = t->epoch};
     enum { BLOCKS = 48 };
     rng_block bits[BLOCKS];
@@ -349,8 +384,8 @@ void kernel_drop_weights(const tape *t, int site, int heads, int queries, int n,
     int width = (n + 7) / 8 * 8; /* of a head of a query: it begins with a fresh block of numbers */
     for (int i = 0, run; i < queries; i += run) {
         run = keys_run(queries - i, keys + i);
-        drop_factors(t, keys[i].event, site, (int64_t)keys[i].part * heads * width,
-                     run * heads * width, room);
+        drop_factors(t, t->attention_dropout, keys[i].event, site,
+                     (int64_t)keys[i].part * heads * width, run * heads * width, room);
         for (int k = 0; k < run * heads; k++)
             memcpy(factor + (size_t)(k % heads * queries + i + k / heads) * (size_t)n,
                    room + (size_t)k * (size_t)width, (size_t)n * sizeof *factor);
@@ -362,7 +397,7 @@ void kernel_dropout(const tape *t, int rows, int cols, int site, const row_key *
     int width = (cols + 7) / 8 * 8; /* a row begins with a fresh block of numbers */
     for (int i = 0, run; i < rows; i += run) {
         run = width == cols ? keys_run(rows - i, keys + i) : 1;
-        drop_factors(t, keys[i].event, site, (int64_t)keys[i].part * width, run * cols,
+        drop_factors(t, t->dropout, keys[i].event, site, (int64_t)keys[i].part * width, run * cols,
                      factor + (size_t)i * (size_t)cols);
     }
 }

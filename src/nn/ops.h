@@ -9,11 +9,11 @@
 
 #include "nn/tape.h"
 
-/* y[i] = table[index[i]]; index must live as long as the step */
+/* y[i] = table[index[i]], zeros if it is -1; index must live as long as the step */
 tensor op_rows(tape *t, int table, int n, const int32_t *index);
 /* Numbers from outside, copied: a constant. */
 tensor op_input(tape *t, int rows, int cols, const real *v);
-/* y[i] = x[index[i]]; index must live as long as the step */
+/* y[i] = x[index[i]], zeros if it is -1; index must live as long as the step */
 tensor op_take(tape *t, tensor x, int n, const int32_t *index);
 /* y[i] = (sum of x[from[i]] .. x[from[i+1]-1]) / divisor[i], n of them; a sum of none is 0 */
 tensor op_mean(tape *t, tensor x, int n, const int32_t *from, const real *divisor);
@@ -29,6 +29,9 @@ typedef struct gru_params {
 /* y[rows, d] with y[i] = GRU(x[i], s[i]) for the rows of x, a constant that begins with the states:
  * x[i] = [ s[i] ; .. ]. Rows that follow are for the caller to set, to constants. */
 tensor op_gru(tape *t, tensor x, int rows, const gru_params *w);
+/* The same from both sides of the gates, input [n, 3 d] and hidden [n, 3 d], and the states s[n,
+ * d], a constant. */
+tensor op_gates(tape *t, tensor input, tensor hidden, tensor s, int rows);
 /* y = x W^T + b; W (out, in); bias -1 = none */
 tensor op_linear(tape *t, tensor x, int weight, int bias);
 /* y[i] = W [ x[i] ; more[index[i]] ] + b, or W [ more[index[i]] ; x[i] ] + b if `more_first`: the
@@ -43,6 +46,8 @@ tensor op_slots(tape *t, tensor x, int weight, int bias, int groups, const int32
 /* y = gain * (x - mean) / sqrt(var + eps) + bias over each row, biased variance */
 tensor op_norm(tape *t, tensor x, int gain, int bias, double eps);
 tensor op_add(tape *t, tensor a, tensor b);
+/* y[i] = scale * a[i] . b[i] */
+tensor op_dot(tape *t, tensor a, tensor b, double scale);
 tensor op_gelu(tape *t, tensor x);
 tensor op_relu(tape *t, tensor x);
 /* max(x, 0) + slope * min(x, 0), one slope */

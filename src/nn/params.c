@@ -44,6 +44,16 @@ size_t params_trained(const params *p) {
     return count;
 }
 
+void params_shrink(params *p, double keep, size_t from, size_t to) {
+    for (size_t i = 0; i < p->list.count; i++) {
+        const param *one = &p->list.at[i];
+        size_t first = one->offset, last = first + (size_t)one->rows * (size_t)one->cols;
+        if (first < from) first = from;
+        if (last > to) last = to;
+        for (size_t k = first; !one->frozen && k < last; k++) p->value[k] *= (real)keep;
+    }
+}
+
 static double initial(const param *one, rng_key key, uint64_t element) {
     double normal[2];
     switch (one->init) {

@@ -45,6 +45,8 @@ int params_add(params *p, int rows, int cols, param_init init, double scale, con
                ...) __attribute__((format(printf, 6, 7)));
 /* Marks the last one declared as frozen. */
 void params_freeze(params *p);
+/* Multiplies elements from..to-1 that are trained by `keep`: weight decay (AdamW). */
+void params_shrink(params *p, double keep, size_t from, size_t to);
 /* Elements that are trained. */
 size_t params_trained(const params *p);
 /* Makes the buffer and fills it with initial values. Fails if a params_add has. */

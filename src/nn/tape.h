@@ -40,7 +40,8 @@ typedef struct tape {
     real *gradient; /* [params->count] added to by backward; NULL = not recording */
     int64_t seed;   /* of dropout */
     uint32_t epoch;
-    double dropout; /* 0 = none */
+    double dropout;           /* 0 = none */
+    double attention_dropout; /* of attention weights */
     fr_status status;
     fr_error error;
 } tape;

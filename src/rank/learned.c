@@ -14,7 +14,7 @@
 typedef struct learned {
     model m;
     fr_scorer_definition fast;
-    char model[64], objective[16];
+    char model[64], objective[16], settings[64];
 } learned;
 
 static fr_status score(void *state, const fr_query *queries, int count, int worker, float *scores,
@@ -89,6 +89,7 @@ static fr_status read_training(const char *path, learned *l, const fr_context *c
     TRY(safetensors_open(path, &file, err));
     fr_status status = read_text(&file, "model", l->model, sizeof l->model, err);
     if (!status) status = read_text(&file, "loss", l->objective, sizeof l->objective, err);
+    if (!status) status = read_text(&file, "settings", l->settings, sizeof l->settings, err);
     if (!status) status = read_number(&file, "seed", &out->seed, err);
     if (!status) status = read_number(&file, "epochs_done", &out->epochs_done, err);
     if (!status) status = read_number(&file, "epochs_asked", &out->epochs_asked, err);
@@ -96,6 +97,7 @@ static fr_status read_training(const char *path, learned *l, const fr_context *c
     if (!status) status = warn(&file, out, context, err);
     out->model = l->model;
     out->objective = l->objective;
+    out->settings = l->settings;
     safetensors_close(&file);
     return status;
 }

@@ -151,6 +151,10 @@ static fr_status read_model(void *from, int64_t first, int64_t count, int worker
 static fr_status fill_pairs(model_pairs *p, int64_t seed, int threads, fr_error *err) {
     const fr_window *w = p->m->w;
     rng_key key = {.seed = (uint64_t)seed, .purpose = RNG_PROJECT};
+    int weights[MODEL_HEADS];
+    if (!p->m->kind->head(p->m, weights))
+        return fail(err, FR_EUSAGE, "%s has no head that is a matrix times one vector",
+                    p->m->kind->facts.name);
     TRY(window_check_negatives(w, err));
     TRY(ALLOCATE(p->negative, p->m->trained, err));
     TRY(ALLOCATE(p->label, 2 * (size_t)p->m->trained, err));
@@ -158,7 +162,7 @@ static fr_status fill_pairs(model_pairs *p, int64_t seed, int threads, fr_error 
     for (int i = 0; i < threads; i++) p->tapes[i].params = &p->m->params;
     for (int32_t e = 0; e < p->m->trained; e++) {
         int32_t u = w->source[e], cut = window_cut(w, e);
-        p->negative[e] = window_draw_negative(w, key, e);
+        p->negative[e] = window_draw_negative(w, false, key, e);
         p->label[2 * e] = window_pair_history(w, u, w->destination[e], cut).count > 0;
         p->label[2 * e + 1] = window_pair_history(w, u, p->negative[e], cut).count > 0;
     }

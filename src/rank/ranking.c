@@ -144,6 +144,8 @@ fr_status ranking_make(const fr_scorer *from, fr_record *records, ranking_notes 
     json_put(&r->about, "data_checked", json_string(w->stream->facts.checked));
     json_put(&r->about, "model", json_text(scorer->model[0] ? scorer->model : scorer->name));
     if (scorer->objective[0]) json_put(&r->about, "objective", json_text(scorer->objective));
+    if (scorer->settings && scorer->settings[0])
+        json_put(&r->about, "settings", json_text(scorer->settings));
     if (scorer->epochs_asked)
         json_put(&r->about, "training",
                  json_pack("{s:I, s:I, s:o*}", "epochs_done", (json_int_t)scorer->epochs_done,

@@ -68,7 +68,7 @@ static fr_status own_text(const char **text, fr_error *err) {
 }
 
 static void free_scorer(fr_scorer *s) {
-    const char *texts[] = {s->is.name, s->is.model, s->is.objective, s->is.sha256};
+    const char *texts[] = {s->is.name, s->is.model, s->is.objective, s->is.sha256, s->is.settings};
     for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) free((void *)(uintptr_t)texts[k]);
     free(s);
 }
@@ -85,7 +85,7 @@ fr_status fr_scorer_make(const fr_window *window, const fr_scorer_definition *de
     TRY(check_definition(window, &is, err));
     TRY(ALLOCATE(s, 1, err));
     s->window = window;
-    const char **texts[] = {&is.name, &is.model, &is.objective, &is.sha256};
+    const char **texts[] = {&is.name, &is.model, &is.objective, &is.sha256, &is.settings};
     fr_status status = FR_OK;
     for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
         if (status)
@@ -142,6 +142,7 @@ fr_scorer_facts fr_scorer_get(const fr_scorer *scorer) {
                              .model = is->model,
                              .objective = is->objective,
                              .sha256 = is->sha256,
+                             .settings = is->settings,
                              .seed = is->seed,
                              .epochs_done = is->epochs_done,
                              .epochs_asked = is->epochs_asked,

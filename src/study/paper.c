@@ -136,6 +136,13 @@ static bool protocol_fits(const results *r, bool diagnostic, char why[160]) {
            same_word(settings, "oov", p->oov == FR_OOV_EXCLUDE ? "exclude" : "zero", why);
 }
 
+/* What the paper calls one of our models, if that is another name. */
+static const char *paper_model(const results *r, const char *name) {
+    const char *theirs =
+        json_string_value(json_object_get(json_object_get(r->published, "models"), name));
+    return theirs ? theirs : name;
+}
+
 /* The models were trained as the paper's, as far as it says how: by what train.json says of each
  * seed. */
 static bool training_fits(const results *r, const paper_ask *ask, const char *model,
@@ -150,7 +157,7 @@ static bool training_fits(const results *r, const paper_ask *ask, const char *mo
         if (!same_number(settings, "epochs", "epochs",
                          json_number_value(json_object_get(u->training, "epochs_done")), why))
             return false;
-        if (history &&
+        if (history && paper_model(r, model) == model && /* else its reading has its own */
             !same_number(settings, "history", "history", json_number_value(history), why))
             return false;
         if (json_is_true(json_object_get(config, "deterministic"))) {
@@ -193,7 +200,8 @@ double paper_number(results *r, paper_ask ask, const char *section, ...) {
     const json_t *at = name ? step(json_object_get(r->published, section), name) : NULL;
     va_list args;
     va_start(args, section);
-    for (const char *key; at && (key = va_arg(args, const char *));) at = step(at, key);
+    for (const char *key; at && (key = va_arg(args, const char *));)
+        at = step(at, paper_model(r, key));
     va_end(args);
     return json_is_number(at) && fitting(r, &ask) ? json_number_value(at) : NAN;
 }

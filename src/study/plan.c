@@ -660,12 +660,16 @@ typedef struct both {
     fr_model_settings model;
     fr_training training;
     const fr_model *facts; /* options it does not use are left alone; NULL = set them all */
+    bool of_all;           /* those of "settings", which may name a family */
 } both;
 
 static fr_status set_both(void *user, const char *key, const char *value, fr_error *err) {
     both *b = user;
     if (!strcmp(key, "select"))
         return fail(err, FR_EUSAGE, "select is an entry of the document itself, not a setting");
+    if (!strcmp(key, "settings") && b->of_all) return FR_OK; /* plan_family */
+    if (!strcmp(key, "settings"))
+        return fail(err, FR_EUSAGE, "a family of settings is one of all models");
     if (fr_options_find(fr_training_options, key) && strcmp(key, "seed") &&
         strcmp(key, "objective") && strcmp(key, "resume"))
         return fr_options_set(fr_training_options, &b->training, key, value, err);
@@ -677,14 +681,38 @@ static fr_status set_both(void *user, const char *key, const char *value, fr_err
     return fr_options_set(fr_model_options, &b->model, key, value, err);
 }
 
+/* The family that "settings" names or has besides options; NULL = none. */
+static const char *family_of(const plan *p) {
+    const json_t *settings = json_object_get(p->source, "settings");
+    return json_string_value(json_is_object(settings) ? json_object_get(settings, "settings")
+                                                      : settings);
+}
+
+/* What is said of all models: the family first, so that options win. */
+static fr_status common_settings(const parser *r, both *b, fr_error *err) {
+    const json_t *settings = json_object_get(r->p->source, "settings");
+    const char *family = family_of(r->p), *of = b->facts ? b->facts->name : fr_model_at(0)->name;
+    fr_error inner = {0};
+    TRY(fr_options_defaults(fr_model_options, &b->model, err));
+    TRY(fr_options_defaults(fr_training_options, &b->training, err));
+    fr_status status =
+        family ? fr_settings_apply(family, of, &b->model, &b->training, &inner) : FR_OK;
+    fr_options_free(fr_training_options, &b->training); /* texts are the plan's */
+    b->training.settings = (char *)(uintptr_t)family;
+    if (status == FR_ENOMEM) return fail_memory(err, 0);
+    if (status) return fail(err, FR_EINPUT, "%s: settings: %s", r->where, inner.message);
+    b->of_all = true;
+    if (!json_is_string(settings)) TRY(each_setting(r, "settings", settings, set_both, b, err));
+    b->of_all = false;
+    return FR_OK;
+}
+
 fr_status plan_settings(const plan *p, const plan_unit *unit, fr_model_settings *shape,
                         fr_training *training, fr_error *err) {
     both b = {0};
-    parser r = {.where = p->name};
+    parser r = {.p = (plan *)(uintptr_t)p, .where = p->name};
     for (int i = 0; (b.facts = fr_model_at(i)) && strcmp(b.facts->name, unit->model);) i++;
-    TRY(fr_options_defaults(fr_model_options, &b.model, err));
-    TRY(fr_options_defaults(fr_training_options, &b.training, err));
-    TRY(each_setting(&r, "settings", json_object_get(p->source, "settings"), set_both, &b, err));
+    TRY(common_settings(&r, &b, err));
     TRY(each_setting(&r, "model-settings", grid_options(p, unit->model, unit->config), set_both, &b,
                      err));
     if (unit->label) b.training.final = FR_FINAL_TRAIN; /* the chosen one alone */
@@ -801,9 +829,7 @@ static fr_status read_document(parser *r, fr_error *err) {
         return wrong(r, "diagnostic-window", "a number of events", err);
     p->diagnostic_window = wide ? json_integer_value(wide) : 131072;
     both all = {0}; /* only to see that keys and values are known */
-    TRY(fr_options_defaults(fr_model_options, &all.model, err));
-    TRY(fr_options_defaults(fr_training_options, &all.training, err));
-    TRY(each_setting(r, "settings", json_object_get(p->source, "settings"), set_both, &all, err));
+    TRY(common_settings(r, &all, err));
     TRY(check_models(r, "models", json_object_get(p->source, "models"), err));
     TRY(check_models(r, "projection", json_object_get(p->source, "projection"), err));
     TRY(check_models(r, "scaling", json_object_get(p->source, "scaling"), err));
@@ -888,5 +914,6 @@ const char *plan_preset(const char *name) {
     if (!strcmp(name, "quick")) return embedded_quick;
     if (!strcmp(name, "demo")) return embedded_demo;
     if (!strcmp(name, "selected")) return embedded_selected;
+    if (!strcmp(name, "architectures")) return embedded_architectures;
     return NULL;
 }

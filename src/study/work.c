@@ -257,6 +257,18 @@ static fr_status data_inputs(fr_study *s, const plan_data *d, json_t *all, bool 
     return add_text(all, "source", hash, err);
 }
 
+/* The options of a table that a unit depends on. */
+static fr_status hashed_options(const fr_option *table, const void *settings, json_t *out,
+                                fr_error *err) {
+    TRY(options_to_json(table, settings, out, err));
+    for (const fr_option *o = table; o->key; o++) {
+        char key[64];
+        options_spell(o->key, key, sizeof key);
+        if (options_later_default(table, o, settings)) (void)json_object_del(out, key);
+    }
+    return FR_OK;
+}
+
 /* Settings of training, and the hash of the model where there is one already. */
 static fr_status model_inputs(fr_study *s, const plan_unit *unit, json_t *all, fr_error *err) {
     fr_model_settings model;
@@ -266,8 +278,8 @@ static fr_status model_inputs(fr_study *s, const plan_unit *unit, json_t *all, f
     fr_status status = options ? FR_OK : fail_memory(err, 0);
     if (!status && unit->kind == UNIT_TRAIN) status = work_chosen(s, unit, &about, err);
     if (!status) status = plan_settings(&s->plan, &about, &model, &training, err);
-    if (!status) status = options_to_json(fr_model_options, &model, options, err);
-    if (!status) status = options_to_json(fr_training_options, &training, options, err);
+    if (!status) status = hashed_options(fr_model_options, &model, options, err);
+    if (!status) status = hashed_options(fr_training_options, &training, options, err);
     int train = -1;
     if (!status && unit->kind == UNIT_SELECT) status = choice_inputs(s, unit, all, err);
     if (!status) status = work_trainer(s, unit, &train, err);

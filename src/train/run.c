@@ -49,7 +49,19 @@ const fr_option fr_training_options[FR_OPTIONS_MAX] = {
     {"final", FR_OPTION_CHOICE, "train", "train|train+val", 0, 0, offsetof(fr_training, final),
      "what the model learns from in the end; train+val: trained again on both parts, from the "
      "start, for the selected number of epochs"},
-    OPTIONS_END(fr_training)};
+    {"weight-decay", FR_OPTION_REAL, "0", "RATE", 0, 1, offsetof(fr_training, weight_decay),
+     "AdamW: every step takes lr times this share off each parameter"},
+    {"negatives", FR_OPTION_CHOICE, "catalog", "catalog|window", 0, 0,
+     offsetof(fr_training, negatives),
+     "draw negatives from the catalog, or from all destinations of the window, those that occur in "
+     "its test part only included"},
+    {"shuffle", FR_OPTION_CHOICE, "auto", "auto|yes|no", 0, 0, offsetof(fr_training, shuffle),
+     "training events in a fresh random order each epoch, or in stream order; auto: as the model "
+     "is defined. A model that remembers events has stream order always"},
+    {"settings", FR_OPTION_TEXT, "", "FAMILY", 0, 0, offsetof(fr_training, settings),
+     "defaults of the other options: architecture, each model as its authors published it (this is "
+     "the default), or published, as the paper's authors ran it; options that are given win"},
+    {.offset = offsetof(fr_training, weight_decay), .help = "fr_training"}};
 
 typedef struct epochs {
     ARRAY(double) losses, seconds; /* of each */
@@ -125,6 +137,7 @@ static fr_status config_json(const run *r, json_t *config, fr_error *err) {
     TRY(options_to_json(fr_model_options, &r->m.settings, config, err));
     TRY(options_to_json(fr_training_options, &r->how, config, err));
     (void)json_object_del(config, "resume");
+    if (!r->how.settings) (void)json_object_del(config, "settings");
     for (int k = 0; !r->s.metric && k < 3; k++) (void)json_object_del(config, selecting[k]);
     if (r->s.metric && json_object_set_new(config, "select", json_text(r->s.metric)))
         return fail_memory(err, 0);

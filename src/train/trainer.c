@@ -18,6 +18,9 @@ fr_status trainer_open(trainer *t, model *m, const fr_training *settings, const 
     *t = (trainer){.m = m, .settings = *settings, .threads = context_threads(context)};
     int32_t train = m->trained;
     TRY(window_check_negatives(m->w, err));
+    if (settings->shuffle == FR_SHUFFLE_YES && m->kind->memory)
+        return fail(err, FR_EUSAGE, "%s remembers events, so they cannot be shuffled",
+                    m->kind->facts.name);
     t->shard_events = m->shard_events ? m->shard_events : TRAINER_SHARD;
     int64_t batch = settings->batch_size < train ? settings->batch_size : train;
     t->shards = (batch + t->shard_events - 1) / t->shard_events;
@@ -63,21 +66,32 @@ static rng_key epoch_key(const trainer *t, rng_purpose purpose, int64_t epoch) {
 /* A candidate other than the event's own destination. */
 static int32_t draw_negative(const trainer *t, int32_t event, int64_t epoch) {
     const fr_window *w = t->m->w;
+    bool whole = t->settings.negatives == FR_NEGATIVES_WINDOW;
     if (t->settings.deterministic) { /* MODELS 1.6 */
-        int32_t n = w->catalog_size, positive = w->destination[event];
-        int32_t self = window_self(w, w->source[event]);
+        int32_t n = window_pool(w, whole), self = window_self(w, w->source[event]);
         int64_t at = (7919 * (int64_t)event + 104729 * epoch + 17) % n;
-        while (w->catalog[at] == positive || w->catalog[at] == self) at = (at + 1) % n;
-        return w->catalog[at];
+        for (;; at = (at + 1) % n) {
+            int32_t v = window_pooled(w, whole, (int32_t)at);
+            if (v != w->destination[event] && v != self) return v;
+        }
     }
-    return window_draw_negative(w, epoch_key(t, RNG_NEGATIVE, epoch), event);
+    return window_draw_negative(w, whole, epoch_key(t, RNG_NEGATIVE, epoch), event);
 }
 
 static void begin_tape(const trainer *t, tape *own, int64_t epoch) {
     own->params = &t->m->params;
     own->seed = t->settings.seed;
     own->epoch = (uint32_t)epoch;
-    own->dropout = t->settings.deterministic ? 0 : t->m->settings.dropout;
+    const fr_model_settings *s = &t->m->settings;
+    own->dropout = t->settings.deterministic ? 0 : s->dropout;
+    own->attention_dropout = s->attention_dropout < 0 ? own->dropout : s->attention_dropout;
+    if (t->settings.deterministic) own->attention_dropout = 0;
+}
+
+static bool is_shuffled(const trainer *t) {
+    if (t->settings.deterministic) return false;
+    return t->settings.shuffle == FR_SHUFFLE_AUTO ? t->m->kind->shuffled
+                                                  : t->settings.shuffle == FR_SHUFFLE_YES;
 }
 
 void trainer_begin(trainer *t, int64_t epoch) {
@@ -86,7 +100,7 @@ void trainer_begin(trainer *t, int64_t epoch) {
         t->order[i] = i;
         t->negative[i] = draw_negative(t, i, epoch);
     }
-    if (t->m->kind->shuffled && !t->settings.deterministic)
+    if (is_shuffled(t))
         rng_shuffle(epoch_key(t, RNG_SHUFFLE, epoch), t->order, train, sizeof *t->order);
     if (t->m->kind->memory) t->m->kind->memory->reset(t->m);
     t->epoch = epoch;
@@ -255,6 +269,8 @@ static fr_status update_range(void *job, int64_t shard, int worker, fr_error *er
     size_t from = (size_t)(shard - 1) * RANGE, to = from + RANGE;
     if (to > t->m->params.count) to = t->m->params.count;
     add_gradients(t, from, to);
+    if (t->settings.weight_decay > 0)
+        params_shrink(&t->m->params, 1 - t->settings.rate * t->settings.weight_decay, from, to);
     adam_update(&t->adam, t->adam.step, t->settings.rate, from, to, t->gradients[0] + from,
                 t->m->params.value);
     return FR_OK;

@@ -51,7 +51,7 @@ enum {
 };
 enum { ROWS = 7, COLS = 6 };
 
-static const int32_t every[] = {0, 1, 2, 3, 4, 5, 6}, some[] = {3, 1, 1, 6, 0};
+static const int32_t every[] = {0, 1, 2, 3, 4, 5, 6}, some[] = {3, 1, -1, 6, 1}; /* -1: zeros */
 static const row_key keys[] = {{4, 0}, {4, 1}, {5, 0}, {9, 0}, {9, 1}, {9, 2}, {12, 0}};
 static const span spans[] = {
     {0, 2, 0, 3}, {2, 3, 3, 3}, {3, 4, 3, 4}, {4, 7, 4, 7}}; /* one without keys */
@@ -61,6 +61,7 @@ static tensor graph_rows(tape *t) { return op_rows(t, TABLE, 5, some); }
 static tensor graph_linear(tape *t) { return op_linear(t, input(t), WEIGHT, BIAS); }
 static tensor graph_norm(tape *t) { return op_norm(t, input(t), GAIN, SQUARE_BIAS, 1e-12); }
 static tensor graph_add(tape *t) { return op_add(t, input(t), graph_norm(t)); }
+static tensor graph_dot(tape *t) { return op_dot(t, input(t), graph_norm(t), 0.7); }
 static tensor graph_gelu(tape *t) { return op_gelu(t, input(t)); }
 static tensor graph_relu(tape *t) { return op_relu(t, input(t)); }
 static tensor graph_plain_linear(tape *t) { return op_linear(t, input(t), WEIGHT, -1); }
@@ -212,6 +213,17 @@ static tensor graph_gru(tape *t) {
     return y;
 }
 
+/* both sides learn; the state of the third row is the caller's */
+static tensor graph_gates(tape *t) {
+    static const real s[] = {0.4, -0.9, 0.5, 0.3}, last[] = {0.7, 0.1};
+    static const int32_t first[] = {0, 1}, other[] = {5, 2};
+    tensor x = graph_norm(t);
+    tensor y =
+        op_gates(t, op_take(t, x, 2, first), op_take(t, x, 2, other), op_input(t, 2, 2, s), 3);
+    memcpy(y.v + 4, last, sizeof last);
+    return y;
+}
+
 static const struct {
     const char *name;
     tensor (*build)(tape *t);
@@ -219,6 +231,7 @@ static const struct {
               {"linear", graph_linear},
               {"norm", graph_norm},
               {"add", graph_add},
+              {"dot", graph_dot},
               {"gelu", graph_gelu},
               {"relu", graph_relu},
               {"linear without bias", graph_plain_linear},
@@ -243,7 +256,8 @@ static const struct {
               {"attention over parts", graph_over},
               {"attention over constants", graph_over_constants},
               {"linear of pairs", graph_beside},
-              {"gru", graph_gru}};
+              {"gru", graph_gru},
+              {"gates", graph_gates}};
 
 /* A fixed linear function of the output: its gradient is the output's random weights. */
 static double readout(tape *t, tensor (*build)(tape *t), bool backward) {
@@ -284,8 +298,12 @@ static void test_ops(void **state) {
     OK(ALLOCATE(gradient, p.count, &err));
     for (size_t g = 0; g < sizeof graphs / sizeof *graphs; g++) {
         for (int drop = 0; drop < 2; drop++) {
-            tape t = {
-                .params = &p, .gradient = gradient, .seed = 3, .epoch = 2, .dropout = drop * 0.4};
+            tape t = {.params = &p,
+                      .gradient = gradient,
+                      .seed = 3,
+                      .epoch = 2,
+                      .dropout = drop * 0.4,
+                      .attention_dropout = drop * 0.3};
             memset(gradient, 0, p.count * sizeof *gradient);
             (void)readout(&t, graphs[g].build, true);
             for (size_t k = 0; k < p.count; k++) {
@@ -302,7 +320,11 @@ static void test_ops(void **state) {
     }
     for (int drop = 0; drop < 2;
          drop++) { /* folding changes nothing but rounding, with the same dropout bits */
-        tape t = {.params = &p, .gradient = gradient, .seed = 3, .dropout = drop * 0.4};
+        tape t = {.params = &p,
+                  .gradient = gradient,
+                  .seed = 3,
+                  .dropout = drop * 0.4,
+                  .attention_dropout = drop * 0.4};
         double folded = readout(&t, graph_folded, false),
                projected = readout(&t, graph_projected, false);
         assert_true(fabs(folded - projected) < 1e-12);
@@ -491,7 +513,7 @@ static void test_craft(void **state) {
                                    .history = 5,
                                    .head_layers = 2};
         fr_model_settings drop = small, linear = small;
-        drop.dropout = 0.3;
+        drop.dropout = 0.3, drop.attention_dropout = -1;
         linear.head_layers = 1;
         check_model(w, "craft", small, FR_OBJECTIVE_BCE, "bce");
         check_model(w, "craft-r", small, FR_OBJECTIVE_BPR, "bpr");
@@ -504,6 +526,10 @@ static void test_craft(void **state) {
         check_model(w, "craft", drop, FR_OBJECTIVE_BCE, "dropout, bce");
         check_model(w, "craft-r", drop, FR_OBJECTIVE_BPR, "dropout, bpr");
         check_model(w, "craft-r", linear, FR_OBJECTIVE_BCE, "linear head");
+        fr_model_settings two = linear;
+        two.attend = 3, two.empty = FR_EMPTY_PAD;
+        two.dropout = 0.1, two.attention_dropout = 0.5;
+        check_model(w, "craft-r", two, FR_OBJECTIVE_BCE, "two two, empty slots");
         fr_window_close(w);
     }
     fr_stream_close(stream);
@@ -526,13 +552,16 @@ static void test_graphmixer(void **state) {
                                    .edge_dim = -1,
                                    .head_width = 3};
         fr_model_settings drop = small, real_slots = small;
-        drop.dropout = 0.3;
+        drop.dropout = 0.3, drop.attention_dropout = -1;
         real_slots.pool = FR_POOL_REAL;
         check_model(w, "graphmixer", small, FR_OBJECTIVE_BCE, "bce");
         check_model(w, "graphmixer", small, FR_OBJECTIVE_BPR, "bpr");
         check_model(w, "graphmixer", drop, FR_OBJECTIVE_BCE, "dropout, bce");
         check_model(w, "graphmixer", drop, FR_OBJECTIVE_BPR, "dropout, bpr");
         check_model(w, "graphmixer", real_slots, FR_OBJECTIVE_BCE, "pool real");
+        fr_model_settings padded = drop;
+        padded.padded = true, padded.newest = width ? FR_NEWEST_LAST : FR_NEWEST_FIRST;
+        check_model(w, "graphmixer", padded, FR_OBJECTIVE_BCE, "padded");
         fr_window_close(w);
         fr_stream_close(stream);
     }
@@ -591,7 +620,7 @@ static void test_tgn(void **state) {
                                    .neighbors = 3};
         fr_model_settings identity = small, drop = small, trained = small;
         identity.embedding = FR_EMBEDDING_IDENTITY;
-        drop.dropout = 0.3;
+        drop.dropout = 0.3, drop.attention_dropout = -1;
         trained.time_trainable = true;
         check_model(w, "tgn", small, features ? FR_OBJECTIVE_BPR : FR_OBJECTIVE_BCE, "plain");
         check_model(w, "tgn", trained, features ? FR_OBJECTIVE_BCE : FR_OBJECTIVE_BPR, "time");
@@ -601,6 +630,9 @@ static void test_tgn(void **state) {
         check_model(w, "tgn", identity, FR_OBJECTIVE_BPR, "identity, bpr");
         check_sharing(w, trained);
         check_sharing(w, drop);
+        check_sharing(w, identity);
+        identity.message = FR_MESSAGE_MLP, identity.clock = FR_CLOCK_FILE;
+        check_model(w, "tgn", identity, FR_OBJECTIVE_BCE, "messages through layers");
         check_sharing(w, identity);
         fr_window_close(w);
         fr_stream_close(stream);
@@ -627,7 +659,7 @@ static void test_dygformer(void **state) {
                                    .edge_dim = -1,
                                    .gamma = 0.9};
         fr_model_settings drop = small, time = small, one = small;
-        drop.dropout = 0.3;
+        drop.dropout = 0.3, drop.attention_dropout = -1;
         time.time_trainable = true;
         drop.layers = time.layers = one.layers = 1;
         one.patch = 1, one.heads = 1;
@@ -661,7 +693,7 @@ static void test_shared_ids(void **state) {
                                .history = 7,
                                .head_layers = 2,
                                .patch = 3,
-                               .time_dim = 3,
+                               .time_dim = 4,
                                .edge_dim = -1,
                                .neighbors = 3,
                                .tokens = 5,
@@ -675,11 +707,38 @@ static void test_shared_ids(void **state) {
     fr_stream_close(stream);
 }
 
+static void test_patch(void **state) {
+    fr_error err;
+    fr_stream *stream = make_stream(*state, 0.1, 0, false);
+    for (int order = 0; order < 2; order++) {
+        fr_protocol p = {.size = sizeof p, .train_share = 0.9, .order = order_text(order)};
+        fr_window *w;
+        OK(fr_window_open(stream, &p, NULL, &w, &err));
+        /* pasts of up to 5 events in patches of 2 */
+        fr_model_settings small = {.size = sizeof small,
+                                   .dim = 4,
+                                   .heads = 2,
+                                   .layers = 1 + order,
+                                   .history = 5,
+                                   .patch = 2,
+                                   .time_dim = 4,
+                                   .gamma = 0.9};
+        fr_model_settings drop = small;
+        drop.dropout = 0.3, drop.attention_dropout = -1;
+        check_model(w, "patch", small, FR_OBJECTIVE_BCE, "bce");
+        check_model(w, "patch-lha", small, FR_OBJECTIVE_BPR, "bpr");
+        check_model(w, "patch", drop, FR_OBJECTIVE_BPR, "dropout, bpr");
+        check_model(w, "patch-lha", drop, FR_OBJECTIVE_BCE, "dropout, bce");
+        fr_window_close(w);
+    }
+    fr_stream_close(stream);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ops),     cmocka_unit_test(test_recording_changes_nothing),
-        WITH_DIRECTORY(test_craft),     WITH_DIRECTORY(test_graphmixer),
-        WITH_DIRECTORY(test_tgn),       WITH_DIRECTORY(test_dygformer),
-        WITH_DIRECTORY(test_shared_ids)};
+        cmocka_unit_test(test_ops),      cmocka_unit_test(test_recording_changes_nothing),
+        WITH_DIRECTORY(test_craft),      WITH_DIRECTORY(test_graphmixer),
+        WITH_DIRECTORY(test_tgn),        WITH_DIRECTORY(test_dygformer),
+        WITH_DIRECTORY(test_shared_ids), WITH_DIRECTORY(test_patch)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

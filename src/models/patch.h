@@ -1,0 +1,32 @@
+/* patch.h - the parameters of the patch transformer by number, and what of it depends on the source
+ * alone, shared by its forward, its fast path and its form with pair memory. */
+#ifndef FR_MODELS_PATCH_H
+#define FR_MODELS_PATCH_H
+
+#include "models/model.h"
+#include "models/transformer.h"
+
+typedef struct patch {
+    int dim, heads, layers, history, slots, time_dim; /* slots = events of a patch */
+    bool remembers;                                   /* the form with pair memory */
+    int source, item;                                 /* identities */
+    param_pair token, token_norm, join, join_norm;
+    transformer_layer layer[MODEL_MOST_LAYERS];
+    param_pair query, query_norm, ask, key, value, state_norm, fc1, fc2;
+} patch;
+
+/* The patches of a batch's sources (MODELS 13.2), rows of all events one after the other. */
+typedef struct patch_sources {
+    tensor memory; /* [patches, dim] */
+    int32_t *from; /* [events + 1] first patch of an event; each has one at least */
+} patch_sources;
+
+patch_sources patch_read_sources(const model *m, tape *t, int events, const int32_t *event);
+
+/* to[n] = the code of seconds: sine and cosine of log(1 + seconds) at n / 2 speeds (MODELS 13.1) */
+void patch_time(int n, double seconds, real *to);
+
+/* A scorer of every candidate at once (MODELS 13.4). */
+fr_status patch_fast(const model *m, int threads, fr_scorer_definition *out, fr_error *err);
+
+#endif
