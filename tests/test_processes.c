@@ -25,7 +25,9 @@ typedef struct member {
     fr_processes is;
     const fr_window *w;
     const char *spec;
-    int fails; /* number of the process that fails, -1 = none */
+    int fails;             /* number of the process that fails, -1 = none */
+    const char *directory; /* of a study */
+    int asked, patience;   /* it is cancelled when asked so often; 0 = never */
     int64_t sample;
     fr_ranking *ranking;
     fr_status status;
@@ -97,6 +99,31 @@ static fr_status score(void *state, const fr_query *q, int count, int worker, fl
     return FR_OK;
 }
 
+static const char document[] =
+    "{\"name\": \"shared\", \"data\": {\"tiny\": {\"synth\": \"tiny\", \"events\": 1500}}, "
+    "\"oracle\": true,"
+    " \"baselines\": [\"recency\", \"random\", \"popularity\", \"edgebank\"], \"k\": [5]}";
+
+static bool is_impatient(void *user) {
+    member *m = user;
+    return m->patience && ++m->asked > m->patience;
+}
+
+static void *do_study(void *user) {
+    member *m = user;
+    fr_context context = {.user = m,
+                          .threads = 1,
+                          .cancel = is_impatient,
+                          .processes = m->is.count > 1 ? &m->is : NULL};
+    fr_study *study = NULL;
+    m->status = fr_study_open(document, NULL, m->is.number ? NULL : m->directory, &study, &m->err);
+    m->status = fr_processes_agree(&context, m->status, &m->err);
+    if (!m->status) m->status = fr_study_run(study, &context, &m->err);
+    fr_study_close(study);
+    m->status = fr_processes_agree(&context, m->status, &m->err);
+    return NULL;
+}
+
 static void *work(void *user) {
     member *m = user;
     fr_context context = {.threads = 2, .processes = m->is.count > 1 ? &m->is : NULL};
@@ -118,12 +145,10 @@ static void *work(void *user) {
     return NULL;
 }
 
-/* Ranks with `count` processes; member 0 has the ranking. */
-static void run_all(member *all, int count, const fr_window *w, const char *spec, int64_t sample,
-                    int fails) {
+static void start_all(member *all, int count, member like, void *(*function)(void *)) {
     pthread_t thread[MOST];
     for (int k = 0; k < count; k++) {
-        all[k] = (member){.w = w, .spec = spec, .fails = fails, .sample = sample};
+        all[k] = like;
         all[k].is = (fr_processes){.size = sizeof(fr_processes),
                                    .number = k,
                                    .count = count,
@@ -133,10 +158,16 @@ static void run_all(member *all, int count, const fr_window *w, const char *spec
                                    .waiting = is_waiting};
     }
     for (int k = 0; k < count; k++)
-        assert_int_equal(pthread_create(&thread[k], NULL, work, &all[k]), 0);
+        assert_int_equal(pthread_create(&thread[k], NULL, function, &all[k]), 0);
     for (int k = 0; k < count; k++) assert_int_equal(pthread_join(thread[k], NULL), 0);
     for (int k = 0; k < count; k++)
         for (int c = 0; c < CHANNELS; c++) assert_null(queue[k][c]); /* all was heard */
+}
+
+/* Ranks with `count` processes; member 0 has the ranking. */
+static void run_all(member *all, int count, const fr_window *w, const char *spec, int64_t sample,
+                    int fails) {
+    start_all(all, count, (member){.w = w, .spec = spec, .fails = fails, .sample = sample}, work);
 }
 
 static fr_stream *open_stream(const char *directory, fr_window **w) {
@@ -200,7 +231,54 @@ static void test_failure(void **state) {
     fr_stream_close(stream);
 }
 
+/* How many units of a study are done; all of its rank records are those of `like`. */
+static int64_t check_study(const char *directory, const char *like) {
+    static const char *const names[] = {"oracle", "baseline%3Arecency", "baseline%3Arandom"};
+    fr_error err;
+    fr_study_state s;
+    OK(fr_study_status(directory, &s, &err));
+    int64_t done = s.done;
+    for (int i = 0; like && i < 3; i++) {
+        char file[128];
+        mapping expected;
+        (void)snprintf(file, sizeof file, "ranks/tiny+%s+rank.npy", names[i]);
+        OK(mapping_open(in_directory(like, file), &expected, &err));
+        assert_file(in_directory(directory, file), expected.bytes, expected.size);
+        mapping_close(&expected);
+    }
+    fr_study_status_free(&s);
+    return done;
+}
+
+static void test_study(void **state) {
+    member all[MOST], like = {.directory = in_directory(*state, "alone")};
+    start_all(all, 1, like, do_study);
+    assert_int_equal(all->status, FR_OK);
+    int64_t units = check_study(like.directory, NULL);
+    member shared = {.directory = in_directory(*state, "shared")};
+    start_all(all, 3, shared, do_study);
+    for (int k = 0; k < 3; k++) assert_int_equal(all[k].status, FR_OK);
+    assert_int_equal(check_study(shared.directory, like.directory), units);
+
+    /* Cancelled somewhere on the way, and gone on with. */
+    member cancelled = {.directory = in_directory(*state, "cancelled"), .patience = 5};
+    start_all(all, 3, cancelled, do_study);
+    for (int k = 0; k < 3; k++) assert_int_equal(all[k].status, FR_ECANCEL);
+    assert_true(check_study(cancelled.directory, NULL) < units);
+    cancelled.patience = 0;
+    start_all(all, 2, cancelled, do_study);
+    assert_int_equal(all[1].status, FR_OK);
+    assert_int_equal(check_study(cancelled.directory, like.directory), units);
+
+    /* Process 0 cannot begin: all fail with its message. */
+    member nowhere = {.directory = "/dev/null/study"};
+    start_all(all, 2, nowhere, do_study);
+    assert_int_equal(all[1].status, FR_EFILE);
+    assert_string_equal(all[0].err.message, all[1].err.message);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {WITH_DIRECTORY(test_records), WITH_DIRECTORY(test_failure)};
+    const struct CMUnitTest tests[] = {WITH_DIRECTORY(test_records), WITH_DIRECTORY(test_failure),
+                                       WITH_DIRECTORY(test_study)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
