@@ -56,11 +56,13 @@ every "shared ids with loops" loops.csv --shared-ids yes --window 0 --diagnostic
 every "loops, ids not shared" loops.csv --window 500 --diagnostic-window 0
 
 # The streams are what they should be: the checks above would mean little without these.
-sum=$(for seed in $plain; do
-    "$fullrank" data info stream$seed.csv --window 0 --diagnostic-window 0 --json --quiet
-done | awk '/"eligible"/ { e += $2 } /"new"/ { n += $2 } /"tied_times"/ { t += $2 }
-    /"share"/ { s += $2 < 1 } END { print (e > 100) (n > 50) (t > 100) (s > 0) }')
-is "the streams have eligible, new, tied and uncovered events" "$sum" 1111
+if [ -z "$sanitized" ]; then
+    sum=$(for seed in $plain; do
+        "$fullrank" data info stream$seed.csv --window 0 --diagnostic-window 0 --json --quiet
+    done | awk '/"eligible"/ { e += $2 } /"new"/ { n += $2 } /"tied_times"/ { t += $2 }
+        /"share"/ { s += $2 < 1 } END { print (e > 100) (n > 100) (t > 100) (s > 1) }')
+    is "the streams have eligible, new, tied and uncovered events" "$sum" 1111
+fi
 
 for set in $real; do
     file=$(data_file $set.csv.gz)

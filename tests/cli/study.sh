@@ -12,13 +12,13 @@ study() { "$fullrank" study "$@"; }
 count() { echo $#; }
 
 # A study that takes seconds: one drawn stream, one set of the user's own, one that is not there.
-events=1500 kills=20
-[ -z "$sanitized" ] || events=600 kills=5
-"$fullrank" data synth --preset tiny --seed 3 --events $events -o mine >/dev/null 2>&1
+kills=20
+[ -z "$sanitized" ] || kills=5
+"$fullrank" data synth --preset tiny --seed 3 --events 1500 -o mine >/dev/null 2>&1
 write() { # FILE EPOCHS
     cat >"$1" <<END
 {"name": "small",
- "data": {"drawn": {"synth": "tiny", "events": $events}, "mine": "mine", "lastfm": "lastfm"},
+ "data": {"drawn": {"synth": "tiny", "events": 1500}, "mine": "mine", "lastfm": "lastfm"},
  "protocol": {"window": 0}, "diagnostic-window": 0, "oracle": true,
  "baselines": ["recency", "popularity"], "models": ["craft", "craft-r"], "seeds": [7, 17],
  "gain": ["craft", "craft-r"], "minimal": true, "membership": {"bce": ["craft-r"]},
