@@ -261,6 +261,18 @@ static void test_final(void **state) {
     close_fixture(&f);
 }
 
+/* Of epochs that are equal the first is kept: with a rate of 0 all are. */
+static void test_first_of_equals(void **state) {
+    fr_error err;
+    fixture f = open_fixture(*state);
+    char *run = in_directory(*state, "equal");
+    fr_training how = selecting(3);
+    how.rate = 0;
+    OK(fr_train_run(f.w, "craft", &small, &how, run, NULL, &err));
+    assert_int_equal(selected_of(run), 1);
+    close_fixture(&f);
+}
+
 /* A run that has selected goes on with training and validation together: the bytes of one that was
  * to from the start. */
 static void test_final_later(void **state) {
@@ -361,8 +373,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         WITH_DIRECTORY(test_best_epoch),  WITH_DIRECTORY(test_patience),
         WITH_DIRECTORY(test_resume),      WITH_DIRECTORY(test_final),
-        WITH_DIRECTORY(test_final_later), WITH_DIRECTORY(test_refused),
-        WITH_DIRECTORY(test_warnings),    WITH_DIRECTORY(test_leftovers),
+        WITH_DIRECTORY(test_final_later), WITH_DIRECTORY(test_first_of_equals),
+        WITH_DIRECTORY(test_refused),     WITH_DIRECTORY(test_warnings),
+        WITH_DIRECTORY(test_leftovers),
     };
     return cmocka_run_group_tests(tests, make_small, NULL);
 }
