@@ -214,6 +214,33 @@ static void test_random_streams(void **state) {
     }
 }
 
+/* Other true destinations of the same source at the same time, of the ranked part, are filtered. */
+static void test_filter(void **state) {
+    fr_error err;
+    int filtered = 0;
+    for (uint64_t seed = 0; seed < 12; seed++) {
+        plain_stream s = random_stream(seed, false);
+        fr_stream *stream = write_stream(&s, *state, "filter.csv", false);
+        fr_protocol p = {
+            .size = sizeof p, .window = 0, .train_share = 0.4, .filter = FR_FILTER_SAME_TIME};
+        fr_window *w;
+        OK(fr_window_open(stream, &p, NULL, &w, &err));
+        for (int32_t i = w->from; i < w->to; i++)
+            for (int32_t v = 0; v < w->destinations; v++) {
+                bool rival = false;
+                for (int32_t j = w->from; j < w->to; j++)
+                    rival |= w->source[j] == w->source[i] && w->time[j] == w->time[i] &&
+                             w->destination[j] == v;
+                rival &= v != w->destination[i];
+                assert_int_equal(window_filtered(w, i, v), rival);
+                filtered += rival;
+            }
+        fr_window_close(w);
+        fr_stream_close(stream);
+    }
+    assert_true(filtered > 20);
+}
+
 static void test_index_memory(void **state) {
     fr_error err;
     char *path = in_directory(*state, "large.csv");
@@ -505,10 +532,10 @@ static void test_damaged_columns(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        WITH_DIRECTORY(test_random_streams), WITH_DIRECTORY(test_index_memory),
-        WITH_DIRECTORY(test_catalog_file),   WITH_DIRECTORY(test_too_short),
-        WITH_DIRECTORY(test_splits),         WITH_DIRECTORY(test_bad_protocols),
-        WITH_DIRECTORY(test_split_column),   WITH_DIRECTORY(test_catalogs),
-        WITH_DIRECTORY(test_damaged_columns)};
+        WITH_DIRECTORY(test_random_streams), WITH_DIRECTORY(test_filter),
+        WITH_DIRECTORY(test_index_memory),   WITH_DIRECTORY(test_catalog_file),
+        WITH_DIRECTORY(test_too_short),      WITH_DIRECTORY(test_splits),
+        WITH_DIRECTORY(test_bad_protocols),  WITH_DIRECTORY(test_split_column),
+        WITH_DIRECTORY(test_catalogs),       WITH_DIRECTORY(test_damaged_columns)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
