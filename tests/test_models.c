@@ -465,9 +465,7 @@ static void test_verify_stops(void **state) {
 
 /* ---- shared ids ---- */
 
-static bool remembers_pairs(const trained *t) {
-    return t->m.pairs != NULL;
-}
+static bool remembers_pairs(const trained *t) { return t->m.pairs != NULL; }
 
 /* In one space of nodes a past event says the same whichever end is its source: turned round, it
  * leaves every bit as it was. The pair memory of LHA is of directed pairs. Where nodes are apart
