@@ -4,7 +4,7 @@
 #   bench/audit.sh alarms DATA... [-- CHECKPOINT...]   all baselines, and checkpoints trained on DATA, under four orders
 #   bench/audit.sh power DATA...                       look-ahead of one event in 1 of 1,000 scores by at most 1e-3, 100 seeds
 #
-# $FULLRANK is the tool (build/fullrank), $LEAKY the plug-in with planted leaks (build/tests/plugins/leaky.so), which is
+# $STREAMS are the numbers of streams (25 50 200), $FULLRANK is the tool (build/fullrank), $LEAKY the plug-in with planted leaks (build/tests/plugins/leaky.so), which is
 # built with the tests. docs/audit.md has the numbers.
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -21,23 +21,23 @@ alarms() {
     for set in $data; do
         for order in stream strict batch:50 batch:200; do
             for scorer in $("$fullrank" baselines | sed -n 's/^\([a-z-]*\): .*/baseline:\1/p') $extra; do
+                # a checkpoint of another order, and an oracle of no synthetic stream, cannot be opened: no audit
+                result=$(audit --data "$set" --order "$order" --scorer "$scorer" 2>/dev/null)
+                case $result in
+                *FOUND*) found=$((found + 1)) && echo "$set, $order, $scorer: an alarm" ;;
+                '') continue ;;
+                esac
                 total=$((total + 1))
-                if ! audit --data "$set" --order "$order" --scorer "$scorer" >/dev/null 2>"/tmp/audit.$$"; then
-                    grep -q 'as in its training\|trained on' "/tmp/audit.$$" && { total=$((total - 1)) && continue; }
-                    found=$((found + 1))
-                    echo "$set, $order, $scorer: an alarm"
-                fi
             done
         done
     done
-    rm -f "/tmp/audit.$$"
     echo "$found alarms in $total audits"
 }
 
 power() {
     for set in "$@"; do
         for leak in next own next,rate=10000 own,rate=10000; do
-            for streams in 25 50 200; do
+            for streams in ${STREAMS:-25 50 200}; do
                 hits=0 seed=0
                 while [ $seed -lt 100 ]; do
                     audit --data "$set" --scorer "plugin:$leaky,leak=$leak,salt=$seed" --seed $seed --streams $streams \
