@@ -628,6 +628,7 @@ typedef struct fr_scorer_definition {
      * `score` is needed in any case. Not for a scorer that observes. */
     fr_status (*part)(void *state, const fr_query *queries, int count, int32_t from, int32_t to,
                       int worker, float *scores, fr_error *err);
+    int tile; /* places of such a part; 0 = few. Rows that have no more are asked for whole */
     const char *settings; /* of trained models: the family of their settings, "published" */
 } fr_scorer_definition;
 

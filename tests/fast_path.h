@@ -5,6 +5,7 @@
 
 #include "base/rng.h"
 #include "models/model.h"
+#include "rank/scorer.h"
 #include "testing.h"
 
 #include <math.h>
@@ -190,19 +191,26 @@ static inline void check_many(const fixture *f, int32_t first, const float *expe
 
 /* ---- threads ---- */
 
-/* Records are the same for any shard, which is what ends a call, and any number of threads. */
+/* Records are the same for any shard, which is what ends a call, any number of threads, and with
+ * whole rows or tiles of any size. */
 static inline void check_threads(const fixture *f) {
     fr_error err;
+    model small = f->m; /* keeps numbers of few candidates at a time */
+    small.fast_piece = 6;
     const int64_t shards[] = {1, 3, 20, 64};
     fr_ranking *first = NULL;
-    for (int k = 0; k < 8; k++) {
+    for (int k = 0; k < 14; k++) {
         fr_rank_settings settings = {
-            .size = sizeof settings, .shard = shards[k / 2], .popularity_power = 1};
+            .size = sizeof settings, .shard = shards[k / 2 % 4], .popularity_power = 1};
         fr_context context = {.threads = k % 2 ? 3 : 1};
         fr_scorer_definition fast;
         fr_ranking *ranking;
-        OK(f->m.kind->fast(&f->m, context.threads, &fast, &err));
-        OK(rank_with(f->w, fast, &settings, &context, &ranking, &err));
+        OK(f->m.kind->fast(k % 3 ? &f->m : &small, context.threads, &fast, &err));
+        fr_scorer *scorer = scorer_of(f->w, fast);
+        assert_non_null(scorer->is.part);
+        if (k >= 8) scorer->is.tile = k - 7; /* 1 to 6 candidates, else all */
+        OK(fr_rank_run(scorer, &settings, &context, &ranking, &err));
+        fr_scorer_close(scorer);
         if (!first) {
             first = ranking;
             continue;

@@ -1,4 +1,5 @@
-/* test_rank_counting.c - records counted without score vectors against those of score vectors.
+/* test_rank_counting.c - records counted without score vectors, and those of tiles of scores,
+ * against those of whole score vectors.
  *
  * Every baseline but `random`, and a scorer of the test whose levels round to equal scores and
  * whose listed destinations tie with others: equal bytes of all records on random streams with
@@ -39,7 +40,7 @@ static int64_t compare_ways(fr_scorer *vectors, fr_scorer *counts, const fr_rank
                             const char *what) {
     fr_error err;
     fr_ranking *a, *b;
-    assert_true(counts->is.stand != NULL);
+    assert_true(counts->is.stand || counts->is.part);
     vectors->is.stand = NULL;
     OK(fr_rank_run(vectors, settings, NULL, &a, &err));
     OK(fr_rank_run(counts, settings, NULL, &b, &err));
@@ -177,9 +178,20 @@ static int64_t compare_toy(const fr_window *w, const fr_rank_settings *settings)
 
 /* ---- tests ---- */
 
+/* `random`, which has no structure, in tiles of 7 candidates. */
+static int64_t compare_tiles(const fr_window *w, const fr_rank_settings *settings) {
+    fr_error err;
+    fr_scorer *whole, *tiled;
+    OK(fr_scorer_open("baseline:random", w, 1, NULL, &whole, &err));
+    OK(fr_scorer_open("baseline:random", w, 1, NULL, &tiled, &err));
+    tiled->is.tile = 7;
+    return compare_ways(whole, tiled, settings, "tiles");
+}
+
 static void compare_all(const fr_window *w, const fr_rank_settings *settings) {
     int64_t ranked = compare_toy(w, settings);
     assert_true(ranked > 0);
+    assert_int_equal(compare_tiles(w, settings), ranked);
     for (int k = 0; k < NAMES; k++)
         assert_int_equal(compare_baseline(w, names[k], settings), ranked);
 }

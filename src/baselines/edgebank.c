@@ -41,7 +41,8 @@ typedef struct edgebank {
     int32_t
         *distinct; /* [events + 1] distinct pairs among the first k events; THRESHOLD, INTERVAL */
     double *intervals; /* [events + 1] sum of their average intervals; INTERVAL */
-    int32_t *own;      /* [longest list] destinations in memory, for `stand` */
+    int32_t *met;      /* [pairs] destinations of the window's first meetings, in their order */
+    int32_t *own;      /* [longest list] those in memory, for `stand` */
     float *ones;       /* [longest list] their scores */
 } edgebank;
 
@@ -95,15 +96,18 @@ static fr_status stand(void *state, const fr_query *query, int32_t destination, 
     const fr_window *w = b->w;
     int32_t cut = window_cut(w, query->event);
     fr_history met = window_met(w, query->source, cut);
+    const int32_t *list = b->met + (met.count ? met.event - w->firsts : 0);
     double oldest = met.count ? oldest_time(b, cut) : 0;
-    *out = (fr_standing){.above = 1, .destination = b->own, .own_score = b->ones};
-    for (int32_t k = 0; k < met.count; k++) {
-        int32_t v = w->destination[met.event[k]];
-        if (!remembers(b, query->source, v, cut, oldest)) continue;
-        b->own[out->own++] = v;
-        if (v == destination) out->score = 1;
-    }
-    if (out->score > 0) out->tied = 1;
+    bool known = window_pair_history(w, query->source, destination, cut).count &&
+                 remembers(b, query->source, destination, cut, oldest);
+    *out = (fr_standing){.score = known, .tied = known, .above = 1, .own_score = b->ones};
+    out->destination = list;
+    out->own = met.count;
+    if (b->settings.memory == UNLIMITED) return FR_OK;
+    out->destination = b->own;
+    out->own = 0;
+    for (int32_t k = 0; k < met.count; k++)
+        if (remembers(b, query->source, list[k], cut, oldest)) b->own[out->own++] = list[k];
     return FR_OK;
 }
 
@@ -152,7 +156,9 @@ static fr_status open_edgebank(const fr_window *w, const void *settings, int64_t
                                   .close = close_edgebank,
                                   .stand = stand};
     int32_t longest = baseline_longest(w);
+    TRY(TAKE(&b->memory, b->met, w->pairs, err));
     TRY(TAKE(&b->memory, b->own, longest, err));
+    for (int32_t k = 0; k < w->pairs; k++) b->met[k] = w->destination[w->firsts[k]];
     TRY(TAKE(&b->memory, b->ones, longest, err));
     for (int32_t k = 0; k < longest; k++) b->ones[k] = 1;
     int memory = b->settings.memory;

@@ -34,7 +34,7 @@ typedef struct worker {
     int32_t *count; /* [items] n_uv; 0 between events */
     int32_t *last;  /* [items] last event below `cut`, -1 = none */
     int32_t cut;
-    real *code; /* [codes, room] what the head takes of every candidate beside q */
+    real *code; /* [codes, piece room] what the head takes of a piece's candidates beside q */
     int slots;  /* of the event, and whether short enough to fold (see fold) */
     bool folded;
     int32_t node;                                            /* the source */
@@ -50,9 +50,12 @@ typedef struct worker {
 
 typedef struct fast {
     craft_tables t;
-    int block;    /* candidates at a time */
-    real *lonely; /* [dim, room] last q of a source without history */
-    void (*run)(const struct fast *f, worker *w, const fr_query *query, float *scores);
+    int block;     /* candidates at a time */
+    int piece;     /* candidates whose codes are made at a time: all, or few enough */
+    int code_room; /* columns of codes */
+    real *lonely;  /* [dim, room] last q of a source without history */
+    void (*run)(const struct fast *f, worker *w, const fr_query *query, int32_t from, int32_t to,
+                float *scores);
     worker *workers;
 } fast;
 
@@ -185,11 +188,11 @@ SIMD_INLINE void read_source(const fast *f, worker *w, const fr_query *query) {
     }
 }
 
-/* What the codes of the elapsed times of all candidates need. */
-SIMD_INLINE void read_elapsed(const fast *f, worker *w, int32_t event) {
+/* What the codes of the elapsed times of candidates from .. to - 1 need. */
+SIMD_INLINE void read_elapsed(const fast *f, worker *w, int32_t event, int32_t from, int32_t to) {
     const fr_window *window = f->t.m->w;
     int32_t cut = window_cut(window, event);
-    real *slope = w->code, *offset = slope + f->t.room;
+    real *slope = w->code, *offset = slope + f->code_room;
     if (cut < w->cut) { /* back in time: from the start */
         for (int32_t v = 0; v < f->t.c->items; v++) w->last[v] = -1;
         w->cut = 0;
@@ -198,35 +201,35 @@ SIMD_INLINE void read_elapsed(const fast *f, worker *w, int32_t event) {
         w->last[window->destination[w->cut]] = w->cut;
         if (window->source_node) w->last[window->source_node[window->source[w->cut]]] = w->cut;
     }
-    for (int32_t v = 0; v < window->destinations; v++) {
+    for (int32_t v = from; v < to; v++) {
         double x = -100000; /* as craft_elapsed */
         if (w->last[v] >= 0) x = (double)(float)(window->time[event] - window->time[w->last[v]]);
         double scale = craft_rho(&f->t.elapsed, x);
-        slope[v] = (real)(scale * x);
-        offset[v] = (real)scale;
+        slope[v - from] = (real)(scale * x);
+        offset[v - from] = (real)scale;
     }
 }
 
 /* The same of the repeats, which stays zero for candidates not met; counts are used up. */
-SIMD_INLINE void read_repeats(const fast *f, worker *w) {
+SIMD_INLINE void read_repeats(const fast *f, worker *w, int32_t from, int32_t to) {
     const craft_code *repeats = &f->t.repeats;
-    real *slope = w->code + 2 * (size_t)f->t.room, *offset = slope + f->t.room;
+    real *slope = w->code + 2 * (size_t)f->code_room, *offset = slope + f->code_room;
     double rho0 = craft_rho(repeats, 0);
     for (int p = 0; p < w->counted.count; p++) {
         int32_t s = craft_met(f->t.m->w, w->node, w->counted.event[p]), n = w->count[s];
-        if (!n) continue; /* met before */
+        if (!n || s < from || s >= to) continue; /* met before, or another piece's */
         double rho = craft_rho(repeats, n);
-        slope[s] = (real)(rho * n);
-        offset[s] = (real)(rho - rho0);
+        slope[s - from] = (real)(rho * n);
+        offset[s - from] = (real)(rho - rho0);
         w->count[s] = 0;
     }
 }
 
-SIMD_INLINE void forget_repeats(const fast *f, worker *w) {
-    real *slope = w->code + 2 * (size_t)f->t.room, *offset = slope + f->t.room;
+SIMD_INLINE void forget_repeats(const fast *f, worker *w, int32_t from, int32_t to) {
+    real *slope = w->code + 2 * (size_t)f->code_room, *offset = slope + f->code_room;
     for (int p = 0; p < w->counted.count; p++) {
         int32_t s = craft_met(f->t.m->w, w->node, w->counted.event[p]);
-        slope[s] = offset[s] = 0;
+        if (s >= from && s < to) slope[s - from] = offset[s - from] = 0;
     }
 }
 
@@ -304,10 +307,10 @@ SIMD_INLINE void take_columns(int rows, int width, const real *x, int ld, int fr
         memcpy(y + k * width, x + (size_t)k * (size_t)ld + from, (size_t)width * sizeof *y);
 }
 
-/* w->total = scores of candidates `from` .. whose q is in w->q. */
+/* w->total = scores of candidates `from` .. of the piece, whose q is in w->q. */
 SIMD_INLINE void block_head(const fast *f, worker *w, int from, int width) {
     const craft *c = f->t.c;
-    take_columns(f->t.codes, width, w->code, f->t.room, from, w->q + c->dim * width);
+    take_columns(f->t.codes, width, w->code, f->code_room, from, w->q + c->dim * width);
     gemm_linear_columns(f->t.head_rows, width, c->dim + f->t.codes, f->t.head, f->t.constant, w->q,
                         w->wide);
     if (c->head_layers == 2)
@@ -317,32 +320,50 @@ SIMD_INLINE void block_head(const fast *f, worker *w, int from, int width) {
         memcpy(w->total, w->wide, (size_t)width * sizeof *w->wide);
 }
 
-SIMD_INLINE void score_event(const fast *f, worker *w, const fr_query *query, float *scores) {
-    int32_t all = f->t.m->w->destinations;
-    read_source(f, w, query);
-    read_elapsed(f, w, query->event);
-    if (f->t.c->repeat) read_repeats(f, w);
-    for (int32_t from = 0; from < all; from += f->block) {
-        int count = all - from < f->block ? all - from : f->block, width = lanes_round_up(count);
+/* scores[to - from] of a piece: candidates from .. to - 1 */
+SIMD_INLINE void score_piece(const fast *f, worker *w, int32_t event, int32_t from, int32_t to,
+                             float *scores) {
+    read_elapsed(f, w, event, from, to);
+    if (f->t.c->repeat) read_repeats(f, w, from, to);
+    for (int32_t at = from; at < to; at += f->block) {
+        int count = to - at < f->block ? to - at : f->block, width = lanes_round_up(count);
         if (w->slots)
-            block_layers(f, w, from, width);
+            block_layers(f, w, at, width);
         else
-            take_columns(f->t.c->dim, width, f->lonely, f->t.room, from, w->q);
-        block_head(f, w, from, width);
-        for (int j = 0; j < count; j++) scores[from + j] = (float)w->total[j];
+            take_columns(f->t.c->dim, width, f->lonely, f->t.room, at, w->q);
+        block_head(f, w, at - from, width);
+        for (int j = 0; j < count; j++) scores[at - from + j] = (float)w->total[j];
     }
-    if (f->t.c->repeat) forget_repeats(f, w);
+    if (f->t.c->repeat) forget_repeats(f, w, from, to);
 }
 
-SIMD_BUILDS(run, score_event, (const fast *f, worker *w, const fr_query *query, float *scores),
-            (f, w, query, scores))
+SIMD_INLINE void score_event(const fast *f, worker *w, const fr_query *query, int32_t from,
+                             int32_t to, float *scores) {
+    read_source(f, w, query);
+    for (int32_t at = from; at < to; at += f->piece)
+        score_piece(f, w, query->event, at, to - at < f->piece ? to : at + f->piece,
+                    scores + (at - from));
+    for (int p = 0; f->t.c->repeat && p < w->counted.count; p++) /* of what was not asked for */
+        w->count[craft_met(f->t.m->w, w->node, w->counted.event[p])] = 0;
+}
 
-static fr_status score(void *state, const fr_query *query, int count, int number, float *scores,
-                       fr_error *err) {
+SIMD_BUILDS(run, score_event,
+            (const fast *f, worker *w, const fr_query *query, int32_t from, int32_t to,
+             float *scores),
+            (f, w, query, from, to, scores))
+
+static fr_status score_part(void *state, const fr_query *queries, int count, int32_t from,
+                            int32_t to, int number, float *scores, fr_error *err) {
     (void)count, (void)err; /* one at a time */
     const fast *f = state;
-    f->run(f, &f->workers[number], query, scores);
+    f->run(f, &f->workers[number], queries, from, to, scores);
     return FR_OK;
+}
+
+static fr_status score(void *state, const fr_query *queries, int count, int number, float *scores,
+                       fr_error *err) {
+    int32_t all = ((const fast *)state)->t.m->w->destinations;
+    return score_part(state, queries, count, 0, all, number, scores, err);
 }
 
 /* ---- opening ---- */
@@ -356,7 +377,7 @@ static fr_status make_worker(fast *f, worker *w, fr_error *err) {
     TRY(TAKE(&f->t.memory, w->item, f->t.slots, err));
     TRY(TAKE(&f->t.memory, w->count, n, err));
     TRY(TAKE(&f->t.memory, w->last, n, err));
-    TRY(TAKE(&f->t.memory, w->code, (size_t)f->t.codes * (size_t)f->t.room, err));
+    TRY(TAKE(&f->t.memory, w->code, (size_t)f->t.codes * (size_t)f->code_room, err));
     for (int l = 0; l < c->layers; l++) {
         TRY(TAKE(&f->t.memory, w->key[l], f->t.slots * dim, err));
         TRY(TAKE(&f->t.memory, w->value[l], f->t.slots * dim, err));
@@ -395,13 +416,19 @@ static void close_fast(void *state) {
 fr_status craft_fast(const model *m, int threads, fr_scorer_definition *out, fr_error *err) {
     fast *f;
     TRY(ALLOCATE(f, 1, err));
-    *out =
-        (fr_scorer_definition){.state = f, .workers = threads, .score = score, .close = close_fast};
+    *out = (fr_scorer_definition){.state = f,
+                                  .workers = threads,
+                                  .score = score,
+                                  .close = close_fast,
+                                  .part = score_part,
+                                  .tile = MODEL_TILE};
     f->run = run_now();
     TRY(craft_tables_open(&f->t, m, err));
     int n = m->w->destinations;
     int block = m->fast_block ? m->fast_block : BLOCK;
     f->block = block < n ? block : n;
+    f->piece = model_piece(m);
+    f->code_room = lanes_round_up(f->piece + LANES - 1);
     TRY(TAKE(&f->t.memory, f->lonely, (size_t)f->t.c->dim * (size_t)f->t.room, err));
     TRY(TAKE(&f->t.memory, f->workers, threads, err));
     for (int i = 0; i < threads; i++) TRY(make_worker(f, &f->workers[i], err));

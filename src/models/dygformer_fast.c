@@ -77,6 +77,7 @@ typedef struct sequence {
 /* Lifetime: worker scratch. */
 typedef struct worker {
     side *sides;     /* [EVENTS] */
+    int32_t from;    /* the first candidate asked for */
     kept few[FEW];   /* by candidate % FEW */
     int32_t *by;     /* [nodes] occurrences in a candidate's side; 0 between candidates */
     double *angle;   /* [patch * time_dim] */
@@ -104,7 +105,8 @@ typedef struct fast {
     int longest;    /* most patches of a side */
     int rows;       /* of a block, about; at most `longest` twice more */
     bool remembers; /* LHA */
-    void (*run)(const struct fast *f, worker *w, const fr_query *queries, int count, float *scores);
+    void (*run)(const struct fast *f, worker *w, const fr_query *queries, int count, int32_t from,
+                int32_t to, float *scores);
     worker *workers;
 } fast;
 
@@ -335,7 +337,7 @@ SIMD_INLINE void score_block(const fast *f, worker *w, const side *u, int count,
         real *h = w->hidden + k * d;
         lanes_relu(d, h, h);
         int32_t v = w->list[k].candidate;
-        scores[v] = (float)(lanes_dot(d, h, last) + u->recalled[v] + bias);
+        scores[v - w->from] = (float)(lanes_dot(d, h, last) + u->recalled[v] + bias);
     }
 }
 
@@ -505,30 +507,38 @@ SIMD_INLINE void score_few(const fast *f, worker *w, const side *u, int32_t v, i
     }
 }
 
+/* scores[count, to - from] of candidates from .. to - 1 */
 SIMD_INLINE void score_events(const fast *f, worker *w, const fr_query *queries, int count,
-                              float *scores) {
-    int32_t all = f->t.m->w->destinations;
+                              int32_t from, int32_t to, float *scores) {
+    w->from = from;
     for (int i = 0; i < count; i++) {
         read_source(f, &queries[i], &w->sides[i]);
         make_source(f, w, &w->sides[i]);
     }
-    for (int32_t v = 0; v < all; v += FEW)
+    for (int32_t v = from; v < to; v += FEW)
         for (int i = 0; i < count; i++)
-            score_few(f, w, &w->sides[i], v, all - v < FEW ? all : v + FEW,
-                      scores + (size_t)i * (size_t)all);
+            score_few(f, w, &w->sides[i], v, to - v < FEW ? to : v + FEW,
+                      scores + (size_t)i * (size_t)(to - from));
     for (int i = 0; i < count; i++) forget_source(f, &w->sides[i]);
 }
 
 SIMD_BUILDS(run, score_events,
-            (const fast *f, worker *w, const fr_query *queries, int count, float *scores),
-            (f, w, queries, count, scores))
+            (const fast *f, worker *w, const fr_query *queries, int count, int32_t from, int32_t to,
+             float *scores),
+            (f, w, queries, count, from, to, scores))
+
+static fr_status score_part(void *state, const fr_query *queries, int count, int32_t from,
+                            int32_t to, int number, float *scores, fr_error *err) {
+    (void)err;
+    const fast *f = state;
+    f->run(f, &f->workers[number], queries, count, from, to, scores);
+    return FR_OK;
+}
 
 static fr_status score(void *state, const fr_query *queries, int count, int number, float *scores,
                        fr_error *err) {
-    (void)err;
-    const fast *f = state;
-    f->run(f, &f->workers[number], queries, count, scores);
-    return FR_OK;
+    int32_t all = ((const fast *)state)->t.m->w->destinations;
+    return score_part(state, queries, count, 0, all, number, scores, err);
 }
 
 /* ---- opening ---- */
@@ -603,7 +613,9 @@ fr_status dygformer_fast(const model *m, int threads, fr_scorer_definition *out,
     *out = (fr_scorer_definition){.state = f,
                                   .workers = threads,
                                   .score = score,
-                                  .many = model_many(m, EVENTS),
+                                  .many = EVENTS,
+                                  .part = score_part,
+                                  .tile = MODEL_TILE,
                                   .close = close_fast};
     f->run = run_now();
     TRY(dygformer_tables_open(&f->t, m, m->fast_tables ? m->fast_tables : TABLES, err));

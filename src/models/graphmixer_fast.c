@@ -9,7 +9,7 @@
  *
  * Nothing outlives a change of time, because every time code moves with it. Between events of one
  * time a worker keeps what it has and makes anew only destinations that occurred between the two
- * cuts.
+ * cuts; a large catalog goes through it piece by piece, and nothing is kept.
  *
  * Bits: every number is one chain of operations that depends on its node alone (products
  * row-stable, norms in fixed lanes, sums in the order of slots), so neither block, worker nor order
@@ -26,14 +26,14 @@
 enum { BLOCK = 256 }; /* slots that go through the layers together: nodes until they have as many */
 
 typedef struct worker {
-    int32_t event; /* whose time and cut `code` is of; -1 = none yet */
-    real *code;    /* [destinations, head width] Wd [h; e] + bd */
+    int32_t event; /* whose time and cut `code` is of; -1 = none */
+    real *code;    /* [piece, head width] Wd [h; e] + bd */
     /* nodes under way */
-    int32_t *node;    /* [destinations] those to make */
-    bool *waiting;    /* [destinations] is it in `node`? false between events */
-    fr_history *past; /* [destinations] */
-    real *pooled;     /* [destinations, dim] hbar */
-    real *head;       /* [destinations, head width] */
+    int32_t *node;    /* [piece] those to make, as places in the piece */
+    bool *waiting;    /* [piece] is it in `node`? false between events */
+    fr_history *past; /* [piece] */
+    real *pooled;     /* [piece, dim] hbar */
+    real *head;       /* [piece, head width] */
     real *source;     /* [head width] Ws [h; e] + bs */
     real *z;          /* [2 dim] [bo; e] */
     /* a block */
@@ -54,6 +54,7 @@ typedef struct fast {
     real *own;      /* [destinations, head width] Wd [bo; e] + bd */
     real *empty;    /* [dim] hbar of a node without events */
     int block;      /* slots */
+    int32_t piece;  /* destinations at a time: all, or few enough */
     worker *workers;
 } fast;
 
@@ -177,15 +178,17 @@ static void encode(const fast *f, worker *w, double time, int count, const real 
     gemm_nt(count, g->head_width, d, w->pooled, d, mixed, d, head, g->head_width, true);
 }
 
-/* Lists the destinations whose code is not that of the event. */
-static int list_stale(const fast *f, worker *w, int32_t event) {
+/* Lists the destinations of from .. to - 1 whose code is not that of the event. Codes are kept if
+ * the piece is all there is. */
+static int list_stale(const fast *f, worker *w, int32_t event, int32_t from, int32_t to) {
     const fr_window *window = f->m->w;
     int32_t cut = window_cut(window, event);
     int count = 0;
-    bool same = w->event >= 0 && window->time[w->event] == window->time[event];
+    bool whole = to - from == window->destinations;
+    bool same = whole && w->event >= 0 && window->time[w->event] == window->time[event];
     int32_t before = same ? window_cut(window, w->event) : 0;
     if (!same) {
-        for (int32_t v = 0; v < window->destinations; v++) w->node[count++] = v;
+        for (int32_t v = from; v < to; v++) w->node[count++] = v - from;
     } else { /* what lies between the cuts, whichever is the later */
         for (int32_t e = before < cut ? before : cut; e < (before < cut ? cut : before); e++) {
             int32_t met[] = {window->destination[e], window_self(window, window->source[e])};
@@ -198,25 +201,24 @@ static int list_stale(const fast *f, worker *w, int32_t event) {
         for (int k = 0; k < count; k++) w->waiting[w->node[k]] = false;
     }
     for (int k = 0; k < count; k++)
-        w->past[k] = window_node_history(window, window_destination_node(window, w->node[k]), cut,
-                                         f->g->tokens);
-    w->event = event;
+        w->past[k] = window_node_history(window, window_destination_node(window, from + w->node[k]),
+                                         cut, f->g->tokens);
+    w->event = whole ? event : -1;
     return count;
 }
 
-static fr_status score(void *state, const fr_query *query, int count, int number, float *scores,
-                       fr_error *err) {
-    (void)count, (void)err; /* one at a time */
-    const fast *f = state;
+/* scores[to - from] of a piece: destinations from .. to - 1 */
+static void score_piece(const fast *f, worker *w, const fr_query *query, int32_t from, int32_t to,
+                        float *scores) {
     const graphmixer *g = f->g;
     const fr_window *window = f->m->w;
-    worker *w = &f->workers[number];
-    int wide = g->head_width, all = window->destinations;
+    int wide = g->head_width, all = to - from;
     size_t row = (size_t)wide;
     double time = window->time[query->event];
-    int stale = list_stale(f, w, query->event);
+    int stale = list_stale(f, w, query->event, from, to);
     for (int k = 0; k < stale; k++)
-        memcpy(w->head + (size_t)k * row, f->own + (size_t)w->node[k] * row, row * sizeof *w->head);
+        memcpy(w->head + (size_t)k * row, f->own + (size_t)(from + w->node[k]) * row,
+               row * sizeof *w->head);
     encode(f, w, time, stale, f->mixed[1], w->head);
     for (int k = 0; k < stale; k++)
         memcpy(w->code + (size_t)w->node[k] * row, w->head + (size_t)k * row,
@@ -227,17 +229,32 @@ static fr_status score(void *state, const fr_query *query, int count, int number
     encode(f, w, time, 1, f->mixed[0], w->source);
     for (int v = 0; v < all; v++) {
         const real *restrict code = w->code + (size_t)v * (size_t)wide;
-        real *restrict to = w->head + (size_t)v * (size_t)wide;
+        real *restrict both = w->head + (size_t)v * (size_t)wide;
         for (int k = 0; k < wide; k++) {
             real sum = w->source[k] + code[k];
-            to[k] = sum > 0 ? sum : 0;
+            both[k] = sum > 0 ? sum : 0;
         }
     }
-    real *logit = w->pooled; /* [destinations] */
+    real *logit = w->pooled; /* [piece] */
     for (int v = 0; v < all; v++) logit[v] = *AT(g->head_out.bias);
     gemm_nt(all, 1, wide, w->head, wide, AT(g->head_out.weight), wide, logit, 1, true);
     for (int v = 0; v < all; v++) scores[v] = (float)logit[v];
+}
+
+static fr_status score_part(void *state, const fr_query *queries, int count, int32_t from,
+                            int32_t to, int number, float *scores, fr_error *err) {
+    (void)count, (void)err; /* one at a time */
+    const fast *f = state;
+    for (int32_t at = from; at < to; at += f->piece)
+        score_piece(f, &f->workers[number], queries, at, to - at < f->piece ? to : at + f->piece,
+                    scores + (at - from));
     return FR_OK;
+}
+
+static fr_status score(void *state, const fr_query *queries, int count, int number, float *scores,
+                       fr_error *err) {
+    int32_t all = ((const fast *)state)->m->w->destinations;
+    return score_part(state, queries, count, 0, all, number, scores, err);
 }
 
 /* ---- opening ---- */
@@ -280,7 +297,7 @@ static fr_status make_halves(fast *f, fr_error *err) {
 
 static fr_status make_worker(fast *f, worker *w, fr_error *err) {
     const graphmixer *g = f->g;
-    size_t n = (size_t)f->m->w->destinations, d = (size_t)g->dim, head = (size_t)g->head_width;
+    size_t n = (size_t)f->piece, d = (size_t)g->dim, head = (size_t)g->head_width;
     /* the last node of a block may bring all its slots; every node brings one at least */
     size_t room = (size_t)f->block - 1 + (size_t)g->tokens;
     size_t nodes = n < (size_t)f->block ? n : (size_t)f->block;
@@ -312,8 +329,13 @@ fr_status graphmixer_fast(const model *m, int threads, fr_scorer_definition *out
     fast *f;
     TRY(ALLOCATE(f, 1, err));
     *f = (fast){.m = m, .g = m->own, .block = m->fast_block ? m->fast_block : BLOCK};
-    *out =
-        (fr_scorer_definition){.state = f, .workers = threads, .score = score, .close = close_fast};
+    f->piece = model_piece(m);
+    *out = (fr_scorer_definition){.state = f,
+                                  .workers = threads,
+                                  .score = score,
+                                  .close = close_fast,
+                                  .part = score_part,
+                                  .tile = MODEL_TILE};
     TRY(make_edges(f, err));
     TRY(make_halves(f, err));
     TRY(TAKE(&f->memory, f->workers, threads, err));

@@ -42,6 +42,7 @@ typedef struct model {
      * bytes a table by event may take. 0 = as usual; read when a scorer is opened. */
     int fast_block;
     size_t fast_tables;
+    int fast_piece; /* candidates whose numbers are kept at a time */
 } model;
 
 /* What forward shows besides the scores. */
@@ -155,8 +156,11 @@ static inline void model_features(const model *m, int32_t event, real *to) {
 /* A hash of all that scoring must leave alone: parameters and memory. */
 uint64_t model_fingerprint(const model *m);
 
-/* How many events a fast path should score at once, up to `most`: while their scores are few. */
-int model_many(const model *m, int most);
+/* Candidates of a part that a model is asked for: enough that what it does once per call does not
+ * count. Smaller catalogs are scored in whole rows. */
+enum { MODEL_TILE = 8192 };
+/* Candidates for which a fast path keeps numbers of its own at a time: all, or few enough. */
+int32_t model_piece(const model *m);
 
 /* Scores through plain forward, for any model: the reference of the fast path. */
 fr_status model_plain(const model *m, int threads, fr_scorer_definition *out, fr_error *err);

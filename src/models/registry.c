@@ -148,21 +148,26 @@ typedef struct plain_scorer {
 /* Candidates at a time: what is kept of each may be large, and no score depends on the others. */
 enum { PLAIN_BLOCK = 256 };
 
-static fr_status score(void *state, const fr_query *query, int count, int worker, float *scores,
-                       fr_error *err) {
+static fr_status score_part(void *state, const fr_query *queries, int count, int32_t from,
+                            int32_t to, int worker, float *scores, fr_error *err) {
     (void)count; /* one at a time */
     plain_scorer *s = state;
     tape *t = &s->tapes[worker];
-    int32_t all = s->m->w->destinations;
-    for (int32_t v = 0; v < all; v += PLAIN_BLOCK) {
-        int32_t from[] = {0, all - v < PLAIN_BLOCK ? all - v : PLAIN_BLOCK};
-        model_batch batch = {1, &query->event, from, s->candidate + v};
+    for (int32_t v = from; v < to; v += PLAIN_BLOCK) {
+        int32_t some[] = {0, to - v < PLAIN_BLOCK ? to - v : PLAIN_BLOCK};
+        model_batch batch = {1, &queries->event, some, s->candidate + v};
         tape_reset(t);
         tensor y = s->m->kind->forward(s->m, t, &batch, NULL);
         if (t->status) return fail(err, t->status, "%s", t->error.message);
-        for (int32_t k = 0; k < from[1]; k++) scores[v + k] = (float)y.v[k];
+        for (int32_t k = 0; k < some[1]; k++) scores[v - from + k] = (float)y.v[k];
     }
     return FR_OK;
+}
+
+static fr_status score(void *state, const fr_query *queries, int count, int worker, float *scores,
+                       fr_error *err) {
+    int32_t all = ((const plain_scorer *)state)->m->w->destinations;
+    return score_part(state, queries, count, 0, all, worker, scores, err);
 }
 
 static void close_plain(void *state) {
@@ -173,18 +178,21 @@ static void close_plain(void *state) {
     free(s);
 }
 
-int model_many(const model *m, int most) {
-    enum { MOST_SCORES = 1 << 20 };
-    while (most > 1 && most * (int64_t)m->w->destinations > MOST_SCORES) most--;
-    return most;
+int32_t model_piece(const model *m) {
+    int32_t most = m->fast_piece ? m->fast_piece : MODEL_TILE;
+    return most < m->w->destinations ? most : m->w->destinations;
 }
 
 fr_status model_plain(const model *m, int threads, fr_scorer_definition *out, fr_error *err) {
     plain_scorer *s;
     TRY(ALLOCATE(s, 1, err));
     *s = (plain_scorer){.m = m, .threads = threads};
-    *out = (fr_scorer_definition){
-        .state = s, .workers = threads, .score = score, .close = close_plain};
+    *out = (fr_scorer_definition){.state = s,
+                                  .workers = threads,
+                                  .score = score,
+                                  .close = close_plain,
+                                  .part = score_part,
+                                  .tile = MODEL_TILE};
     TRY(ALLOCATE(s->tapes, threads, err));
     TRY(ALLOCATE(s->candidate, m->w->destinations, err));
     for (int i = 0; i < threads; i++) s->tapes[i].params = &m->params;

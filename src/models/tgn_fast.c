@@ -67,7 +67,8 @@ typedef struct worker {
 typedef struct fast {
     tgn_tables t;
     int room; /* columns of a block */
-    void (*run)(const struct fast *f, worker *w, const fr_query *queries, int count, float *scores);
+    void (*run)(const struct fast *f, worker *w, const fr_query *queries, int count, int32_t from,
+                int32_t to, float *scores);
     worker *workers;
 } fast;
 
@@ -235,25 +236,25 @@ SIMD_INLINE void score_columns(const fast *f, worker *w, int columns, int ld) {
                      w->score + k);
 }
 
+/* scores[count, to - from] of candidates from .. to - 1 */
 SIMD_INLINE void run_attention(const fast *f, worker *w, const fr_query *queries, int count,
-                               float *scores) {
-    int32_t all = f->t.m->w->destinations;
+                               int32_t from, int32_t to, float *scores) {
     int block = f->room / count;
     tgn_past_go(&w->past, queries, count);
     read_events(f, w, queries, count);
-    for (int32_t first = 0; first < all; first += block) {
-        int candidates = all - first < block ? all - first : block;
+    for (int32_t first = from; first < to; first += block) {
+        int candidates = to - first < block ? to - first : block;
         int ld = lanes_round_up(candidates * count);
         for (int i = 0; i < candidates; i++) {
-            for (int from = 0; from < count; from = w->at.to) {
-                tgn_past_stretch(&w->past, first + i, from, &w->at);
+            for (int event = 0; event < count; event = w->at.to) {
+                tgn_past_stretch(&w->past, first + i, event, &w->at);
                 attend(f, w, first + i, i * count, ld);
             }
         }
         score_columns(f, w, candidates * count, ld);
         for (int i = 0; i < candidates; i++)
             for (int e = 0; e < count; e++)
-                scores[(size_t)e * (size_t)all + (size_t)(first + i)] =
+                scores[(size_t)e * (size_t)(to - from) + (size_t)(first - from + i)] =
                     (float)w->score[i * count + e];
     }
 }
@@ -261,45 +262,52 @@ SIMD_INLINE void run_attention(const fast *f, worker *w, const fr_query *queries
 /* ---- identity: the memory is the embedding ---- */
 
 SIMD_INLINE void run_identity(const fast *f, worker *w, const fr_query *queries, int count,
-                              float *scores) {
+                              int32_t from, int32_t to, float *scores) {
     const tgn *c = f->t.c;
-    int32_t all = f->t.m->w->destinations;
     int d = c->dim;
-    for (int i = 0; i < count; i++, scores += all) {
-        tgn_past_go(&w->past, &queries[i], 1);
-        tgn_source_read(&w->source, &f->t, &w->past, &queries[i], 1, w->left);
-        for (int32_t v = 0; v < all; v++) {
+    tgn_past_go(&w->past, queries, count);
+    tgn_source_read(&w->source, &f->t, &w->past, queries, count, w->left);
+    for (int i = 0; i < count; i++) {
+        const real *left = w->left + i * d;
+        for (int32_t v = from; v < to; v++) {
             int32_t node = window_destination_node(f->t.m->w, v);
-            int64_t row = tgn_candidate_row(&f->t, tgn_past_place(&w->past, node, 0));
+            int64_t row = tgn_candidate_row(&f->t, tgn_past_place(&w->past, node, i));
             const real *right = f->t.right + (size_t)row * (size_t)d;
             for (int k = 0; k < d; k++) {
-                real at = w->left[k] + right[k];
+                real at = left[k] + right[k];
                 w->z[k] = at > 0 ? at : 0;
             }
-            scores[v] = (float)(lanes_dot(d, AT(c->head2.weight), w->z) + *AT(c->head2.bias));
+            *scores++ = (float)(lanes_dot(d, AT(c->head2.weight), w->z) + *AT(c->head2.bias));
         }
     }
 }
 
-SIMD_INLINE void run_any(const fast *f, worker *w, const fr_query *queries, int count,
-                         float *scores) {
+SIMD_INLINE void run_any(const fast *f, worker *w, const fr_query *queries, int count, int32_t from,
+                         int32_t to, float *scores) {
     if (f->t.c->identity)
-        run_identity(f, w, queries, count, scores);
+        run_identity(f, w, queries, count, from, to, scores);
     else
-        run_attention(f, w, queries, count, scores);
+        run_attention(f, w, queries, count, from, to, scores);
 }
 
 SIMD_BUILDS(run, run_any,
-            (const fast *f, worker *w, const fr_query *queries, int count, float *scores),
-            (f, w, queries, count, scores))
+            (const fast *f, worker *w, const fr_query *queries, int count, int32_t from, int32_t to,
+             float *scores),
+            (f, w, queries, count, from, to, scores))
 
-static fr_status score(void *state, const fr_query *queries, int count, int number, float *scores,
-                       fr_error *err) {
+static fr_status score_part(void *state, const fr_query *queries, int count, int32_t from,
+                            int32_t to, int number, float *scores, fr_error *err) {
     fast *f = state;
     if (queries->event < f->t.c->from)
         return fail(err, FR_EUSAGE, "internal: event %d has not been replayed", queries->event);
-    f->run(f, &f->workers[number], queries, count, scores);
+    f->run(f, &f->workers[number], queries, count, from, to, scores);
     return FR_OK;
+}
+
+static fr_status score(void *state, const fr_query *queries, int count, int number, float *scores,
+                       fr_error *err) {
+    int32_t all = ((const fast *)state)->t.m->w->destinations;
+    return score_part(state, queries, count, 0, all, number, scores, err);
 }
 
 /* ---- opening ---- */
@@ -345,7 +353,9 @@ fr_status tgn_fast(const model *m, int threads, fr_scorer_definition *out, fr_er
     *out = (fr_scorer_definition){.state = f,
                                   .workers = threads,
                                   .score = score,
-                                  .many = model_many(m, EVENTS),
+                                  .many = EVENTS,
+                                  .part = score_part,
+                                  .tile = MODEL_TILE,
                                   .close = close_fast};
     f->run = run_now();
     TRY(tgn_tables_open(&f->t, m, err));

@@ -12,10 +12,8 @@ typedef struct counting {
     fr_scorer *scorer;
     recorder *r;
     levels index;
-    float *scores;  /* [destinations] of the event at hand, where they are read: those of the list,
-                       of all others something that compares with the positive as they do */
-    int32_t *stamp; /* [destinations] the event for which `scores` was filled last */
-    float *vector;  /* [destinations] for checks, else NULL */
+    int32_t *met;  /* [pairs] destinations of the window's first meetings, in their order */
+    float *vector; /* [destinations] for checks, else NULL */
 } counting;
 
 /* ---- one event ---- */
@@ -46,12 +44,19 @@ static fr_status check_standing(const counting *c, const scored_event *e, const 
     return FR_OK;
 }
 
+/* An event under way. */
+typedef struct question {
+    const scored_event *e;
+    fr_standing is;
+    uint32_t tied, above; /* places from which on others tie and are above */
+    recorder_tally sums;
+} question;
+
 /* Candidates by their places alone. */
-static recorder_tally tally_levels(const counting *c, const scored_event *e, const fr_standing *s,
-                                   uint32_t tied_at, uint32_t above_at) {
+static void tally_levels(const counting *c, question *q) {
     const levels *l = &c->index;
-    level_sums to_above = levels_below(l, above_at), to_tied = levels_below(l, tied_at);
-    recorder_tally t = {
+    level_sums to_above = levels_below(l, q->above), to_tied = levels_below(l, q->tied);
+    q->sums = (recorder_tally){
         .available = {l->all.available, l->all.available - to_above.available,
                       to_above.available - to_tied.available},
         .catalog = {l->all.catalog, l->all.catalog - to_above.catalog,
@@ -60,68 +65,110 @@ static recorder_tally tally_levels(const counting *c, const scored_event *e, con
         .mass_tied = to_above.mass - to_tied.mass,
         .mass_total = l->all.mass,
     };
-    if (e->covered && t.catalog.tied)
-        t.before = levels_before(l, s->tied, s->above, e->destination);
-    return t;
+    if (q->e->covered && q->sums.catalog.tied)
+        q->sums.before = levels_before(l, q->is.tied, q->is.above, q->e->destination);
 }
 
-/* Something that compares with the positive as a candidate without a score of its own does. */
-static float stand_in(const counting *c, int32_t v, const fr_standing *s, uint32_t tied_at,
-                      uint32_t above_at) {
-    uint32_t place = c->index.now[v];
-    return place >= above_at ? INFINITY : place >= tied_at ? s->score : -INFINITY;
+/* A number that compares with the positive as the candidate does: its own score, or a stand-in for
+ * that of its level. */
+static float level_score(const question *q, const level_candidate *v) {
+    return v->place >= q->above ? INFINITY : v->place >= q->tied ? q->is.score : -INFINITY;
+}
+static float score_of(const question *q, const level_candidate *v) {
+    return v->stamp == q->e->event ? v->score : level_score(q, v);
 }
 
-typedef struct places {
-    uint32_t tied, above;
-} places;
+/* Adds a candidate to the sums, or takes it away. */
+static void count(const counting *c, question *q, const level_candidate *v, float score,
+                  int32_t step) {
+    recorder_tally *t = &q->sums;
+    float positive = q->is.score;
+    if (v->first < q->e->cut) recorder_count_one(&t->available, score, positive, step);
+    if (!levels_in_catalog(&c->index, v, q->e->cut)) return;
+    recorder_count_one(&t->catalog, score, positive, step);
+    int64_t mass = step * v->mass;
+    t->mass_total += mass;
+    t->mass_above += score > positive ? mass : 0;
+    if (score != positive) return;
+    t->mass_tied += mass;
+    if (v->text > c->index.candidate[q->e->destination].text) t->before += step;
+}
 
-/* Scores of the list; they take the place of what the levels say. */
-static void read_own(counting *c, const scored_event *e, const fr_standing *s, places p,
-                     recorder_tally *t) {
+/* Lists are long now and then, and their candidates far apart in memory. */
+enum { AHEAD = 16 };
+static level_candidate *walk(const counting *c, const int32_t *list, int32_t k, int32_t end) {
+    if (k + AHEAD < end) __builtin_prefetch(&c->index.candidate[list[k + AHEAD]]);
+    return &c->index.candidate[list[k]];
+}
+
+/* Scores of their own take the place of what the levels say. */
+static void count_own(counting *c, question *q) {
+    const fr_standing *s = &q->is;
     for (int32_t k = 0; k < s->own; k++) {
-        int32_t v = s->destination[k];
-        float other = stand_in(c, v, s, p.tied, p.above);
-        recorder_count(c->r, e, v, other, s->score, -1, t);
-        recorder_count(c->r, e, v, s->own_score[k], s->score, 1, t);
-        c->scores[v] = s->own_score[k];
-        c->stamp[v] = e->event;
+        level_candidate *v = walk(c, s->destination, k, s->own);
+        float other = level_score(q, v);
+        v->score = s->own_score[k];
+        v->stamp = q->e->event;
+        bool same = v->score > s->score   ? other > s->score
+                    : v->score < s->score ? other < s->score
+                                          : other == s->score;
+        if (same) continue;
+        count(c, q, v, other, -1);
+        count(c, q, v, v->score, 1);
     }
 }
 
-static void read_level(counting *c, const scored_event *e, const fr_standing *s, places p,
-                       int32_t v) {
-    if (c->stamp[v] != e->event) c->scores[v] = stand_in(c, v, s, p.tied, p.above);
+/* What the source has met, and has met in training, without those of `x`, whose stamps say so. */
+static void count_met(counting *c, question *q) {
+    const scored_event *e = q->e;
+    fr_history met = recorder_met(c->r, e);
+    const int32_t *list = c->met + (met.event - c->w->firsts);
+    for (int32_t k = 0; k < met.count; k++) {
+        const level_candidate *v = walk(c, list, k, met.count);
+        if (v->stamp == -2 - e->event || !levels_in_catalog(&c->index, v, e->cut)) continue;
+        float score = score_of(q, v);
+        if (met.event[k] < e->cut) recorder_count_one(&q->sums.seen, score, q->is.score, 1);
+        if (met.event[k] < c->w->train) recorder_count_one(&q->sums.trained, score, q->is.score, 1);
+    }
+}
+
+static negatives_counts count_list(const counting *c, const question *q) {
+    const negatives *n = c->r->lists;
+    negatives_counts out = {0};
+    for (int64_t k = n->at[q->e->place]; k < n->at[q->e->place + 1]; k++, out.n++) {
+        float score = score_of(q, &c->index.candidate[n->list[k]]);
+        out.above += score > q->is.score;
+        out.tied += score == q->is.score;
+    }
+    return out;
 }
 
 static fr_status count_event(counting *c, const scored_event *e, fr_error *err) {
-    const fr_window *w = c->w;
     recorder *r = c->r;
-    fr_standing s = {0};
+    question q = {.e = e};
     int32_t two[2];
-    fr_query query = {e->event, e->source, window_time(w, e->event)};
+    fr_query query = {e->event, e->source, window_time(c->w, e->event)};
     levels_advance(&c->index, e->cut);
     uint64_t before = engine_fingerprint(c->scorer);
-    TRY(c->scorer->is.stand(c->scorer->is.state, &query, e->destination, &s, err));
+    TRY(c->scorer->is.stand(c->scorer->is.state, &query, e->destination, &q.is, err));
     TRY(engine_check_state(c->scorer, e->event, before, err));
-    TRY(check_standing(c, e, &s, err));
-    places p = {levels_place(&c->index, s.tied), levels_place(&c->index, s.above)};
-    recorder_tally t = r->lists ? (recorder_tally){0} : tally_levels(c, e, &s, p.tied, p.above);
-    read_own(c, e, &s, p, &t);
-    c->scores[e->destination] = s.score;
-    c->stamp[e->destination] = e->event;
+    TRY(check_standing(c, e, &q.is, err));
+    q.tied = levels_place(&c->index, q.is.tied);
+    q.above = levels_place(&c->index, q.is.above);
+    if (!r->lists) tally_levels(c, &q);
+    count_own(c, &q);
     if (r->lists) {
-        const negatives *n = r->lists;
-        for (int64_t k = n->at[e->place]; k < n->at[e->place + 1]; k++)
-            read_level(c, e, &s, p, n->list[k]);
-        recorder_put_list(r, e, c->scores);
+        recorder_put_list(r, e, q.is.score, count_list(c, &q));
         return FR_OK;
     }
     recorder_list x = recorder_excluded(r, e, two);
-    for (int32_t k = 0; k < x.count; k++) read_level(c, e, &s, p, x.at[k]);
-    fr_history seen = e->covered ? recorder_met(r, e) : (fr_history){0};
-    for (int32_t k = 0; k < seen.count; k++) read_level(c, e, &s, p, w->destination[seen.event[k]]);
-    recorder_put(r, e, &x, c->scores, t);
+    for (int32_t k = 0; k < x.count; k++) {
+        level_candidate *v = &c->index.candidate[x.at[k]];
+        count(c, &q, v, score_of(&q, v), -1);
+        v->stamp = -2 - e->event;
+    }
+    if (e->covered) count_met(c, &q);
+    recorder_put(r, e, &x, q.is.score, &q.sums);
     return FR_OK;
 }
 
@@ -172,14 +219,12 @@ fr_status counting_run(fr_scorer *scorer, recorder *r, int64_t met, const fr_con
     counting c = {.w = w, .scorer = scorer, .r = r};
     int32_t cut = w->from < w->to ? window_cut(w, w->from) : 0;
     fr_status status = levels_open(&c.index, w, scorer->is.level, r->mass, r->text, cut, err);
-    if (!status) status = ALLOCATE(c.scores, w->destinations, err);
-    if (!status) status = ALLOCATE(c.stamp, w->destinations, err);
+    if (!status) status = ALLOCATE(c.met, w->pairs, err);
     if (!status && check->wanted) status = ALLOCATE(c.vector, w->destinations, err);
-    for (int32_t v = 0; !status && v < w->destinations; v++) c.stamp[v] = -1;
+    for (int32_t k = 0; !status && k < w->pairs; k++) c.met[k] = w->destination[w->firsts[k]];
     if (!status) status = run(&c, met, context, check, err);
     levels_close(&c.index);
-    free(c.scores);
-    free(c.stamp);
+    free(c.met);
     free(c.vector);
     return status;
 }

@@ -18,8 +18,8 @@ typedef struct batch {
     int count;
     scored_event *facts; /* [many] */
     fr_query *queries;   /* [many] */
-    float *scores;       /* [many, row], or [many, TILE] */
-    float *spread; /* [candidates], or [TILE], of one event, if rows are over the catalog; else NULL
+    float *scores;       /* [many, row], or [many, tile] */
+    float *spread; /* [candidates], or [tile], of one event, if rows are over the catalog; else NULL
                     */
     char *tallies; /* [many, tally] of the probe that counts parts, else NULL */
 } batch;
@@ -33,6 +33,7 @@ typedef struct engine {
     int64_t shard, met; /* of the settings */
     int many;           /* events of a batch */
     bool parts;         /* by tiles; then there is one probe */
+    int32_t tile;       /* candidates of one */
     batch *batches;     /* [workers] */
 } engine;
 
@@ -140,14 +141,18 @@ static fr_status rank_rows(engine *e, batch *b, int worker, fr_error *err) {
     return FR_OK;
 }
 
-/* The positives first: what the probe compares everything with. */
+/* The positives first: what the probe compares everything with. Where it is little work all events
+ * are asked for them together, as for tiles: a model does not like to go back in time. */
 static fr_status begin_parts(engine *e, batch *b, int worker, fr_error *err) {
     const probe *p = e->probes;
+    bool together = b->count * b->count <= e->tile;
     for (int i = 0; i < b->count; i++) {
         int32_t v = b->facts[i].destination, place = b->spread ? e->w->catalog_place[v] : v;
-        TRY(score_events(e, b, i, 1, worker, place, place + 1, err));
-        TRY(check_finite(e->w, b->facts[i].event, v, v + 1, b->scores, err));
-        p->begin(p->state, &b->facts[i], *b->scores, b->tallies + (size_t)i * p->tally);
+        TRY(score_events(e, b, together ? 0 : i, together ? b->count : 1, worker, place, place + 1,
+                         err));
+        const float *score = b->scores + (together ? i : 0);
+        TRY(check_finite(e->w, b->facts[i].event, v, v + 1, score, err));
+        p->begin(p->state, &b->facts[i], *score, b->tallies + (size_t)i * p->tally);
     }
     return FR_OK;
 }
@@ -177,8 +182,8 @@ static fr_status rank_parts(engine *e, batch *b, int worker, fr_error *err) {
     const fr_window *w = e->w;
     const probe *p = e->probes;
     TRY(begin_parts(e, b, worker, err));
-    for (int32_t tile = 0, from = 0, to; tile < w->destinations; tile += TILE, from = to) {
-        int32_t size = w->destinations - tile < TILE ? w->destinations - tile : TILE;
+    for (int32_t tile = 0, from = 0, to; tile < w->destinations; tile += e->tile, from = to) {
+        int32_t size = w->destinations - tile < e->tile ? w->destinations - tile : e->tile;
         to = tile + size;
         if (b->spread)
             for (to = from; to < w->catalog_size && w->catalog[to] < tile + size;) to++;
@@ -238,11 +243,11 @@ static fr_status make_batch(const engine *e, batch *b, fr_error *err) {
     TRY(ALLOCATE(b->queries, many, err));
     if (e->parts) {
         TRY(allocate(many, e->probes->tally, (void **)&b->tallies, err));
-        if (catalog_only) TRY(ALLOCATE(b->spread, TILE, err));
+        if (catalog_only) TRY(ALLOCATE(b->spread, e->tile, err));
     } else if (catalog_only) {
         TRY(engine_spread_room(e->w, &b->spread, err));
     }
-    return ALLOCATE(b->scores, many * (size_t)(e->parts ? TILE : e->scorer->row), err);
+    return ALLOCATE(b->scores, many * (size_t)(e->parts ? e->tile : e->scorer->row), err);
 }
 
 static void free_batch(batch *b) {
@@ -262,13 +267,15 @@ fr_status engine_run(fr_scorer *scorer, const event_list *events, const probe *p
                      fr_error *err) {
     const fr_window *w = scorer->window;
     int64_t shard = settings->shard;
+    int32_t tile = scorer->is.tile ? scorer->is.tile : TILE;
     bool parts =
-        scorer->is.part && w->destinations > TILE && probe_count == 1 && probes->part != NULL;
+        scorer->is.part && w->destinations > tile && probe_count == 1 && probes->part != NULL;
     int many = parts && scorer->is.many > PART_EVENTS ? PART_EVENTS : scorer->is.many;
     if (parts && shard < many) shard = many; /* a tile serves as many events as it may */
     if (many > shard) many = (int)shard;
     while (!parts && many > 1 && many * scorer->row > WHOLE) many /= 2;
-    engine e = {w, scorer, events, probes, probe_count, shard, settings->met, many, parts, NULL};
+    engine e = {w,    scorer, events, probes, probe_count, shard, settings->met,
+                many, parts,  tile,   NULL};
     int64_t shards = (events->count + shard - 1) / shard;
     fr_context team = engine_team(scorer, context);
     if (team.threads > shards) team.threads = (int)shards;

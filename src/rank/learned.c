@@ -24,6 +24,13 @@ static fr_status score(void *state, const fr_query *queries, int count, int work
     return l->fast.score(l->fast.state, queries, count, worker, scores, err);
 }
 
+static fr_status score_part(void *state, const fr_query *queries, int count, int32_t from,
+                            int32_t to, int worker, float *scores, fr_error *err) {
+    learned *l = state;
+    if (!l->fast.part) return fail(err, FR_EUSAGE, "a scorer that could not be changed is no use");
+    return l->fast.part(l->fast.state, queries, count, from, to, worker, scores, err);
+}
+
 static uint64_t fingerprint(const void *state) {
     return model_fingerprint(&((const learned *)state)->m);
 }
@@ -110,7 +117,9 @@ fr_status learned_open(const char *path, const fr_window *w, const fr_context *c
                                   .workers = context_threads(context),
                                   .score = score,
                                   .fingerprint = fingerprint,
-                                  .close = close_learned};
+                                  .close = close_learned,
+                                  .part = score_part,
+                                  .tile = MODEL_TILE};
     TRY(checkpoint_load(&l->m, path, w, err));
     TRY(read_training(path, l, context, out, err));
     if (l->m.kind->memory) TRY(l->m.kind->memory->replay(&l->m, l->m.trained, context, err));

@@ -50,7 +50,7 @@ static fr_status order_places(levels *l, const int32_t *level, fr_error *err) {
     size_t places = (size_t)w->destinations + (level ? (size_t)w->events : 0);
     l->words = (uint32_t)(places / WORD + 1);
     TRY(TAKE(&l->memory, l->who, places, err));
-    for (int32_t v = 0; v < w->destinations; v++) l->who[l->text[v]] = v;
+    for (int32_t v = 0; v < w->destinations; v++) l->who[l->candidate[v].text] = v;
     if (level) return sort_events(l, level, err);
     TRY(TAKE(&l->memory, l->at, 3, err));
     l->at[2] = (uint32_t)w->destinations; /* nobody is at level -1, all are at level 0 */
@@ -65,10 +65,10 @@ static void add(level_sums *to, level_sums what, int sign) {
     to->mass += sign * what.mass;
 }
 
-/* What a destination counts. */
-static level_sums weigh(const levels *l, int32_t v, bool occurred) {
-    bool in = l->w->catalog_kind == CATALOG_TIME ? occurred : window_listed(l->w, v);
-    return (level_sums){occurred, in, in ? l->mass[v] : 0};
+/* What a destination counts before event `cut`. */
+static level_sums weigh(const levels *l, const level_candidate *c, int32_t cut) {
+    bool in = levels_in_catalog(l, c, cut);
+    return (level_sums){c->first < cut, in, in ? c->mass : 0};
 }
 
 static void set_bits(levels *l, uint32_t place, level_sums what) {
@@ -83,11 +83,13 @@ static void add_to_tree(levels *l, uint32_t word, level_sums what, int sign) {
 
 static void fill(levels *l, int32_t cut) {
     const fr_window *w = l->w;
-    for (int32_t i = 0; l->after && i < cut; i++) l->now[w->destination[i]] = l->after[i];
+    for (int32_t i = 0; l->after && i < cut; i++)
+        l->candidate[w->destination[i]].place = l->after[i];
     for (int32_t v = 0; v < w->destinations; v++) {
-        level_sums what = weigh(l, v, window_available(w, v, cut));
-        set_bits(l, l->now[v], what);
-        add(&l->tree[l->now[v] / WORD + 1], what, 1);
+        const level_candidate *c = &l->candidate[v];
+        level_sums what = weigh(l, c, cut);
+        set_bits(l, c->place, what);
+        add(&l->tree[c->place / WORD + 1], what, 1);
         add(&l->all, what, 1);
     }
     for (uint32_t k = 1; k <= l->words; k++)
@@ -97,13 +99,22 @@ static void fill(levels *l, int32_t cut) {
 
 fr_status levels_open(levels *l, const fr_window *w, const int32_t *level, const int64_t *mass,
                       const int32_t *text, int32_t cut, fr_error *err) {
-    *l = (levels){.w = w, .mass = mass, .text = text};
+    *l = (levels){.w = w};
+    TRY(TAKE(&l->memory, l->candidate, w->destinations, err));
+    for (int32_t v = 0; v < w->destinations; v++) {
+        int32_t at = w->destination_at[v];
+        bool occurs = at < w->destination_at[v + 1];
+        l->candidate[v] = (level_candidate){.mass = mass[v],
+                                            .place = (uint32_t)text[v],
+                                            .first = occurs ? w->destination_events[at] : INT32_MAX,
+                                            .listed = window_listed(w, v),
+                                            .text = text[v],
+                                            .stamp = -1};
+    }
     TRY(order_places(l, level, err));
-    TRY(TAKE(&l->memory, l->now, w->destinations, err));
     TRY(TAKE(&l->memory, l->available, l->words, err));
     TRY(TAKE(&l->memory, l->catalog, l->words, err));
     TRY(TAKE(&l->memory, l->tree, (size_t)l->words + 1, err));
-    for (int32_t v = 0; v < w->destinations; v++) l->now[v] = (uint32_t)text[v];
     fill(l, cut);
     return FR_OK;
 }
@@ -113,9 +124,9 @@ void levels_close(levels *l) { arena_free(&l->memory); }
 void levels_advance(levels *l, int32_t cut) {
     const fr_window *w = l->w;
     for (; l->cut < cut; l->cut++) {
-        int32_t v = w->destination[l->cut];
-        uint32_t from = l->now[v], to = l->after ? l->after[l->cut] : from;
-        level_sums before = weigh(l, v, window_available(w, v, l->cut)), now = weigh(l, v, true);
+        level_candidate *c = &l->candidate[w->destination[l->cut]];
+        uint32_t from = c->place, to = l->after ? l->after[l->cut] : from;
+        level_sums before = weigh(l, c, l->cut), now = weigh(l, c, l->cut + 1);
         if (from == to && before.available) continue;
         set_bits(l, from, before);
         set_bits(l, to, now);
@@ -123,7 +134,7 @@ void levels_advance(levels *l, int32_t cut) {
         add_to_tree(l, to / WORD, now, 1);
         add(&l->all, before, -1);
         add(&l->all, now, 1);
-        l->now[v] = to;
+        c->place = to;
     }
 }
 
@@ -142,21 +153,21 @@ level_sums levels_below(const levels *l, uint32_t place) {
     sums.available += __builtin_popcountll(l->available[word] & below);
     sums.catalog += __builtin_popcountll(l->catalog[word] & below);
     for (uint64_t rest = l->catalog[word] & below; rest; rest &= rest - 1)
-        sums.mass += l->mass[l->who[(size_t)word * WORD + (size_t)__builtin_ctzll(rest)]];
+        sums.mass += l->candidate[l->who[(size_t)word * WORD + (size_t)__builtin_ctzll(rest)]].mass;
     return sums;
 }
 
 int32_t levels_before(const levels *l, int32_t tied, int32_t above, int32_t destination) {
     int32_t count = 0;
+    const level_candidate *own = &l->candidate[destination];
     if (tied < -1) tied = -1;
     if (above > l->top + 1) above = l->top + 1;
     for (int32_t level = tied; level < above; level++) {
         uint32_t end = levels_place(l, level + 1), low = levels_place(l, level), high = end;
-        uint32_t here = l->now[destination];
-        if (here >= low && here < high) low = high = here + 1;
+        if (own->place >= low && own->place < high) low = high = own->place + 1;
         while (low < high) { /* the first one with a larger text */
             uint32_t middle = low + (high - low) / 2;
-            if (l->text[l->who[middle]] <= l->text[destination])
+            if (l->candidate[l->who[middle]].text <= own->text)
                 low = middle + 1;
             else
                 high = middle;

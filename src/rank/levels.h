@@ -19,16 +19,26 @@ typedef struct level_sums {
     int64_t mass;      /* of the latter (record.h) */
 } level_sums;
 
+/* All that is asked of a destination, in one place of memory: lists of them are walked through. */
+typedef struct level_candidate {
+    int64_t mass;   /* 0 outside the catalog */
+    uint32_t place; /* at present */
+    int32_t first;  /* its first event, INT32_MAX = none: from the next on it is available */
+    int32_t listed; /* in a catalog that does not depend on time */
+    int32_t text;   /* place of its id in the order of ids as text */
+    /* The caller's: */
+    int32_t stamp;
+    float score;
+} level_candidate;
+
 typedef struct levels {
     const fr_window *w;
     arena memory;
-    const int64_t *mass;           /* [destinations] the recorder's */
-    const int32_t *text;           /* [destinations] the same: order of ids as text */
+    level_candidate *candidate;    /* [destinations] */
     uint32_t *at;                  /* [levels + 2] where level k begins: at[k + 1] */
     int32_t top;                   /* the highest level */
     uint32_t *after;               /* [events] place of its destination; NULL = levels are all 0 */
     int32_t *who;                  /* [places] whose place it is */
-    uint32_t *now;                 /* [destinations] place at present */
     uint64_t *available, *catalog; /* a bit per place: taken by such a destination */
     level_sums *tree;              /* [words + 1] Fenwick tree over words of these bits */
     uint32_t words;
@@ -37,10 +47,15 @@ typedef struct levels {
 } levels;
 
 /* With the events below `cut` as history. `level` as in fr_scorer_definition; one out of range is
- * FR_EINPUT. `mass` and `text` are kept. To be closed whether it fails or not. */
+ * FR_EINPUT. `mass` and `text` are the recorder's. Stamps are -1. To be closed whether it fails or
+ * not. */
 fr_status levels_open(levels *l, const fr_window *w, const int32_t *level, const int64_t *mass,
                       const int32_t *text, int32_t cut, fr_error *err);
 void levels_close(levels *l);
+/* Is it in the catalog that an event with this cut is ranked over? */
+static inline bool levels_in_catalog(const levels *l, const level_candidate *c, int32_t cut) {
+    return l->w->catalog_kind == CATALOG_TIME ? c->first < cut : c->listed;
+}
 /* Makes the events below `cut` history; it never falls. */
 void levels_advance(levels *l, int32_t cut);
 

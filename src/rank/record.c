@@ -193,24 +193,6 @@ static bool in_catalog(const recorder *r, const scored_event *e, int32_t v) {
     return r->w->catalog_kind == CATALOG_TIME ? r->first[v] < e->cut : !r->listed[v];
 }
 
-static void count_one(recorder_counts *c, float score, float positive, int32_t step) {
-    c->n += step;
-    c->above += score > positive ? step : 0;
-    c->tied += score == positive ? step : 0;
-}
-
-void recorder_count(const recorder *r, const scored_event *e, int32_t v, float score,
-                    float positive, int32_t step, recorder_tally *t) {
-    if (r->first[v] < e->cut) count_one(&t->available, score, positive, step);
-    if (!in_catalog(r, e, v)) return;
-    count_one(&t->catalog, score, positive, step);
-    t->mass_total += step * r->mass[v];
-    if (score > positive) t->mass_above += step * r->mass[v];
-    if (score != positive) return;
-    t->mass_tied += step * r->mass[v];
-    t->before += r->text[v] > r->text[e->destination] ? step : 0;
-}
-
 /* ---- scores, in blocks ---- */
 
 enum { BLOCK = 256 };
@@ -221,7 +203,6 @@ typedef struct progress {
     int32_t two[2]; /* room for `out`, if there is no filter */
     recorder_list out;
     recorder_tally sums;
-    recorder_counts seen, trained;
     int32_t pair; /* the first pair of the source whose destination is still to come */
 } progress;
 
@@ -351,8 +332,9 @@ static void read_met(const recorder *r, const scored_event *e, int32_t from, int
         if (first >= e->cut && first >= w->train) continue;
         if (v == e->destination || v == self || (stamp && stamp[v] == e->event)) continue;
         if (!in_catalog(r, e, v)) continue;
-        if (first < e->cut) count_one(&p->seen, scores[v - from], p->positive, 1);
-        if (first < w->train) count_one(&p->trained, scores[v - from], p->positive, 1);
+        if (first < e->cut) recorder_count_one(&p->sums.seen, scores[v - from], p->positive, 1);
+        if (first < w->train)
+            recorder_count_one(&p->sums.trained, scores[v - from], p->positive, 1);
     }
 }
 
@@ -381,23 +363,21 @@ static int32_t count_filtered(const recorder *r, const scored_event *e, const re
 }
 
 /* Against a given list nothing else is known: see check_is_listed. */
-void recorder_put_list(recorder *r, const scored_event *e, const float *scores) {
+void recorder_put_list(recorder *r, const scored_event *e, float positive, negatives_counts c) {
     fr_record *out = &r->records[events_row(r->events, e->place)];
-    out->score = scores[e->destination];
+    out->score = positive;
     if (!e->covered) return;
-    negatives_counts c = negatives_count(r->lists, e->place, scores, scores[e->destination]);
     out->covered = 1;
     out->n = c.n + 1;
     out->above = c.above;
     out->tied = c.tied;
 }
 
-/* The sums have no candidate that is not counted. */
-static void put_sums(recorder *r, const scored_event *e, const progress *p) {
+void recorder_put(recorder *r, const scored_event *e, const recorder_list *x, float positive,
+                  const recorder_tally *t) {
     fr_record *out = &r->records[events_row(r->events, e->place)];
-    const recorder_tally *t = &p->sums;
     int64_t own = in_catalog(r, e, e->destination) ? r->mass[e->destination] : 0;
-    out->score = p->positive;
+    out->score = positive;
     if (e->available && !r->catalog_only) {
         out->avail_n = t->available.n + 1;
         out->avail_above = t->available.above;
@@ -408,37 +388,25 @@ static void put_sums(recorder *r, const scored_event *e, const progress *p) {
     out->n = t->catalog.n + 1;
     out->above = t->catalog.above;
     out->tied = t->catalog.tied;
-    out->seen_n = p->seen.n;
-    out->seen_above = p->seen.above;
-    out->seen_tied = p->seen.tied;
+    out->seen_n = t->seen.n;
+    out->seen_above = t->seen.above;
+    out->seen_tied = t->seen.tied;
     out->tied_before = t->before;
-    out->filtered = count_filtered(r, e, &p->out);
-    out->train_n = p->trained.n;
-    out->train_above = p->trained.above;
-    out->train_tied = p->trained.tied;
+    out->filtered = count_filtered(r, e, x);
+    out->train_n = t->trained.n;
+    out->train_above = t->trained.above;
+    out->train_tied = t->trained.tied;
     double total = (double)(t->mass_total + own); /* of all candidates, the positive included */
     out->pop_above = (double)t->mass_above / total;
     out->pop_tied = (double)t->mass_tied / total;
     out->pop_self = (double)own / total;
 }
 
-void recorder_put(recorder *r, const scored_event *e, const recorder_list *x, const float *scores,
-                  recorder_tally t) {
-    progress p = {.positive = scores[e->destination],
-                  .out = *x,
-                  .sums = t,
-                  .pair = r->w->source_pair_at[e->source]};
-    for (int32_t k = 0; k < x->count; k++)
-        recorder_count(r, e, x->at[k], scores[x->at[k]], p.positive, -1, &p.sums);
-    if (e->covered) read_met(r, e, 0, r->w->destinations, scores, &p);
-    put_sums(r, e, &p);
-}
-
 static void end_event(void *state, const scored_event *e, void *from) {
     recorder *r = state;
     progress *p = from;
     if (r->w->catalog_kind == CATALOG_TIME) p->sums.catalog = p->sums.available;
-    put_sums(r, e, p);
+    recorder_put(r, e, &p->out, p->positive, &p->sums);
 }
 
 static fr_status read_scores(void *state, const scored_event *e, const float *scores,
@@ -447,7 +415,8 @@ static fr_status read_scores(void *state, const scored_event *e, const float *sc
     recorder *r = state;
     progress p;
     if (r->lists) {
-        recorder_put_list(r, e, scores);
+        float positive = scores[e->destination];
+        recorder_put_list(r, e, positive, negatives_count(r->lists, e->place, scores, positive));
         return FR_OK;
     }
     begin_event(r, e, scores[e->destination], &p);

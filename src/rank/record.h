@@ -51,12 +51,20 @@ typedef struct recorder_counts {
     int32_t n, above, tied;
 } recorder_counts;
 
+static inline void recorder_count_one(recorder_counts *c, float score, float positive,
+                                      int32_t step) {
+    c->n += step;
+    c->above += score > positive ? step : 0;
+    c->tied += score == positive ? step : 0;
+}
+
 /* What of a record is a sum over all candidates. Of an event that is not covered, `available`
  * alone. */
 typedef struct recorder_tally {
     recorder_counts available, catalog;
     int64_t mass_above, mass_tied, mass_total;
-    int32_t before; /* fr_record.tied_before */
+    int32_t before;                /* fr_record.tied_before */
+    recorder_counts seen, trained; /* fr_record.seen_*, train_* */
 } recorder_tally;
 
 typedef struct recorder_list {
@@ -68,14 +76,10 @@ typedef struct recorder_list {
 recorder_list recorder_excluded(const recorder *r, const scored_event *e, int32_t two[2]);
 /* First meetings of the source with all that seen_* and train_* are counted over. */
 fr_history recorder_met(const recorder *r, const scored_event *e);
-/* Adds a candidate to the tally, or takes it away (step -1). */
-void recorder_count(const recorder *r, const scored_event *e, int32_t v, float score,
-                    float positive, int32_t step, recorder_tally *t);
-/* Fills the event's record. The tally is over all candidates; those of `x` are taken away here.
- * Of the scores those of `x` and of what the source has met are read; of a record against given
- * lists (r->lists), those of the positive and the list. */
-void recorder_put(recorder *r, const scored_event *e, const recorder_list *x, const float *scores,
-                  recorder_tally t);
-void recorder_put_list(recorder *r, const scored_event *e, const float *scores);
+/* Fills the event's record from a tally without the candidates of `x`. */
+void recorder_put(recorder *r, const scored_event *e, const recorder_list *x, float positive,
+                  const recorder_tally *t);
+/* A record against given lists (r->lists). */
+void recorder_put_list(recorder *r, const scored_event *e, float positive, negatives_counts c);
 
 #endif

@@ -46,6 +46,8 @@ static fr_status check_definition(const fr_window *w, const fr_scorer_definition
     if (d->observe && d->many > 1)
         return fail(err, FR_EUSAGE, "%s: %d events at once, but it observes events: expected 1",
                     d->name, d->many);
+    if (d->tile < 0)
+        return fail(err, FR_EUSAGE, "%s: tile is %d, expected 0 (few) or more", d->name, d->tile);
     if (d->observe && d->part)
         return fail(err, FR_EUSAGE, "%s: it gives parts, but observes events: expected one of them",
                     d->name);
