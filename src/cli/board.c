@@ -231,7 +231,7 @@ int board_print_as(const board_row *rows, int count, board_shape shape, board_re
         fr_table_put(table, cli_cell_count(rows[i].ties));
         if (!rows[i].resampled) continue;
         fr_table_row(table);
-        fr_table_put(table, (fr_table_cell){FR_CELL_EMPTY});
+        fr_table_put(table, (fr_table_cell){.kind = FR_CELL_EMPTY});
         for (int c = 0; c < COLUMNS; c++)
             fr_table_put(table, cli_cell_interval(rows[i].interval[c], 4));
     }

@@ -650,7 +650,7 @@ static int print_values_as(const result *all, int count, const request *r, int f
         for (int m = from; m < to; m++) fr_table_put(table, value_cell(&all[i], r, m));
         if (!all[i].resampled) continue;
         fr_table_row(table);
-        fr_table_put(table, (fr_table_cell){FR_CELL_EMPTY});
+        fr_table_put(table, (fr_table_cell){.kind = FR_CELL_EMPTY});
         for (int m = from; m < to; m++)
             fr_table_put(table, cli_cell_interval(all[i].interval[m], decimals(&r->metrics.at[m])));
     }
@@ -680,7 +680,7 @@ static int print_sampler_as(const result *all, int count, const request *r, int 
             fr_table_put(table, cli_cell_mean(e[k].mrr, e[k].sd, 4));
         if (!all[i].resampled) continue;
         fr_table_row(table);
-        fr_table_put(table, (fr_table_cell){FR_CELL_EMPTY});
+        fr_table_put(table, (fr_table_cell){.kind = FR_CELL_EMPTY});
         for (int k = 0; k < choice->k.count; k++)
             fr_table_put(table, cli_cell_interval(all[i].expected_interval[sampler][k], 4));
     }

@@ -155,7 +155,7 @@ static void put_row(fr_table *out, const char *label, int64_t events, int64_t ra
                               : cli_cell_number(value[m].value, 4));
     if (!interval) return;
     fr_table_row(out);
-    for (int m = 0; m < 3; m++) fr_table_put(out, (fr_table_cell){FR_CELL_EMPTY});
+    for (int m = 0; m < 3; m++) fr_table_put(out, (fr_table_cell){.kind = FR_CELL_EMPTY});
     for (int m = 0; m < metrics->count; m++) fr_table_put(out, cli_cell_interval(interval[m], 4));
 }
 

@@ -57,8 +57,10 @@ fr_status split_cuts(fr_window *w, fr_error *err) {
 
 /* ---- parts ---- */
 
+enum { BY_SHARE, BY_QUANTILE, BY_COLUMN, BY_ROWS, BY_TIMES };
+
 typedef struct split {
-    enum { BY_SHARE, BY_QUANTILE, BY_COLUMN, BY_ROWS, BY_TIMES } by;
+    int by;       /* BY_* */
     double at[2]; /* rows or times where validation and test begin; one number: they are equal */
 } split;
 
