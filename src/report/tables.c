@@ -718,7 +718,7 @@ static void settings_notes(const summary *s, table *t) {
     const results *r = s->results;
     const json_t *settings = json_object_get(r->plan.source, "settings");
     text_buffer note = {0}, tools = {0};
-    char *options = settings ? json_print(settings, JSON_COMPACT) : NULL;
+    char *options = settings ? json_print(settings, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
     if (settings && !options) (void)fail_memory(&t->failure, 0);
     if (json_array_size(json_object_get(r->plan.source, "models")))
         text_print(&note, "Training options other than the defaults: %s.",
