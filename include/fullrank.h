@@ -17,7 +17,7 @@
  *     contexts. Where a handle must outlive another one, or is kept, its contract says so.
  *   - One verb for one thing. _open, _make and _load give a handle, _close ends it. _get gives
  *     facts of a handle, whose texts and lists live as long as it does. _at gives what is
- *     registered by number from 0, NULL behind the last, and _find by name, NULL if there is none:
+ *     registered by number from 0, NULL after the last, and _find by name, NULL if there is none:
  *     both belong to the library and live as long as the program. _compute fills structs of the
  *     caller's, _run does long work.
  *   - A seed is an int64_t, any of them; equal seeds give equal results.
@@ -86,7 +86,7 @@ FR_API fr_status fr_fail(fr_error *err, fr_status code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* The name closest in spelling to `text`, NULL if none is close. `names` gives them by number from
- * 0, NULL behind the last. A number at the end of the text, as in "tgb-hist-100" and "hits@7", is
+ * 0, NULL after the last. A number at the end of the text, as in "tgb-hist-100" and "hits@7", is
  * left out if nothing is close with it. What is returned is one of `names`. */
 typedef const char *fr_name_at(const void *list, int index);
 FR_API const char *fr_text_nearest(const char *text, fr_name_at *names, const void *list);
@@ -196,7 +196,7 @@ FR_API FR_MUST_USE fr_status fr_options_fill(const fr_option *table, void *setti
                                              fr_error *err);
 #define fr_options_defaults(table, settings, err)                                                  \
     fr_options_fill((table), (settings), sizeof *(settings), (err))
-/* Sets one option from text. An unknown key, a value out of range and an option that lies behind
+/* Sets one option from text. An unknown key, a value out of range and an option that lies beyond
  * the struct's `size` are FR_EUSAGE and change nothing. */
 FR_API FR_MUST_USE fr_status fr_options_set(const fr_option *table, void *settings, const char *key,
                                             const char *value, fr_error *err);
@@ -204,7 +204,7 @@ FR_API FR_MUST_USE fr_status fr_options_set(const fr_option *table, void *settin
 FR_API const fr_option *fr_options_find(const fr_option *table, const char *key);
 /* The key of `table` closest in spelling to `key`, the table's; NULL if none is close. */
 FR_API const char *fr_options_nearest(const fr_option *table, const char *key);
-/* Writes the current value of one option of a table as text, the default if it lies behind the
+/* Writes the current value of one option of a table as text, the default if it lies beyond the
  * struct's `size`; at most `size` bytes with the final 0. */
 FR_API void fr_options_text(const fr_option *option, const void *settings, char *out, size_t size);
 /* Calls `set` for every entry of a JSON object of plain values ({"window": 1000, "order":
@@ -238,7 +238,7 @@ extern FR_API const fr_option
  * `output`: source.npy destination.npy time.npy [features.npy] source_ids.npy destination_ids.npy
  * manifest.json. The directory appears complete or not at all. Events out of order are sorted
  * stably by time and counted in one notice. Times are numbers or ISO dates, kept as seconds since
- * 1970 UTC. With FR_IDS_AUTO a file whose first word stands behind numbers is read again from the
+ * 1970 UTC. With FR_IDS_AUTO a file whose first word comes after numbers is read again from the
  * beginning; a pipe, which cannot be, is refused there. A column `split` must give the parts train,
  * val, test one after the other in order of time. Memory stays bounded: it grows with the number of
  * distinct ids only. O(rows), O(rows log rows) if out of order. */
@@ -401,7 +401,7 @@ FR_API void fr_window_close(fr_window *window);
 /* The window lives until fr_window_close has been called once more. */
 FR_API void fr_window_hold(fr_window *window);
 FR_API fr_window_facts fr_window_get(const fr_window *window);
-/* The original ids behind the entries of a score vector, ascending; as many as *count says (and
+/* The original ids of the entries of a score vector, ascending; as many as *count says (and
  * fr_window_facts.candidates). They live as long as the window. */
 FR_API const int64_t *fr_window_candidates(const fr_window *window, int64_t *count);
 
@@ -501,7 +501,7 @@ typedef struct fr_synth {
 } fr_synth;
 extern FR_API const fr_option fr_synth_options[FR_OPTIONS_MAX];
 
-/* One of the presets or parameters, for help; NULL behind the last. All of it is the library's. */
+/* One of the presets or parameters, for help; NULL after the last. All of it is the library's. */
 FR_API const char *fr_synth_preset_at(int index, const char **help);
 FR_API const fr_option *fr_synth_parameters(void);
 
@@ -940,7 +940,7 @@ typedef struct fr_definition {
     const char *explanation; /* one paragraph with the formula */
 } fr_definition;
 
-/* The registered metrics and samplers by number from 0; NULL behind the last one. */
+/* The registered metrics and samplers by number from 0; NULL after the last one. */
 FR_API const fr_definition *fr_metric_at(int index);
 FR_API const fr_definition *fr_sampler_at(int index);
 /* By what a user types. "hits@7" finds hits@k, "uniform-50" and "uniform" find uniform; the number
@@ -977,7 +977,7 @@ typedef struct fr_slices {
     void *memory;          /* of all this; the library's */
 } fr_slices;
 
-/* What records may be cut by, by number from 0; NULL behind the last one. */
+/* What records may be cut by, by number from 0; NULL after the last one. */
 FR_API const fr_definition *fr_slice_field_at(int index);
 
 /* Cuts records by a field: "repeated", "time", "source-degree:5". Numbers are cut at the quantiles
@@ -1094,7 +1094,7 @@ typedef struct fr_model {
     const char *text;    /* the definition, one paragraph */
     const char *options; /* keys of fr_model_options it uses, separated by spaces */
 } fr_model;
-/* The models by number from 0; NULL behind the last one. */
+/* The models by number from 0; NULL after the last one. */
 FR_API const fr_model *fr_model_at(int index);
 /* The model with this name or label, in capitals or not: "craft-r", "CRAFT-R"; NULL if there is
  * none.
@@ -1244,7 +1244,8 @@ typedef struct fr_compared_model {
 typedef struct fr_compared_pair {
     int first, second; /* models */
     int pairing;       /* FR_PAIRING_* */
-    int seeds; /* differences behind seed_t; without a seed in common, the smaller number of runs */
+    int seeds; /* differences that seed_t is over; without a seed in common, the smaller number of
+                  runs */
     const fr_difference *difference; /* [columns] */
     const fr_interval *sample;       /* [columns] of the difference, as in fr_compared_model */
 } fr_compared_pair;
@@ -1295,7 +1296,8 @@ typedef struct fr_explain_preset {
     const char *name, *settings, *help;
 } fr_explain_preset;
 enum { FR_EXPLAIN_PRESETS = 3 };
-extern FR_API const fr_explain_preset fr_explain_presets[FR_EXPLAIN_PRESETS + 1]; /* NULL behind */
+extern FR_API const fr_explain_preset
+    fr_explain_presets[FR_EXPLAIN_PRESETS + 1]; /* NULL at the end */
 
 enum { FR_EXPLAIN_MAX = 9 };
 typedef struct fr_explain_step {
@@ -1303,7 +1305,7 @@ typedef struct fr_explain_step {
     char from[256], to[256]; /* its values */
     double effect;           /* what the switch adds to the metric */
     double value;            /* of the metric with this and all earlier steps added */
-    int64_t events;          /* behind it, with this and all earlier settings switched */
+    int64_t events;          /* counted, with this and all earlier settings switched */
 } fr_explain_step;
 
 typedef struct fr_explanation {
@@ -1495,7 +1497,7 @@ FR_API FR_MUST_USE fr_status fr_study_report(const char *directory, const fr_con
 typedef struct fr_report_settings {
     size_t size;  /* as every settings struct */
     char *name;   /* its title; NULL = the name of the data */
-    char *gain;   /* "A,B": models whose difference is shown, B less A; NULL = the first two */
+    char *gain;   /* "A,B": models whose difference is shown, B minus A; NULL = the first two */
     char *tables; /* a directory that gets tables/, costs/ and figures/; NULL = none */
     bool force;   /* replace what is there; of `tables` only what a report made */
     char *audit;  /* files of fr_audit_text, separated by commas, for a section; NULL = none */

@@ -294,7 +294,7 @@ static void test_a_program_of_a_later_release(void **state) {
     assert_true(own.window == 7 && own.size == sizeof own);
     later->more = INT64_MIN; /* its last byte alone */
     FAILS(options_settle(sized, later, &own, sizeof own, &err), FR_EUSAGE,
-          "settings: a field behind its first 40 bytes is set, which this version");
+          "settings: a field after its first 40 bytes is set, which this version");
     fr_options_free(sized, later);
     free(later);
 }

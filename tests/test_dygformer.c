@@ -5,7 +5,7 @@
 
 /* ---- inputs ---- */
 
-/* Nodes of a side's tokens; destinations are numbered behind the sources. */
+/* Nodes of a side's tokens; destinations are numbered after the sources. */
 static int nodes_of(const fixture *f, int32_t self, fr_history past, bool source, int32_t *node) {
     int32_t sources = f->w->sources;
     node[0] = source ? self : sources + self;

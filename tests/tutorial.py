@@ -3,7 +3,7 @@
 usage: tutorial.py PAGE FULLRANK [--shown]
 
 A block marked sh is run as it is, or passed over with --shown. In a block without a mark, lines that begin with "$ " are commands and the lines
-behind them what they print on stdout; "..." stands for any lines. Prints what differs.
+after them what they print on stdout; "..." stands for any lines. Prints what differs.
 """
 import os
 import re

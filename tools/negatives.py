@@ -6,8 +6,8 @@
 
 RANKS.npy are rank records of any scorer under the protocol to be used: they say which events are ranked, in which
 order. TGB keeps a dict (source, destination, time) -> array, TGB-Seq an array with one row per event. The result is
-int64 [events, K], -1 behind the end of a list. An offset is what the other program adds to an id: TGB numbers the
-destinations of tgbl-wiki behind its 8,227 sources.
+int64 [events, K], -1 after the end of a list. An offset is what the other program adds to an id: TGB numbers the
+destinations of tgbl-wiki after its 8,227 sources.
 
 Needs Python 3.8 and NumPy. A pickle is read without running code: only NumPy's arrays and numbers are let in.
 """

@@ -88,7 +88,7 @@ bool directory_empty(const char *path);
 
 /* folder + "/" + name, the caller's; NULL when out of memory. */
 char *path_join(const char *folder, const char *name);
-/* The part behind the last '/'. */
+/* The part after the last '/'. */
 const char *path_name(const char *path);
 
 #endif

@@ -8,7 +8,7 @@ enum { ALIGNMENT = 64, SLAB_BYTES = 1 << 16 };
 
 struct arena_slab {
     struct arena_slab *next;
-    size_t size, used; /* bytes behind the header; `used` is a multiple of ALIGNMENT */
+    size_t size, used; /* bytes after the header; `used` is a multiple of ALIGNMENT */
     _Alignas(ALIGNMENT) unsigned char bytes[];
 };
 

@@ -242,7 +242,7 @@ static fr_status copy_settings(const fr_option *end, const void *settings, char 
         TRY(check_size(end, given, err));
         if (given > size && !all_zero(settings, size, given))
             return fail(err, FR_EUSAGE,
-                        "%s: a field behind its first %zu bytes is set, which this version of the "
+                        "%s: a field after its first %zu bytes is set, which this version of the "
                         "library does not know",
                         end->help, size);
     }

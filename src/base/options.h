@@ -21,7 +21,7 @@ fr_status options_from_json(const json_t *object, const char *where, fr_config_s
                             fr_error *err);
 
 /* The last row of the table of a settings struct that begins with its size. A field that is added
- * after the first release begins at or behind the sizeof of the release before, not in its padding,
+ * after the first release begins at or after the sizeof of the release before, not in its padding,
  * and this row goes on to say where the first such field begins: a struct whose size is 0 is read
  * no further, since the program may be of the first release. */
 #define OPTIONS_END(type)                                                                          \
@@ -31,7 +31,7 @@ fr_status options_from_json(const json_t *object, const char *where, fr_config_s
  * table; NULL, or options that are all zero, give the defaults, texts NULL, which consumers take
  * for the default text. Texts stay the caller's: `out` is not to be freed. A value out of range is
  * FR_EUSAGE with the words of fr_options_set. Settings that begin with their size may have another
- * one: options behind it have their defaults; what lies behind `size` must be 0. */
+ * one: options after it have their defaults; what lies beyond `size` must be 0. */
 fr_status options_settle(const fr_option *table, const void *settings, void *out, size_t size,
                          fr_error *err);
 

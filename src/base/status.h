@@ -12,7 +12,7 @@
 
 /* What fr_fail is called at home. */
 #define fail fr_fail
-/* The same with ": " and the text of errno behind it; FR_EFILE, or FR_ENOMEM when errno says so. */
+/* The same with ": " and the text of errno after it; FR_EFILE, or FR_ENOMEM when errno says so. */
 fr_status fail_errno(fr_error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* `bytes` is how many were asked for; 0 = not known. */
 fr_status fail_memory(fr_error *err, size_t bytes);

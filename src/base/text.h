@@ -34,7 +34,7 @@ void text_fill(text_buffer *out, char character, int count);
 fr_status text_status(const text_buffer *out, fr_error *err);
 void text_free(text_buffer *out);
 
-/* Reads one character of UTF-8 and moves *text behind it; 0 at the end, U+FFFD for a byte that does
+/* Reads one character of UTF-8 and moves *text past it; 0 at the end, U+FFFD for a byte that does
  * not belong there. */
 uint32_t text_character(const char **text);
 /* Appends it as fr_text_printable writes it. */

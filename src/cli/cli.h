@@ -103,7 +103,7 @@ bool cli_family(const char *name);
 /* Says that there is no such command and names the nearest; returns CLI_USAGE. */
 int cli_unknown(const char *name);
 
-/* Fills call->settings, common and arguments from the words behind the command's name; says what is
+/* Fills call->settings, common and arguments from the words after the command's name; says what is
  * wrong and returns CLI_USAGE or CLI_FAILED otherwise. cli_parse_free in any case. Words are
  * `--key value`, `--key=value`, `--flag`, `--no-flag`, `-o value`, arguments; `--` ends options.
  * Config files count first, then options in the order given. */

@@ -93,7 +93,7 @@ static bool blank_at(const line *lines, int count, int place) {
     return true;
 }
 
-/* Where columns begin: behind two places and more that are blank in all lines. The first is 0, the
+/* Where columns begin: after two places or more that are blank in all lines. The first is 0, the
  * last entry the end. */
 static int find_columns(const line *lines, int count, int *at, int most) {
     int columns = 0, end = 0, blanks = 0;
@@ -117,7 +117,7 @@ static void put_part(const line *l, int from, int to, bool last) {
         (void)fwrite(l->glyph[k].at, 1, (size_t)l->glyph[k].bytes, stdout);
 }
 
-/* Columns first .. last - 1 behind the first one. */
+/* Columns first .. last - 1 after the first one. */
 static void put_columns(const line *lines, int count, const int *at, int first, int last) {
     for (int i = 0; i < count; i++) {
         int reach = lines[i].width < at[last] ? lines[i].width : at[last];

@@ -119,7 +119,7 @@ static int run_man(cli_call *call) {
     size_t common = 0;
     while (cli_group_at(call->command, common + 1)) common++;
     (void)fputs(".SH OPTIONS\nEvery command knows these.\n"
-                "A value may follow as the next word or behind an equals sign, a flag\n"
+                "A value may follow as the next word or after an equals sign, a flag\n"
                 "is turned off by \\fB\\-\\-no\\-\\fIFLAG\\fR, and \\fB\\-\\-\\fR ends the\n"
                 "options.\n",
                 stdout);
@@ -146,7 +146,7 @@ static int run_man(cli_call *call) {
 
 /* ---- Completions ---- */
 
-/* Calls `each` for the first words of all commands, or for the second words behind `family`. */
+/* Calls `each` for the first words of all commands, or for the second words after `family`. */
 static void each_word(const char *family, void (*each)(const char *word, int length)) {
     size_t skip = family ? strlen(family) + 1 : 0;
     for (const cli_command *const *c = cli_commands; *c; c++) {

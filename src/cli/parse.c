@@ -272,7 +272,7 @@ static fr_status set_defaults(cli_call *call, fr_error *err) {
     return status;
 }
 
-/* Someone who asks for help gets it, whatever else is missing or wrong. The word behind --help says
+/* Someone who asks for help gets it, whatever else is missing or wrong. The word after --help says
  * what about, for commands that can explain. */
 static bool wants_help(cli_call *call, int count, char **words) {
     for (int i = 0; i < count && strcmp(words[i], "--"); i++) {

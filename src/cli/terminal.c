@@ -25,7 +25,7 @@ enum { STAGE_SIZE = 256, LINE_SIZE = 1280, BAR_MOST = 40, BAR_LEAST = 8 };
 
 static struct {
     bool live, quiet;       /* stderr can redraw lines; --quiet */
-    bool drawn;             /* the cursor stands behind a bar */
+    bool drawn;             /* the cursor is after a bar */
     char stage[STAGE_SIZE]; /* of the progress shown, "" = none */
     uint64_t first, done;   /* where the stage began (a resumed download), where it is */
     uint64_t total;         /* where it ends, 0 = not known */

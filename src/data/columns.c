@@ -264,7 +264,7 @@ static fr_status number_words(columns *c, id_table *table, const word_table *wor
     return status;
 }
 
-/* DyGLib numbers sources from 1 and destinations behind them (or, if the roles are the same things,
+/* DyGLib numbers sources from 1 and destinations after them (or, if the roles are the same things,
  * both from 1). Undone here, so that the same events give the same columns in every format. */
 static void undo_one_based(columns *c, bool *shared) {
     size_t sources = c->sources.ids.count, destinations = c->destinations.ids.count;
@@ -285,7 +285,7 @@ static fr_status check_split(const columns *c, const char *input, fr_error *err)
     const part_counts *p = &c->parts;
     if (!p->misplaced) return FR_OK;
     return fail(err, FR_EINPUT,
-                "%s: event %lld (from 1, in the order of the file) is in part %s, but comes behind "
+                "%s: event %lld (from 1, in the order of the file) is in part %s, but comes after "
                 "one of part %s in order of time; expected train, val, test one after the other "
                 "(option columns: split=none leaves the split out)",
                 input, (long long)p->misplaced, names[p->found], names[p->behind]);

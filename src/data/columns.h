@@ -48,7 +48,7 @@ typedef struct columns {
 typedef struct columns_finish {
     const word_table *source_words, *destination_words; /* NULL: ids are numbers */
     const char *input; /* name of the file, for messages about the split */
-    bool one_based;  /* DyGLib ids: from 1, destinations behind the sources if roles are separate */
+    bool one_based;  /* DyGLib ids: from 1, destinations after the sources if roles are separate */
     bool shared_ids; /* one id space for both roles */
     json_t *origin;  /* goes to the manifest as "source"; stolen, even on failure */
     json_t *synth;   /* parameters of a synthetic stream or NULL; stolen, even on failure */

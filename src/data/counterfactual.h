@@ -27,7 +27,7 @@ typedef enum change_kind {
     CHANGE_IDS,
     /* The catalog has only destinations for which `listed` is true. */
     CHANGE_FEWER,
-    /* There are `more` candidates that never occur, with ids behind all others. */
+    /* There are `more` candidates that never occur, with ids after all others. */
     CHANGE_MORE,
 } change_kind;
 

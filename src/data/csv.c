@@ -138,7 +138,7 @@ static const char *parse_part(const csv *c, const char *p, uint8_t *out) {
     return NULL;
 }
 
-/* One field of the given role into row `row`; the byte behind it, or NULL if it is no such value.
+/* One field of the given role into row `row`; the byte after it, or NULL if it is no such value.
  */
 static inline const char *parse_field(csv *c, role r, const char *p, int64_t row, float **feature,
                                       fr_error *err, fr_status *status) {
@@ -180,7 +180,7 @@ static const char *parse_odd_field(csv *c, role r, const char *p, int64_t row, f
     return p && *p == '"' ? p + 1 : NULL;
 }
 
-/* Features one behind the other from field *f on, as long as nothing is odd about them; all but the
+/* Features one after the other from field *f on, as long as nothing is odd about them; all but the
  * row's last field. Wide files consist of little else, so nothing else is asked here. */
 static const char *parse_features(const layout *l, const char *p, int *f, float **feature) {
     const char separator = l->separator;
@@ -196,7 +196,7 @@ static const char *parse_features(const layout *l, const char *p, int *f, float 
     return p;
 }
 
-/* The row at `p` into row `row` of the block; its end behind the newline, or NULL with what was
+/* The row at `p` into row `row` of the block; its end after the newline, or NULL with what was
  * wrong in bad_field and bad_text (bad_field = fields: the row goes on too long). */
 static const char *parse_row(csv *c, const char *p, int64_t row, fr_error *err, fr_status *status) {
     const layout *l = &c->layout;
@@ -351,7 +351,7 @@ static fr_status read_layout(csv *c, const char *columns, fr_error *err) {
     line = c->buffer + c->at;
     TRY(layout_detect(&c->layout, line, row ? row : line, c->line, columns, c->in.name, err));
     if (!c->layout.named) return FR_OK;
-    if (!row) return fail(err, FR_EINPUT, "%s: no events behind the header", c->in.name);
+    if (!row) return fail(err, FR_EINPUT, "%s: no events after the header", c->in.name);
     c->at += length;
     c->line++;
     return FR_OK;

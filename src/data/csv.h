@@ -28,7 +28,7 @@ typedef struct csv {
     int64_t rows_per_block;
     csv_rows block;
     char *buffer; /* [room + 16]: unread bytes, always ending in a newline while rows are parsed */
-    size_t room, at, end, complete; /* complete: behind the last whole line */
+    size_t room, at, end, complete; /* complete: after the last whole line */
     size_t piece;                   /* bytes read at once */
     int64_t line;                   /* number of the line at `at`, from 1 */
     bool ended;

@@ -3,7 +3,7 @@
 
 #include "base/number.h"
 
-/* Exactly `count` digits, `low` to `high`; the byte behind them, or NULL. */
+/* Exactly `count` digits, `low` to `high`; the byte after them, or NULL. */
 static const char *digits(const char *p, int count, int low, int high, int *out) {
     *out = 0;
     for (; count; count--, p++) {

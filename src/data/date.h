@@ -14,7 +14,7 @@
 
 /* Does a date begin here, right or wrong: four digits, a dash and a digit? */
 bool date_begins(const char *p);
-/* The byte behind the date or date and time at `p`, a text that ends in a newline or 0; NULL if it
+/* the byte after the date or date and time at `p`, a text that ends in a newline or 0; NULL if it
  * is none. `blank`: one blank may stand for the T. */
 const char *date_read(const char *p, bool blank, double *seconds);
 

@@ -21,7 +21,7 @@ typedef struct eligible_event {
     int32_t next, occurred;        /* the walk's own: next event to look at, destinations so far */
 } eligible_event;
 
-/* Goes on to the next eligible test event; false behind the last. O(window + met) for all. */
+/* Goes on to the next eligible test event; false after the last. O(window + met) for all. */
 bool facts_next_eligible(const fr_window *w, eligible_event *e);
 
 /* beta* = logit(p1) - logit(q1), the best beta of the minimal scorer (PROTOCOL 9): infinite where

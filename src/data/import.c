@@ -143,7 +143,7 @@ static json_t *origin_json(reading *r) {
 }
 
 /* Times of today count 1.7e9 seconds. A file whose times are all a thousand times beyond any date
- * within reach counts something smaller: seconds from 1e11 on lie behind the year 5138, while
+ * within reach counts something smaller: seconds from 1e11 on lie after the year 5138, while
  * milliseconds from there on begin in 1973. */
 static void warn_unit(const char *name, const columns *out, const fr_context *context) {
     static const char *const words[] = {"", "milliseconds", "microseconds", "nanoseconds"};

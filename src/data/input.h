@@ -1,7 +1,7 @@
 /* input.h - the bytes of an input file, plain or gzip, with the SHA-256 of the file as stored.
  *
  * gzip is recognised by its first two bytes, not by the file's name. Several members in a row are
- * one stream; a stream that breaks off, or bytes behind it that are no member, are errors (zlib's
+ * one stream; a stream that breaks off, or bytes after it that are no member, are errors (zlib's
  * own reader would pass over both in silence).
  */
 #ifndef FR_DATA_INPUT_H

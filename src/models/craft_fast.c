@@ -16,7 +16,7 @@
  *
  * Bits: a score is a chain of operations on its own lane, in an order that depends on the event
  * alone, so neither the block nor the neighbours matter. Blocks are widened to whole vectors with
- * the columns that follow (tables have zero columns behind the last); what comes of those is
+ * the columns that follow (tables have zero columns after the last); what comes of those is
  * dropped.
  */
 #include "models/craft_tables.h"

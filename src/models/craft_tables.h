@@ -1,7 +1,7 @@
 /* craft_tables.h - what of CRAFT(-R) depends on the checkpoint alone (MODELS 2.6).
  *
  * Tables of candidates are by columns, [dim, room]: a candidate is a column, and `room` leaves at
- * least 15 zero columns behind the last one, so that blocks may be widened to whole vectors.
+ * least 15 zero columns after the last one, so that blocks may be widened to whole vectors.
  */
 #ifndef FR_MODELS_CRAFT_TABLES_H
 #define FR_MODELS_CRAFT_TABLES_H

@@ -40,7 +40,7 @@ static fr_status turn(arena *memory, int in, int out, const real *weight, dygfor
     return FR_OK;
 }
 
-/* Output o of a dense layer behind a norm, times `scale`: weights of the normalised row. Returns
+/* Output o of a dense layer after a norm, times `scale`: weights of the normalised row. Returns
  * its constant. */
 static double fold_norm(const model *m, param_pair norm, param_pair dense, int dim, int o,
                         double scale, const dygformer_matrix *w) {

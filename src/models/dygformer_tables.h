@@ -1,9 +1,9 @@
 /* dygformer_tables.h - what DyGFormer's fast path makes once per checkpoint (MODELS 3.5).
  *
- * Norms are folded into the matrix behind them: W (g * hat + b) + c = (W g) hat + (W b + c). The
+ * Norms are folded into the matrix after them: W (g * hat + b) + c = (W g) hat + (W b + c). The
  * factor of attention goes into the
  * queries. A bias of keys adds the same to a whole row of logits and is dropped; that of values
- * passes through the weights, which sum to one, and goes into the bias behind. Lifetime: run.
+ * passes through the weights, which sum to one, and goes into the next bias. Lifetime: run.
  */
 #ifndef FR_MODELS_DYGFORMER_TABLES_H
 #define FR_MODELS_DYGFORMER_TABLES_H

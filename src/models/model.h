@@ -107,7 +107,7 @@ typedef struct model_kind {
     /* A scorer through the model's fast path; it refers to the model, which must outlive it. A
      * model that remembers has been replayed from the first test event. */
     fr_status (*fast)(const model *m, int threads, fr_scorer_definition *out, fr_error *err);
-    /* The matrices z is multiplied by, all with as many rows; their columns one behind the other
+    /* The matrices z is multiplied by, all with as many rows; their columns one after the other
      * are those of z. Returns how many there are. Of two-layer heads the first layer. */
     int (*head)(const model *m, int *weights /* [MODEL_HEADS] */);
     const model_memory *memory; /* NULL = remembers nothing */

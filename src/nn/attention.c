@@ -355,7 +355,7 @@ static void begin_with_bias(const folded_node *n, span s) {
     }
 }
 
-/* Keys as rows one behind the other; NULL if the tape has failed. */
+/* Keys as rows one after the other; NULL if the tape has failed. */
 static const real *join_keys(tape *t, const key_rows *k, int e) {
     if (keys_are_plain(k)) return k->x.v;
     real *x = tape_room(t, (size_t)k->rows * (size_t)e), *to = x;

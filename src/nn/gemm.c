@@ -200,7 +200,7 @@ turn_four_8(const float *const *row, int p, __m256 out[4]) {
 #ifdef SIMD_ARM
 #include <arm_neon.h>
 
-/* The first n of 4 numbers, zeros behind; nothing else is read or written. */
+/* The first n of 4 numbers, zeros after them; nothing else is read or written. */
 static inline float32x4_t load_some_4(const float *from, int n) {
     float part[4] = {0};
     memcpy(part, from, (size_t)n * sizeof *part);

@@ -1,6 +1,6 @@
 /* ops.h - the operations models are made of. All take the tape first and give a new tensor.
  *
- * Variable-length histories are ragged: rows of all events one behind the other, and `span`s that
+ * Variable-length histories are ragged: rows of all events one after the other, and `span`s that
  * say which query rows look at which key rows. Heads are column slices. Parameters are named by
  * their numbers.
  */

@@ -1,7 +1,7 @@
 /* patch.c - consecutive tokens of a sequence put through one matrix: a patch.
  *
  * Slot s of a patch has columns s * width .. of the weights to itself. The tokens of a patch lie
- * one behind the other, so a whole patch is a row already; one that ends early is a row that ends
+ * one after the other, so a whole patch is a row already; one that ends early is a row that ends
  * in zeros, which add nothing to any sum. So all patches are one product.
  */
 #include "nn/gemm.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The number behind "first:" or "every:"; 0 if the text is something else. */
+/* The number after "first:" or "every:"; 0 if the text is something else. */
 static int64_t counted(const char *text, const char *word) {
     size_t n = strlen(word);
     if (strncmp(text, word, n)) return 0;

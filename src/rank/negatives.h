@@ -14,7 +14,7 @@ typedef struct negatives {
     char sha256[65]; /* of the file */
 } negatives;
 
-/* Reads int64 [events of the ranked part, K] of original ids, -1 behind the end of a list.
+/* Reads int64 [events of the ranked part, K] of original ids, -1 after the end of a list.
  * FR_EINPUT, naming row and id, for what is no candidate of its event; unless `repeats`, also for
  * an id that is listed twice and for the event's own destination. To be closed whether it fails or
  * not. */

@@ -224,8 +224,8 @@ static fr_status put_hashes(page *p, fr_error *err) {
     results *r = p->s->results;
     table t = {0};
     table_start(&t, "Where every number comes from",
-                p->alone ? "SHA-256 of the rank records behind each run, the first 16 digits."
-                         : "SHA-256 of the rank records and of the trained model behind each run, "
+                p->alone ? "SHA-256 of the rank records of each run, the first 16 digits."
+                         : "SHA-256 of the rank records and of the trained model of each run, "
                            "the first 16 digits; study.db holds them whole.");
     table_column(&t, NULL, "run", TABLE_LEFT);
     table_column(&t, NULL, "rank records", TABLE_LEFT);

@@ -43,7 +43,7 @@ typedef struct data_numbers {
     const model_numbers *model; /* [models] */
     fr_comparison *compared;    /* of all models that are; NULL = fewer than two */
     fr_comparison *gain[2];     /* of the two models of the module gain, by objective */
-    int64_t ranked, repeated;   /* events behind the numbers, of the first run */
+    int64_t ranked, repeated;   /* events that the numbers are over, of the first run */
     int judged;                 /* scorers of the main table, the oracle apart */
     double *tau;                /* [ks] agreement of their order with that of the full catalog */
 } data_numbers;

@@ -100,7 +100,7 @@ fr_status external_inputs(fr_study *s, const plan_unit *u, json_t *all, bool *mi
     else if (!status)
         status = hash_with_sides(s, path, list, err);
     if (code == 0) globfree(&found);
-    size_t size; /* the options of a plug-in stand behind its file */
+    size_t size; /* the options of a plug-in follow its file */
     const char *file = u->ranks ? NULL : plan_scorer_file(u->external, &size);
     if (!status && file && json_object_set_new(all, "options", json_text(file + size)))
         status = fail_memory(err, 0);

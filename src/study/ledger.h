@@ -52,7 +52,7 @@ fr_status ledger_prepare(ledger *l, sqlite3_stmt **out, fr_error *err, const cha
 fr_status ledger_bind(ledger *l, sqlite3_stmt *statement, fr_error *err, const char *types, ...);
 /* As ledger_prepare, run to its end. */
 fr_status ledger_do(ledger *l, fr_error *err, const char *sql, const char *types, ...);
-/* Next row: *row is false behind the last. */
+/* Next row: *row is false after the last. */
 fr_status ledger_next(ledger *l, sqlite3_stmt *statement, bool *row, fr_error *err);
 /* Column as a double; NULL is NaN. */
 double ledger_real(sqlite3_stmt *statement, int column);

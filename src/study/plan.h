@@ -1,6 +1,6 @@
 /* plan.h - what a study consists of: a JSON document becomes a list of units of work.
  *
- * Units stand in an order in which each comes behind those it needs, data set by data set, so that
+ * Units stand in an order in which each comes after those it needs, data set by data set, so that
  * working through the list from the top always finds something to do. Lifetime: run.
  */
 #ifndef FR_STUDY_PLAN_H

@@ -68,7 +68,7 @@ bad "nothing but empty lines" "bad.csv: the file is empty"
 printf '# one\n# two\n' >bad.csv
 bad "nothing but comments" "bad.csv: the file is empty"
 printf 'u,i,t\n' >bad.csv
-bad "header only" "bad.csv: no events behind the header"
+bad "header only" "bad.csv: no events after the header"
 printf '\n<!DOCTYPE html>\n<html></html>\n' >bad.csv
 bad "HTML page" "bad.csv:2: looks like an HTML"
 printf 'PK\003\004\024\000\000\000' >bad.csv
@@ -678,7 +678,7 @@ is "and leaves no file" "$(ls shuffled)" "$(ls reference_plain)"
 sed 's/,699,1$/,699,0/' shuffled.csv >bad.csv
 where=$(grep -n ',699,' bad.csv | cut -d: -f1)
 bad "a split that goes back, in shuffled rows" "bad.csv: event $((where - 1)) (from 1, in the order \
-of the file) is in part train, but comes behind one of part val in order of time"
+of the file) is in part train, but comes after one of part val in order of time"
 printf 'src,dst,time,split\n1,2,1,0\n1,2,2,2\n1,2,2,1\n' >bad.csv
 bad "a split that goes back at the same time" "bad.csv: event 3 (from 1"
 printf 'src,dst,time,split\n1,2,1,0\n1,2,2,-1\n' >bad.csv

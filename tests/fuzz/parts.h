@@ -36,7 +36,7 @@ typedef struct fuzz_bytes {
 } fuzz_bytes;
 fuzz_bytes fuzz_read(const char *path);
 
-/* The next part of *rest; false behind the last. */
+/* The next part of *rest; false after the last. */
 typedef struct fuzz_part {
     char kind;
     const uint8_t *at;
