@@ -27,7 +27,7 @@ static int by_last(const void *a, const void *b) {
 typedef struct stateless {
     const fr_window *window;
     fr_columns columns;
-    int32_t events, candidates;
+    int32_t candidates;
 } stateless;
 
 static fr_status score_past(void *state, const fr_query *query, int count, int worker,
@@ -48,7 +48,8 @@ static fr_status score_past(void *state, const fr_query *query, int count, int w
         list[k] = (own){v, pair.event[pair.count - 1]};
     }
     qsort(list, (size_t)met.count, sizeof *list, by_last);
-    for (int32_t k = 0; k < met.count; k++) scores[list[k].destination] = (float)(s->events + k);
+    int32_t above = fr_window_cut(s->window, query->event); /* more than any past event's number */
+    for (int32_t k = 0; k < met.count; k++) scores[list[k].destination] = (float)(above + k);
     free(list);
     return FR_OK;
 }
@@ -56,7 +57,8 @@ static fr_status score_past(void *state, const fr_query *query, int count, int w
 /* ---- from what it observes: one thread, in stream order ---- */
 
 typedef struct stateful {
-    int32_t sources, candidates, events;
+    int32_t sources, candidates;
+    int32_t seen;  /* events so far */
     int32_t *last; /* [sources + 1, candidates] last event; the last row is of all sources */
     own *list;     /* [candidates] */
 } stateful;
@@ -66,6 +68,7 @@ static fr_status observe(void *state, const fr_event *event, fr_error *err) {
     (void)err;
     s->last[(int64_t)event->source * s->candidates + event->destination] = event->event;
     s->last[(int64_t)s->sources * s->candidates + event->destination] = event->event;
+    s->seen = event->event + 1;
     return FR_OK;
 }
 
@@ -81,7 +84,8 @@ static fr_status score_state(void *state, const fr_query *query, int count, int 
         if (mine[v] >= 0) s->list[met++] = (own){v, mine[v]};
     }
     qsort(s->list, (size_t)met, sizeof *s->list, by_last);
-    for (int32_t k = 0; k < met; k++) scores[s->list[k].destination] = (float)(s->events + k);
+    int32_t above = s->seen; /* more than any past event's number */
+    for (int32_t k = 0; k < met; k++) scores[s->list[k].destination] = (float)(above + k);
     return FR_OK;
 }
 
@@ -102,7 +106,7 @@ static fr_status rank_with(fr_window *window, const fr_scorer_definition *mine,
 static fr_status rank_stateless(fr_window *window, const fr_context *context, const char *path,
                                 fr_error *err) {
     fr_window_facts w = fr_window_get(window);
-    stateless past = {window, fr_window_columns(window), (int32_t)w.events, (int32_t)w.candidates};
+    stateless past = {window, fr_window_columns(window), (int32_t)w.candidates};
     fr_scorer_definition mine = {.size = sizeof mine,
                                  .name = "stateless",
                                  .seed = 1,
@@ -116,7 +120,7 @@ static fr_status rank_stateful(fr_window *window, const fr_context *context, con
                                fr_error *err) {
     fr_window_facts w = fr_window_get(window);
     size_t cells = (size_t)(w.sources + 1) * (size_t)w.candidates;
-    stateful state = {(int32_t)w.sources, (int32_t)w.candidates, (int32_t)w.events,
+    stateful state = {(int32_t)w.sources, (int32_t)w.candidates, 0,
                       malloc(cells * sizeof *state.last),
                       malloc((size_t)w.candidates * sizeof *state.list)};
     fr_scorer_definition mine = {.size = sizeof mine,

@@ -14,8 +14,7 @@ namespace {
 class recency {
   public:
     explicit recency(const fr_window *window)
-        : events(static_cast<int32_t>(fr_window_get(window).events)),
-          tail(static_cast<size_t>(fr_window_get(window).candidates), -1),
+        : tail(static_cast<size_t>(fr_window_get(window).candidates), -1),
           own(static_cast<size_t>(fr_window_get(window).sources)) {}
 
     // Own destinations in the order of their last meeting: it is moved to the end.
@@ -24,17 +23,18 @@ class recency {
         list.erase(std::remove(list.begin(), list.end(), event.destination), list.end());
         list.push_back(event.destination);
         tail[static_cast<size_t>(event.destination)] = static_cast<float>(event.event);
+        seen = event.event + 1;
     }
 
     void score(const fr_query &query, float *scores) const {
         std::copy(tail.begin(), tail.end(), scores);
-        int32_t place = events;
+        int32_t place = seen; // more than any past event's number
         for (int32_t v : own[static_cast<size_t>(query.source)])
             scores[v] = static_cast<float>(place++);
     }
 
   private:
-    int32_t events;
+    int32_t seen = 0; // events so far
     std::vector<float> tail;
     std::vector<std::vector<int32_t>> own;
 };

@@ -62,7 +62,8 @@ typedef struct fast {
     real *aligned; /* [room] the part of s that is its norm's bias, times e(v) */
     real *query;   /* [dim, 2 dim + time_dim] weights of a query, centred over its outputs */
     real *query_bias;
-    void (*run)(const struct fast *f, worker *w, const fr_query *query, float *scores);
+    void (*run)(const struct fast *f, worker *w, const fr_query *query, int32_t first, int32_t end,
+                float *scores);
     worker *workers;
 } fast;
 
@@ -206,32 +207,41 @@ SIMD_INLINE void read_recalled(const fast *f, worker *w, const fr_query *query, 
     }
 }
 
-SIMD_INLINE void score_event(const fast *f, worker *w, const fr_query *query, float *scores) {
-    int32_t all = f->m->w->destinations;
+/* Candidates first .. end - 1. */
+SIMD_INLINE void score_event(const fast *f, worker *w, const fr_query *query, int32_t first,
+                             int32_t end, float *scores) {
     read_source(f, w, query);
     if (w->t.status) return;
     if (f->f->remembers) read_recalled(f, w, query, false);
-    for (int32_t from = 0; from < all; from += f->block) {
-        int count = all - from < f->block ? all - from : f->block, width = lanes_round_up(count);
+    for (int32_t from = first; from < end; from += f->block) {
+        int count = end - from < f->block ? end - from : f->block, width = lanes_round_up(count);
         block_attend(f, w, from, width);
         block_hidden(f, w, from, width);
         block_scores(f, w, from, width);
         for (int j = 0; j < count; j++)
-            scores[from + j] = (float)(w->total[j] + w->recalled[from + j]);
+            scores[from - first + j] = (float)(w->total[j] + w->recalled[from + j]);
     }
     if (f->f->remembers) read_recalled(f, w, query, true);
 }
 
-SIMD_BUILDS(run, score_event, (const fast *f, worker *w, const fr_query *query, float *scores),
-            (f, w, query, scores))
+SIMD_BUILDS(run, score_event,
+            (const fast *f, worker *w, const fr_query *query, int32_t first, int32_t end,
+             float *scores),
+            (f, w, query, first, end, scores))
 
-static fr_status score(void *state, const fr_query *query, int count, int number, float *scores,
-                       fr_error *err) {
+static fr_status score_part(void *state, const fr_query *query, int count, int32_t from, int32_t to,
+                            int number, float *scores, fr_error *err) {
     (void)count; /* one at a time */
     const fast *f = state;
     worker *w = &f->workers[number];
-    f->run(f, w, query, scores);
+    f->run(f, w, query, from, to, scores);
     return w->t.status ? fail(err, w->t.status, "%s", w->t.error.message) : FR_OK;
+}
+
+static fr_status score(void *state, const fr_query *query, int count, int number, float *scores,
+                       fr_error *err) {
+    int32_t all = ((const fast *)state)->m->w->destinations;
+    return score_part(state, query, count, 0, all, number, scores, err);
 }
 
 /* ---- opening ---- */
@@ -313,8 +323,12 @@ static void close_fast(void *state) {
 fr_status patch_fast(const model *m, int threads, fr_scorer_definition *out, fr_error *err) {
     fast *f;
     TRY(ALLOCATE(f, 1, err));
-    *out =
-        (fr_scorer_definition){.state = f, .workers = threads, .score = score, .close = close_fast};
+    *out = (fr_scorer_definition){.state = f,
+                                  .workers = threads,
+                                  .score = score,
+                                  .close = close_fast,
+                                  .part = score_part,
+                                  .tile = MODEL_TILE};
     int n = m->w->destinations, block = m->fast_block ? m->fast_block : BLOCK;
     *f = (fast){.m = m,
                 .f = m->own,

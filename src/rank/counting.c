@@ -186,9 +186,14 @@ static fr_status check_event(counting *c, const scored_event *e, counting_check 
     *record = recorder_describe(c->w, e->event);
     TRY(engine_read(c->w, e, c->vector, &reader, 1, err));
     check->verified++;
-    check->differ += memcmp(record, &counted, sizeof counted) != 0;
+    bool differs = memcmp(record, &counted, sizeof counted) != 0;
+    check->differ += differs;
     *record = counted;
-    return FR_OK;
+    if (!differs || !check->agree) return FR_OK;
+    return fail(err, FR_EINPUT,
+                "event %lld: %s: its scores give another record than how it says its candidates "
+                "stand",
+                (long long)(c->w->first + e->event), s->is.name);
 }
 
 /* ---- all events ---- */

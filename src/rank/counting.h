@@ -18,6 +18,7 @@
 /* What the same records looked like when made from score vectors. */
 typedef struct counting_check {
     int64_t wanted;   /* events to look at, evenly spread; 0 = none */
+    bool agree;       /* a difference is FR_EINPUT, naming the event */
     int64_t verified; /* so many were */
     int64_t differ;   /* of them: in any field */
 } counting_check;

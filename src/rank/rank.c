@@ -219,6 +219,8 @@ static fr_status join_records(run *r, const fr_context *context, fr_status statu
 
 /* ---- a whole run ---- */
 
+enum { ALWAYS_CHECKED = 16 }; /* events that are counted and scored */
+
 fr_status fr_rank_run(fr_scorer *scorer, const fr_rank_settings *settings,
                       const fr_context *context, fr_ranking **out, fr_error *err) {
     NEED(out, err);
@@ -231,7 +233,9 @@ fr_status fr_rank_run(fr_scorer *scorer, const fr_rank_settings *settings,
     fr_status status =
         run_open(&r, scorer, settings, engine_team(scorer, context).threads, context, err);
     bool counts = scorer->is.stand && r.probes == 1; /* others read whole vectors */
-    counting_check check = {.wanted = r.settings.verify};
+    /* `stand` is told the positive, which `score` is not: that both agree is always looked at. */
+    bool asked = r.settings.verify > 0;
+    counting_check check = {.wanted = asked ? r.settings.verify : ALWAYS_CHECKED, .agree = !asked};
     if (!status && counts)
         status = counting_run(scorer, &r.records, r.settings.met, context, &check, err);
     else if (!status)
@@ -239,7 +243,7 @@ fr_status fr_rank_run(fr_scorer *scorer, const fr_rank_settings *settings,
     status = join_records(&r, context, status, err);
     if (!status) status = run_keep_scores(&r, err);
     ranking_notes notes = {.seconds = clock_now() - r.started,
-                           .verified = check.verified,
+                           .verified = asked ? check.verified : 0,
                            .verified_ranks = check.differ};
     bool all = !processes_number(context); /* the others have handed theirs in */
     if (!status && all && r.settings.verify && !counts) status = verify(&r, &notes, context, err);
