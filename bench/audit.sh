@@ -40,7 +40,7 @@ power() {
             for streams in ${STREAMS:-25 50 200}; do
                 hits=0 seed=0
                 while [ $seed -lt 100 ]; do
-                    audit --data "$set" --scorer "plugin:$leaky,leak=$leak,salt=$seed" --seed $seed --streams $streams \
+                    audit --data "$set" --scorer "plugin:$leaky,leak=$leak,salt=$seed" --seed "$seed" --streams "$streams" \
                         --checks future 2>/dev/null | grep -q 'future *FOUND' && hits=$((hits + 1))
                     seed=$((seed + 1))
                 done

@@ -80,12 +80,14 @@ build_cmocka() {
 }
 build_sqlite3() {
     CC=gcc ./configure --disable-tcl --disable-readline --disable-load-extension && make sqlite3.c
+    # shellcheck disable=SC2086 # words
     musl-gcc $CFLAGS -DSQLITE_THREADSAFE=1 -c sqlite3.c && ar rcs "$root/lib/libsqlite3.a" sqlite3.o
     cp sqlite3.h "$root/include"
     printf 'Name: sqlite3\nDescription: sqlite\nVersion: 3\nCflags: -I%s\nLibs: -L%s -lsqlite3\n' \
         "$root/include" "$root/lib" >"$root/lib/pkgconfig/sqlite3.pc"
 }
 build_openssl() { # only hashes are asked of it
+    # shellcheck disable=SC2086 # words
     ./Configure linux-x86_64 --prefix="$root" --libdir=lib no-shared no-asm no-tests no-engine no-module no-legacy no-ec no-dh \
         no-dsa no-des no-aria no-bf no-blake2 no-camellia no-cast no-chacha no-cmac no-cms no-comp no-ct no-gost no-idea \
         no-md4 no-mdc2 no-ocb no-ocsp no-poly1305 no-rc2 no-rc4 no-rmd160 no-scrypt no-seed no-siphash no-siv no-sm2 no-sm3 \

@@ -18,7 +18,7 @@ make_results() { # DIRECTORY COMMAND...
     shift
     mkdir "$results"
     "$@" data synth --preset tiny --events 300 -o "$results/tiny" -q >"$results.log"
-    for model in craft craft-r dygformer dygformer-lha tgn graphmixer; do
+    for model in craft craft-r dygformer dygformer-lha tgn graphmixer patch patch-lha; do
         small="--dim 16 --epochs 1 -q"
         case $model in craft*) ;; *) small="$small --time-dim 8" ;; esac
         # shellcheck disable=SC2086 # words

@@ -39,17 +39,17 @@ every() {
 plain="1 2 3 4" shared="5 6" real="wikipedia mooc"
 [ -z "$sanitized" ] || plain=1 shared=5 real=""
 for seed in $plain; do
-    facts make $seed stream$seed.csv
-    every "stream $seed" stream$seed.csv --window 0 --diagnostic-window 0
-    every "stream $seed" stream$seed.csv --window 400 --train-share 0.5 --diagnostic-window 601
-    every "stream $seed" stream$seed.csv --window 61 --train-share 0.9 --diagnostic-window 350
-    agrees "stream $seed, two events" stream$seed.csv --window 2 --train-share 0.5
-    agrees "stream $seed, as it is" stream$seed.csv
+    facts make "$seed" "stream$seed.csv"
+    every "stream $seed" "stream$seed.csv" --window 0 --diagnostic-window 0
+    every "stream $seed" "stream$seed.csv" --window 400 --train-share 0.5 --diagnostic-window 601
+    every "stream $seed" "stream$seed.csv" --window 61 --train-share 0.9 --diagnostic-window 350
+    agrees "stream $seed, two events" "stream$seed.csv" --window 2 --train-share 0.5
+    agrees "stream $seed, as it is" "stream$seed.csv"
 done
 for seed in $shared; do
-    facts make $seed shared$seed.csv shared
-    every "shared ids $seed" shared$seed.csv --shared-ids yes --window 0 --diagnostic-window 0
-    every "shared ids $seed" shared$seed.csv --shared-ids yes --window 300 --diagnostic-window 500
+    facts make "$seed" "shared$seed.csv" shared
+    every "shared ids $seed" "shared$seed.csv" --shared-ids yes --window 0 --diagnostic-window 0
+    every "shared ids $seed" "shared$seed.csv" --shared-ids yes --window 300 --diagnostic-window 500
 done
 facts make 7 loops.csv shared loops
 every "shared ids with loops" loops.csv --shared-ids yes --window 0 --diagnostic-window 0
@@ -58,20 +58,20 @@ every "loops, ids not shared" loops.csv --window 500 --diagnostic-window 0
 # The streams are what they should be: the checks above would mean little without these.
 if [ -z "$sanitized" ]; then
     sum=$(for seed in $plain; do
-        "$fullrank" data info stream$seed.csv --window 0 --diagnostic-window 0 --json --quiet
+        "$fullrank" data info "stream$seed.csv" --window 0 --diagnostic-window 0 --json --quiet
     done | awk '/"eligible"/ { e += $2 } /"new"/ { n += $2 } /"tied_times"/ { t += $2 }
         /"share"/ { s += $2 < 1 } END { print (e > 100) (n > 100) (t > 100) (s > 1) }')
     is "the streams have eligible, new, tied and uncovered events" "$sum" 1111
 fi
 
 for set in $real; do
-    file=$(data_file $set.csv.gz)
+    file=$(data_file "$set.csv.gz")
     if [ -z "$file" ]; then
         skip "$set" "$set.csv.gz is not there"
         continue
     fi
-    "$fullrank" data import "$file" -o $set --quiet >/dev/null
-    if found=$(facts published "$fullrank" $set $set); then
+    "$fullrank" data import "$file" -o "$set" --quiet >/dev/null
+    if found=$(facts published "$fullrank" "$set" "$set"); then
         pass "$set has the published numbers"
     else
         miss "$set has the published numbers" "$found"

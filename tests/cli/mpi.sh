@@ -36,7 +36,7 @@ for scorer in baseline:recency baseline:random run/model.safetensors; do
     counts="2 3"
     [ "$name" = model ] && counts="1 2 3 7"
     for count in $counts; do
-        runs "$name by $count" 0 many $count rank --data tiny --scorer $scorer --threads 1 -o "$name-$count.npy"
+        runs "$name by $count" 0 many "$count" rank --data tiny --scorer $scorer --threads 1 -o "$name-$count.npy"
         same "the same records" "$name-0.npy" "$name-$count.npy"
     done
     is "one table is shown" "$(printf '%s\n' "$stdout" | grep -c ' MRR ')" 1
