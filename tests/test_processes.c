@@ -1,5 +1,6 @@
 /* test_processes.c - processes that share work, played by threads with queues between them: records
  * are those of one process for any number of them, and the failure of one is the failure of all. */
+#include "base/os.h"
 #include "rank/ranking.h"
 #include "testing.h"
 
@@ -158,7 +159,7 @@ static void start_all(member *all, int count, member like, void *(*function)(voi
                                    .waiting = is_waiting};
     }
     for (int k = 0; k < count; k++)
-        assert_int_equal(pthread_create(&thread[k], NULL, function, &all[k]), 0);
+        assert_int_equal(os_thread(&thread[k], function, &all[k]), 0);
     for (int k = 0; k < count; k++) assert_int_equal(pthread_join(thread[k], NULL), 0);
     for (int k = 0; k < count; k++)
         for (int c = 0; c < CHANNELS; c++) assert_null(queue[k][c]); /* all was heard */

@@ -20,6 +20,12 @@ build=$PWD/build/aarch64
 needed="libc6-dev libgcc-12-dev libjansson-dev zlib1g-dev libcurl4-openssl-dev libssl-dev
     libsqlite3-dev libcairo2-dev librandom123-dev libcmocka-dev"
 
+# Where this machine's packages of Debian 12 come from.
+mirror() { # shellcheck disable=SC2016 # the format is apt's
+    apt-get indextargets --format '$(RELEASE) $(REPO_URI)' 'Created-By: Packages' |
+        sed -n 's/^bookworm //p' | head -n 1
+}
+
 emulate() { qemu-aarch64 -L "$root" "$@"; }
 
 make_root() {
@@ -29,7 +35,7 @@ make_root() {
     mkdir -p "$root" "$fetched/state/lists/partial" "$fetched/cache/archives/partial" "$fetched/etc"
     : >"$fetched/state/status"
     echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]" \
-        "http://deb.debian.org/debian bookworm main" >"$fetched/etc/sources.list"
+        "$(mirror) bookworm main" >"$fetched/etc/sources.list"
     for step in update "install --download-only $needed"; do
         # shellcheck disable=SC2086 # words
         apt-get -q -y -o APT::Architecture=arm64 -o APT::Architectures=arm64 \

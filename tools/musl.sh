@@ -19,12 +19,18 @@ work=$PWD/build/musl-sources
 jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 sources="zlib jansson cmocka sqlite3 openssl curl libpng1.6 pixman cairo"
 
+# Where this machine's packages of Debian 12 come from.
+mirror() { # shellcheck disable=SC2016 # the format is apt's
+    apt-get indextargets --format '$(RELEASE) $(REPO_URI)' 'Created-By: Packages' |
+        sed -n 's/^bookworm //p' | head -n 1
+}
+
 fetch_sources() {
     rm -rf "$work"
     mkdir -p "$work/state/lists/partial" "$work/cache/archives/partial" "$work/etc"
     : >"$work/state/status"
     echo "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]" \
-        "http://deb.debian.org/debian bookworm main" >"$work/etc/sources.list"
+        "$(mirror) bookworm main" >"$work/etc/sources.list"
     for step in update "source --download-only --tar-only $sources"; do
         # shellcheck disable=SC2086 # words
         (cd "$work" && apt-get -q -y -o APT::Sandbox::User=root -o Debug::NoLocking=true \
