@@ -158,8 +158,7 @@ static void start_all(member *all, int count, member like, void *(*function)(voi
                                    .receive = receive_message,
                                    .waiting = is_waiting};
     }
-    for (int k = 0; k < count; k++)
-        assert_int_equal(os_thread(&thread[k], function, &all[k]), 0);
+    for (int k = 0; k < count; k++) assert_int_equal(os_thread(&thread[k], function, &all[k]), 0);
     for (int k = 0; k < count; k++) assert_int_equal(pthread_join(thread[k], NULL), 0);
     for (int k = 0; k < count; k++)
         for (int c = 0; c < CHANNELS; c++) assert_null(queue[k][c]); /* all was heard */
