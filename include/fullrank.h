@@ -788,6 +788,8 @@ typedef struct fr_list {
 FR_API FR_MUST_USE fr_status fr_window_list(const fr_window *window, const char *path, bool force,
                                             fr_list *out, fr_error *err);
 
+enum { FR_SHARE_EVENTS, FR_SHARE_CANDIDATES };
+
 typedef struct fr_rank_settings {
     size_t size;   /* as every settings struct */
     int64_t shard; /* events one thread takes at a time; results do not depend on it */
@@ -806,13 +808,15 @@ typedef struct fr_rank_settings {
      * scorer still observes every event. What follows from the records is an estimate. */
     int64_t sample_events;
     int64_t sample_seed;
+    int share; /* FR_SHARE_*: what processes of the context share out */
 } fr_rank_settings;
 extern FR_API const fr_option fr_rank_options[FR_OPTIONS_MAX];
 
 /* Scores every test event and records where its destination comes. The caller closes both the
  * ranking, which needs nothing else to live on, and the scorer, which is used up: its state is that
- * after the last event. Processes of the context share the events out; process 0 gets the ranking,
- * the same as alone, and *out of the others is NULL. They write no score vectors. */
+ * after the last event. Processes of the context share the events out, or the candidates of every
+ * event (settings.share); process 0 gets the ranking, the same as alone, and *out of the others is
+ * NULL. They write no score vectors. */
 FR_API FR_MUST_USE fr_status fr_rank_run(fr_scorer *scorer, const fr_rank_settings *settings,
                                          const fr_context *context, fr_ranking **out,
                                          fr_error *err);

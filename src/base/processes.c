@@ -46,18 +46,23 @@ static fr_status receive_verdict(const fr_processes *p, int from, verdict *out, 
                         p->number);
 }
 
-/* Whatever a process failed with counts more than that it was stopped by another. */
-static bool counts_more(fr_status a, fr_status b) {
-    return (a && !b) || (a && a != FR_ECANCEL && b == FR_ECANCEL);
+/* Whatever a process failed with counts more than an interruption, and that more than having been
+ * stopped by another. */
+static int weight(const verdict *v) {
+    return !v->error.code ? 0 : v->error.code != FR_ECANCEL ? 3 : v->stopped ? 2 : 1;
 }
 
 /* At process 0: hears all and tells all. */
 static fr_status settle(const fr_processes *p, verdict *own, fr_error *err) {
     verdict all = *own;
+    int most = weight(own);
     for (int k = 1; k < p->count; k++) {
         verdict one;
         TRY(receive_verdict(p, k, &one, err));
-        if (counts_more(one.error.code, all.error.code)) all.error = one.error;
+        if (weight(&one) > most) {
+            most = weight(&one);
+            all.error = one.error;
+        }
         all.stopped += one.stopped;
     }
     for (int k = 1; k < p->count; k++)

@@ -244,7 +244,8 @@ const cli_command cli_rank_command = {
         "records without scoring again: see `fullrank metrics`. --top K also writes RANKS.top.csv "
         "with the K best candidates of every event. --sample-events N ranks a random sample of N "
         "test events where all would take too long; numbers are then estimates with intervals. "
-        "Started by mpirun, processes share the events out (docs/cluster.md).",
+        "Started by mpirun, processes share the events out, or the candidates of each "
+        "(docs/cluster.md).",
     .required = "data scorer|list output|list",
     .example = "fullrank rank --data wikipedia --scorer baseline:recency -o recency.npy",
     .groups = {{"Ranking", rank_io_options, sizeof(rank_io)},

@@ -181,10 +181,14 @@ static fr_status check_event(counting *c, const scored_event *e, counting_check 
     fr_query query = {e->event, e->source, window_time(c->w, e->event)};
     fr_record *record = &c->r->records[events_row(c->r->events, e->place)], counted = *record;
     probe reader = recorder_probe(c->r);
+    recorder_sum *sums = c->r->sums; /* are of what was counted */
     memset(c->vector, 0xff, (size_t)c->w->destinations * sizeof *c->vector);
     TRY(s->is.score(s->is.state, &query, 1, 0, c->vector, err));
     *record = recorder_describe(c->w, e->event);
-    TRY(engine_read(c->w, e, c->vector, &reader, 1, err));
+    c->r->sums = NULL;
+    fr_status status = engine_read(c->w, e, c->vector, &reader, 1, err);
+    c->r->sums = sums;
+    if (status) return status;
     check->verified++;
     bool differs = memcmp(record, &counted, sizeof counted) != 0;
     check->differ += differs;
@@ -223,7 +227,7 @@ fr_status counting_run(fr_scorer *scorer, recorder *r, int64_t met, const fr_con
     const fr_window *w = scorer->window;
     counting c = {.w = w, .scorer = scorer, .r = r};
     int32_t cut = w->from < w->to ? window_cut(w, w->from) : 0;
-    fr_status status = levels_open(&c.index, w, scorer->is.level, r->mass, r->text, cut, err);
+    fr_status status = levels_open(&c.index, r, scorer->is.level, cut, err);
     if (!status) status = ALLOCATE(c.met, w->pairs, err);
     if (!status && check->wanted) status = ALLOCATE(c.vector, w->destinations, err);
     for (int32_t k = 0; !status && k < w->pairs; k++) c.met[k] = w->destination[w->firsts[k]];

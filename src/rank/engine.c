@@ -34,6 +34,7 @@ typedef struct engine {
     int many;           /* events of a batch */
     bool parts;         /* by tiles; then there is one probe */
     int32_t tile;       /* candidates of one */
+    int32_t first;      /* place of the first candidate of the first, in a row over the catalog */
     batch *batches;     /* [workers] */
 } engine;
 
@@ -182,8 +183,8 @@ static fr_status rank_parts(engine *e, batch *b, int worker, fr_error *err) {
     const fr_window *w = e->w;
     const probe *p = e->probes;
     TRY(begin_parts(e, b, worker, err));
-    for (int32_t tile = 0, from = 0, to; tile < w->destinations; tile += e->tile, from = to) {
-        int32_t size = w->destinations - tile < e->tile ? w->destinations - tile : e->tile;
+    for (int32_t tile = p->from, from = e->first, to; tile < p->to; tile += e->tile, from = to) {
+        int32_t size = p->to - tile < e->tile ? p->to - tile : e->tile;
         to = tile + size;
         if (b->spread)
             for (to = from; to < w->catalog_size && w->catalog[to] < tile + size;) to++;
@@ -192,6 +193,13 @@ static fr_status rank_parts(engine *e, batch *b, int worker, fr_error *err) {
     for (int i = 0; i < b->count; i++)
         p->end(p->state, &b->facts[i], b->tallies + (size_t)i * p->tally);
     return FR_OK;
+}
+
+/* Where the destinations from `v` on begin in a row over the catalog. */
+static int32_t first_place(const fr_window *w, int32_t v) {
+    int32_t place = 0;
+    while (place < w->catalog_size && w->catalog[place] < v) place++;
+    return place;
 }
 
 /* Scores what has been gathered and lets the probes read it. */
@@ -269,13 +277,16 @@ fr_status engine_run(fr_scorer *scorer, const event_list *events, const probe *p
     int64_t shard = settings->shard;
     int32_t tile = scorer->is.tile ? scorer->is.tile : TILE;
     bool parts =
-        scorer->is.part && w->destinations > tile && probe_count == 1 && probes->part != NULL;
+        scorer->is.part && probe_count == 1 && probes->part &&
+        (probes->to - probes->from < w->destinations || (w->destinations > tile && !probes->alone));
     int many = parts && scorer->is.many > PART_EVENTS ? PART_EVENTS : scorer->is.many;
+    if (parts && probes->alone) many = 1;
     if (parts && shard < many) shard = many; /* a tile serves as many events as it may */
     if (many > shard) many = (int)shard;
     while (!parts && many > 1 && many * scorer->row > WHOLE) many /= 2;
     engine e = {w,    scorer, events, probes, probe_count, shard, settings->met,
-                many, parts,  tile,   NULL};
+                many, parts,  tile,   0,      NULL};
+    if (parts) e.first = scorer->is.catalog_only ? first_place(w, probes->from) : probes->from;
     int64_t shards = (events->count + shard - 1) / shard;
     fr_context team = engine_team(scorer, context);
     if (team.threads > shards) team.threads = (int)shards;

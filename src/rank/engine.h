@@ -40,6 +40,8 @@ typedef struct probe {
     void (*part)(void *state, const scored_event *event, int32_t from, int32_t to,
                  const float *scores, void *tally);
     void (*end)(void *state, const scored_event *event, void *tally);
+    int32_t from, to; /* candidates whose parts it reads */
+    bool alone;       /* it knows one event of a worker at a time */
 } probe;
 
 scored_event engine_describe(const fr_window *w, int32_t event);

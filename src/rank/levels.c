@@ -97,20 +97,18 @@ static void fill(levels *l, int32_t cut) {
     l->cut = cut;
 }
 
-fr_status levels_open(levels *l, const fr_window *w, const int32_t *level, const int64_t *mass,
-                      const int32_t *text, int32_t cut, fr_error *err) {
+fr_status levels_open(levels *l, const recorder *r, const int32_t *level, int32_t cut,
+                      fr_error *err) {
+    const fr_window *w = r->w;
     *l = (levels){.w = w};
     TRY(TAKE(&l->memory, l->candidate, w->destinations, err));
-    for (int32_t v = 0; v < w->destinations; v++) {
-        int32_t at = w->destination_at[v];
-        bool occurs = at < w->destination_at[v + 1];
-        l->candidate[v] = (level_candidate){.mass = mass[v],
-                                            .place = (uint32_t)text[v],
-                                            .first = occurs ? w->destination_events[at] : INT32_MAX,
-                                            .listed = window_listed(w, v),
-                                            .text = text[v],
+    for (int32_t v = 0; v < w->destinations; v++)
+        l->candidate[v] = (level_candidate){.mass = r->mass[v],
+                                            .place = (uint32_t)r->text[v],
+                                            .first = r->first[v],
+                                            .listed = !r->listed[v],
+                                            .text = r->text[v],
                                             .stamp = -1};
-    }
     TRY(order_places(l, level, err));
     TRY(TAKE(&l->memory, l->available, l->words, err));
     TRY(TAKE(&l->memory, l->catalog, l->words, err));

@@ -10,7 +10,7 @@
 #ifndef FR_RANK_LEVELS_H
 #define FR_RANK_LEVELS_H
 
-#include "data/window.h"
+#include "rank/record.h"
 
 /* Of the destinations in some places. */
 typedef struct level_sums {
@@ -47,10 +47,9 @@ typedef struct levels {
 } levels;
 
 /* With the events below `cut` as history. `level` as in fr_scorer_definition; one out of range is
- * FR_EINPUT. `mass` and `text` are the recorder's. Stamps are -1. To be closed whether it fails or
- * not. */
-fr_status levels_open(levels *l, const fr_window *w, const int32_t *level, const int64_t *mass,
-                      const int32_t *text, int32_t cut, fr_error *err);
+ * FR_EINPUT. Stamps are -1. To be closed whether it fails or not. */
+fr_status levels_open(levels *l, const recorder *r, const int32_t *level, int32_t cut,
+                      fr_error *err);
 void levels_close(levels *l);
 /* Is it in the catalog that an event with this cut is ranked over? */
 static inline bool levels_in_catalog(const levels *l, const level_candidate *c, int32_t cut) {

@@ -47,24 +47,48 @@ const fr_option fr_rank_options[FR_OPTIONS_MAX] = {
     {"sample-seed", FR_OPTION_INT, "1", "N", 0, 9007199254740992.0,
      offsetof(fr_rank_settings, sample_seed),
      "which sample: scorers ranked with equal seeds have the same events and can be compared"},
+    {"share", FR_OPTION_CHOICE, "events", "events|candidates", 0, 0,
+     offsetof(fr_rank_settings, share),
+     "what processes that mpirun started share out; results do not depend on it"},
     OPTIONS_END(fr_rank_settings)};
 
 /* ---- around the engine ---- */
 
-/* The events that this process ranks. Those of all stay in r->events. */
-static fr_status share_events(run *r, const fr_context *context, const event_list **out,
-                              fr_error *err) {
-    int count = processes_count(context);
-    *out = &r->events;
-    if (count < 2) return FR_OK;
-    if (r->settings.dump_scores || r->settings.top)
+/* Can this ranking be done by several processes in the way that is asked for? */
+static fr_status check_shared(const run *r, int count, fr_error *err) {
+    const fr_rank_settings *s = &r->settings;
+    if (s->dump_scores || s->top)
         return fail(err, FR_EUSAGE,
-                    "option %s with %d processes, expected one: each has the scores of its own "
-                    "events only",
-                    r->settings.top ? "top" : "dump-scores", count);
-    *out = &r->mine;
-    return events_share(&r->events, processes_number(context), count, r->settings.shard, &r->mine,
-                        err);
+                    "option %s with %d processes, expected one: each has a part of the scores only",
+                    s->top ? "top" : "dump-scores", count);
+    if (s->negatives && s->share == FR_SHARE_CANDIDATES)
+        return fail(err, FR_EUSAGE,
+                    "options negatives and share candidates, expected share events: lists are no "
+                    "catalog to divide");
+    return FR_OK;
+}
+
+/* A shard of events that leaves no process without one if there are few. */
+static int64_t shared_shard(const run *r, int count) {
+    int64_t each = (r->events.count + count - 1) / count;
+    return each < 1 ? 1 : each < r->settings.shard ? each : r->settings.shard;
+}
+
+/* The records of this process: of its events, or of its candidates. All events stay in r->events.
+ */
+static fr_status open_records(run *r, int threads, const fr_context *context, fr_error *err) {
+    const fr_scorer *scorer = r->scorer;
+    int count = processes_count(context), number = processes_number(context), parts = 1;
+    const event_list *ranked = &r->events;
+    if (count > 1) TRY(check_shared(r, count, err));
+    if (count > 1 && r->settings.share == FR_SHARE_CANDIDATES)
+        parts = count;
+    else if (count > 1) {
+        ranked = &r->mine;
+        TRY(events_share(&r->events, number, count, shared_shard(r, count), &r->mine, err));
+    }
+    return recorder_open(&r->records, scorer->window, ranked, scorer->is.catalog_only,
+                         r->settings.popularity_power, threads, parts > 1 ? number : 0, parts, err);
 }
 
 fr_status run_open(run *r, const fr_scorer *scorer, const fr_rank_settings *settings, int threads,
@@ -76,10 +100,7 @@ fr_status run_open(run *r, const fr_scorer *scorer, const fr_rank_settings *sett
                     scorer->is.name);
     TRY(options_settle(fr_rank_options, settings, &r->settings, sizeof r->settings, err));
     TRY(events_open(&r->events, w, r->settings.sample_events, r->settings.sample_seed, err));
-    const event_list *ranked;
-    TRY(share_events(r, context, &ranked, err));
-    TRY(recorder_open(&r->records, w, ranked, scorer->is.catalog_only, r->settings.popularity_power,
-                      threads, err));
+    TRY(open_records(r, threads, context, err));
     if (r->settings.repeats && !r->settings.negatives)
         return fail(err, FR_EUSAGE, "option repeats: is about negatives, and there are none");
     if (r->settings.negatives) {
@@ -185,7 +206,7 @@ static fr_status place_records(const run *r, int from, int count, const fr_recor
                                size_t size, fr_record *all, fr_error *err) {
     size_t used = 0, records = size / sizeof *part;
     for (int32_t row = 0; row < r->events.count; row++) {
-        if (events_owner(row, count, r->settings.shard) != from) continue;
+        if (events_owner(row, count, shared_shard(r, count)) != from) continue;
         if (used < records) all[row] = part[used];
         used++;
     }
@@ -193,25 +214,43 @@ static fr_status place_records(const run *r, int from, int count, const fr_recor
     return fail(err, FR_EINPUT, "process %d has %zu records, expected %zu", from, records, used);
 }
 
-/* Brings the records of all processes together at process 0, if none of them failed. */
-static fr_status join_records(run *r, const fr_context *context, fr_status status, fr_error *err) {
+/* Takes what one process has to the records of all. */
+static fr_status join_part(run *r, int from, int count, const void *part, size_t size,
+                           fr_record *all, fr_error *err) {
+    if (r->records.sums)
+        return recorder_add(&r->records, part, size / sizeof *r->records.sums, from, err);
+    return place_records(r, from, count, part, size, all, err);
+}
+
+/* Brings together at process 0 what all processes have, if none of them failed. It hears all of
+ * them out, whatever goes wrong with one. */
+static fr_status join(run *r, const fr_context *context, fr_status status, fr_error *err) {
     int count = processes_count(context), number = processes_number(context);
+    recorder *own = &r->records;
     fr_record *all = NULL;
     if (count < 2) return status;
-    if (!status && !number) status = ALLOCATE(all, r->events.count, err);
+    if (!status && !number && !own->sums) status = ALLOCATE(all, r->events.count, err);
     status = fr_processes_agree(context, status, err);
-    size_t size = (size_t)r->mine.count * sizeof *all;
-    if (!status && !number) status = place_records(r, 0, count, r->records.records, size, all, err);
-    for (int k = 1; !status && k < count; k++) {
+    if (status) {
+        free(all);
+        return status;
+    }
+    const void *mine = own->sums ? (const void *)own->sums : own->records;
+    size_t size = (size_t)own->events->count * (own->sums ? sizeof *own->sums : sizeof(fr_record));
+    if (all) status = place_records(r, 0, count, mine, size, all, err);
+    for (int k = 1; k < count; k++) {
         void *part = NULL;
         size_t got;
-        status = processes_collect(context, k, r->records.records, size, &part, &got, err);
-        if (!status && !number) status = place_records(r, k, count, part, got, all, err);
+        fr_error inner = {0};
+        fr_status one = processes_collect(context, k, mine, size, &part, &got, &inner);
+        if (!one && !number && !status) one = join_part(r, k, count, part, got, all, &inner);
+        if (one && !status) status = fail(err, one, "%s", inner.message);
         free(part);
     }
-    if (!number && !status) {
-        free(r->records.records);
-        r->records.records = all;
+    if (!status && !number && own->sums) recorder_settle(own);
+    if (!status && all) {
+        free(own->records);
+        own->records = all;
     } else
         free(all);
     return status;
@@ -235,12 +274,13 @@ fr_status fr_rank_run(fr_scorer *scorer, const fr_rank_settings *settings,
     bool counts = scorer->is.stand && r.probes == 1; /* others read whole vectors */
     /* `stand` is told the positive, which `score` is not: that both agree is always looked at. */
     bool asked = r.settings.verify > 0;
-    counting_check check = {.wanted = asked ? r.settings.verify : ALWAYS_CHECKED, .agree = !asked};
+    counting_check check = {.wanted = asked ? r.settings.verify : ALWAYS_CHECKED,
+                            .agree = !asked || processes_number(context)}; /* 0 reports its own */
     if (!status && counts)
         status = counting_run(scorer, &r.records, r.settings.met, context, &check, err);
     else if (!status)
         status = engine_run(scorer, r.records.events, r.probe, r.probes, &r.settings, context, err);
-    status = join_records(&r, context, status, err);
+    status = join(&r, context, status, err);
     if (!status) status = run_keep_scores(&r, err);
     ranking_notes notes = {.seconds = clock_now() - r.started,
                            .verified = asked ? check.verified : 0,

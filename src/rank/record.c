@@ -110,7 +110,7 @@ static fr_status weigh_candidates(recorder *r, double power, fr_error *err) {
         total += popularity[v];
     }
     (void)frexp(total, &exponent); /* total < 2^exponent */
-    for (int32_t v = 0; v < w->destinations; v++)
+    for (int32_t v = r->from; v < r->to; v++)
         r->mass[v] = llrint(power == 1 ? popularity[v] : ldexp(popularity[v], 61 - exponent));
     free(popularity);
     return FR_OK;
@@ -142,17 +142,24 @@ static fr_status sort_firsts(recorder *r, fr_error *err) {
 }
 
 fr_status recorder_open(recorder *r, const fr_window *w, const event_list *events,
-                        bool catalog_only, double popularity_power, int threads, fr_error *err) {
-    *r = (recorder){.w = w, .events = events, .catalog_only = catalog_only};
+                        bool catalog_only, double popularity_power, int threads, int part,
+                        int count, fr_error *err) {
+    *r = (recorder){.w = w,
+                    .events = events,
+                    .catalog_only = catalog_only,
+                    .from = (int32_t)((int64_t)w->destinations * part / count),
+                    .to = (int32_t)((int64_t)w->destinations * (part + 1) / count)};
     TRY(TAKE(&r->memory, r->listed, w->destinations, err));
     TRY(TAKE(&r->memory, r->first, w->destinations, err));
     TRY(sort_texts(r, err));
     TRY(weigh_candidates(r, popularity_power, err));
     TRY(open_scratch(r, threads, err));
     TRY(ALLOCATE(r->records, events->count, err));
+    if (count > 1) TRY(TAKE(&r->memory, r->sums, events->count, err));
     for (int32_t v = 0; v < w->destinations; v++) {
-        r->listed[v] = window_listed(w, v) ? 0 : INT32_MAX;
-        r->first[v] = w->destination_at[v] < w->destination_at[v + 1]
+        bool mine = v >= r->from && v < r->to;
+        r->listed[v] = mine && window_listed(w, v) ? 0 : INT32_MAX;
+        r->first[v] = mine && w->destination_at[v] < w->destination_at[v + 1]
                           ? w->destination_events[w->destination_at[v]]
                           : INT32_MAX;
     }
@@ -373,10 +380,8 @@ void recorder_put_list(recorder *r, const scored_event *e, float positive, negat
     out->tied = c.tied;
 }
 
-void recorder_put(recorder *r, const scored_event *e, const recorder_list *x, float positive,
-                  const recorder_tally *t) {
-    fr_record *out = &r->records[events_row(r->events, e->place)];
-    int64_t own = in_catalog(r, e, e->destination) ? r->mass[e->destination] : 0;
+static void fill_record(const recorder *r, const scored_event *e, float positive,
+                        const recorder_tally *t, fr_record *out) {
     out->score = positive;
     if (e->available && !r->catalog_only) {
         out->avail_n = t->available.n + 1;
@@ -392,14 +397,71 @@ void recorder_put(recorder *r, const scored_event *e, const recorder_list *x, fl
     out->seen_above = t->seen.above;
     out->seen_tied = t->seen.tied;
     out->tied_before = t->before;
-    out->filtered = count_filtered(r, e, x);
+    out->filtered = t->filtered;
     out->train_n = t->trained.n;
     out->train_above = t->trained.above;
     out->train_tied = t->trained.tied;
-    double total = (double)(t->mass_total + own); /* of all candidates, the positive included */
+    double total = (double)(t->mass_total + t->mass_own); /* of all, the positive included */
     out->pop_above = (double)t->mass_above / total;
     out->pop_tied = (double)t->mass_tied / total;
-    out->pop_self = (double)own / total;
+    out->pop_self = (double)t->mass_own / total;
+}
+
+void recorder_put(recorder *r, const scored_event *e, const recorder_list *x, float positive,
+                  const recorder_tally *t) {
+    int32_t row = events_row(r->events, e->place);
+    recorder_tally all = *t;
+    all.mass_own = in_catalog(r, e, e->destination) ? r->mass[e->destination] : 0;
+    all.filtered = count_filtered(r, e, x);
+    fill_record(r, e, positive, &all, &r->records[row]);
+    if (r->sums) r->sums[row] = (recorder_sum){all, positive, 1};
+}
+
+/* ---- records of several recorders ---- */
+
+static void add_counts(recorder_counts *to, recorder_counts more) {
+    to->n += more.n;
+    to->above += more.above;
+    to->tied += more.tied;
+}
+
+static void add_tally(recorder_tally *to, const recorder_tally *more) {
+    add_counts(&to->available, more->available);
+    add_counts(&to->catalog, more->catalog);
+    to->mass_above += more->mass_above;
+    to->mass_tied += more->mass_tied;
+    to->mass_total += more->mass_total;
+    to->mass_own += more->mass_own;
+    to->before += more->before;
+    to->filtered += more->filtered;
+    add_counts(&to->seen, more->seen);
+    add_counts(&to->trained, more->trained);
+}
+
+fr_status recorder_add(recorder *r, const recorder_sum *sums, size_t count, int who,
+                       fr_error *err) {
+    if (count != (size_t)r->events->count)
+        return fail(err, FR_EINPUT, "process %d has %zu events, expected %d", who, count,
+                    r->events->count);
+    for (int32_t k = 0; k < r->events->count; k++) {
+        recorder_sum *to = &r->sums[k];
+        if (sums[k].ranked != to->ranked || memcmp(&sums[k].score, &to->score, sizeof to->score))
+            return fail(err, FR_EINPUT,
+                        "event %lld: process %d scores its destination %.9g, process 0 %.9g; "
+                        "expected equal scores",
+                        (long long)r->records[k].event, who, (double)sums[k].score,
+                        (double)to->score);
+        add_tally(&to->tally, &sums[k].tally);
+    }
+    return FR_OK;
+}
+
+void recorder_settle(recorder *r) {
+    for (int32_t k = 0; k < r->events->count; k++) {
+        scored_event e = engine_describe(r->w, events_at(r->events, k));
+        const recorder_sum *s = &r->sums[k];
+        if (s->ranked) fill_record(r, &e, s->score, &s->tally, &r->records[k]);
+    }
 }
 
 static void end_event(void *state, const scored_event *e, void *from) {
@@ -420,7 +482,7 @@ static fr_status read_scores(void *state, const scored_event *e, const float *sc
         return FR_OK;
     }
     begin_event(r, e, scores[e->destination], &p);
-    read_part(r, e, 0, r->w->destinations, scores, &p);
+    read_part(r, e, r->from, r->to, scores + r->from, &p);
     end_event(r, e, &p);
     return FR_OK;
 }
@@ -428,7 +490,10 @@ static fr_status read_scores(void *state, const scored_event *e, const float *sc
 /* Lists look candidates up in any order. The filter marks candidates of one event at a time. */
 probe recorder_probe(recorder *r) {
     probe out = {.state = r, .read = read_scores};
-    if (r->lists || r->scratch) return out;
+    if (r->lists) return out;
+    out.alone = r->scratch != NULL;
+    out.from = r->from;
+    out.to = r->to;
     out.tally = sizeof(progress);
     out.begin = begin_event;
     out.part = read_part;

@@ -31,12 +31,16 @@ typedef struct recorder {
     bool catalog_only;      /* no time-available ranks: the scorer does not score what they need */
     const negatives *lists; /* to count instead of the catalog; NULL = none. The caller's to set */
     fr_record *records;     /* [events] */
+    int32_t from, to;       /* candidates that are counted */
+    struct recorder_sum *sums; /* [events] to be added up, if these are not all; else NULL */
 } recorder;
 
 /* All records start as not covered. `catalog_only` as in fr_scorer_definition. The list of events
- * must outlive the recorder. */
+ * must outlive the recorder. Of `count` recorders of the same events, number `part` counts its
+ * share of the candidates, as if no others were in the catalog; see recorder_add. */
 fr_status recorder_open(recorder *r, const fr_window *w, const event_list *events,
-                        bool catalog_only, double popularity_power, int threads, fr_error *err);
+                        bool catalog_only, double popularity_power, int threads, int part,
+                        int count, fr_error *err);
 void recorder_close(recorder *r);
 /* To be asked when `lists` is set. */
 probe recorder_probe(recorder *r);
@@ -63,9 +67,18 @@ static inline void recorder_count_one(recorder_counts *c, float score, float pos
 typedef struct recorder_tally {
     recorder_counts available, catalog;
     int64_t mass_above, mass_tied, mass_total;
+    int64_t mass_own;              /* of the positive; recorder_put knows it */
     int32_t before;                /* fr_record.tied_before */
+    int32_t filtered;              /* fr_record.filtered; recorder_put knows it */
     recorder_counts seen, trained; /* fr_record.seen_*, train_* */
 } recorder_tally;
+
+/* What one recorder of several knows of an event. */
+typedef struct recorder_sum {
+    recorder_tally tally;
+    float score;    /* of the positive */
+    int32_t ranked; /* 0 = it is not */
+} recorder_sum;
 
 typedef struct recorder_list {
     const int32_t *at;
@@ -79,6 +92,11 @@ fr_history recorder_met(const recorder *r, const scored_event *e);
 /* Fills the event's record from a tally without the candidates of `x`. */
 void recorder_put(recorder *r, const scored_event *e, const recorder_list *x, float positive,
                   const recorder_tally *t);
+/* Adds the sums[count] of another recorder, which must be of the same events and scores: else
+ * FR_EINPUT. `who` names it. */
+fr_status recorder_add(recorder *r, const recorder_sum *sums, size_t count, int who, fr_error *err);
+/* Fills the records from the sums, when all have been added. */
+void recorder_settle(recorder *r);
 /* A record against given lists (r->lists). */
 void recorder_put_list(recorder *r, const scored_event *e, float positive, negatives_counts c);
 

@@ -29,26 +29,68 @@ same() { # NAME A B
     if cmp -s "$2" "$3"; then pass "$1"; else miss "$1" "$(cmp "$2" "$3" 2>&1)"; fi
 }
 "$fullrank" data synth --preset tiny -o tiny >/dev/null
-"$fullrank" train --data tiny --model craft-r --dim 8 --history 10 --epochs 1 -o run >/dev/null 2>&1
-for scorer in baseline:recency baseline:random run/model.safetensors; do
-    name=$(basename "$scorer" .safetensors)
-    "$fullrank" rank --data tiny --scorer $scorer -o "$name-0.npy" >/dev/null 2>&1
-    counts="2 3"
-    [ "$name" = model ] && counts="1 2 3 7"
-    for count in $counts; do
-        runs "$name by $count" 0 many "$count" rank --data tiny --scorer $scorer --threads 1 -o "$name-$count.npy"
-        same "the same records" "$name-0.npy" "$name-$count.npy"
+"$fullrank" train --data tiny --model craft-r --dim 8 --history 10 --epochs 1 -o craft-r >/dev/null 2>&1
+"$fullrank" train --data tiny --model tgn --dim 8 --epochs 1 -o tgn >/dev/null 2>&1
+"$fullrank" rank --data tiny --scorer craft-r/model.safetensors -o dump.npy --dump-scores scores.npy >/dev/null 2>&1
+for scorer in baseline:recency baseline:random craft-r/model.safetensors tgn/model.safetensors scores:scores.npy; do
+    name=$(printf '%s' "$scorer" | tr -c 'a-z-' _)
+    "$fullrank" rank --data tiny --scorer $scorer -o "$name.npy" >/dev/null 2>&1
+    for share in events candidates; do
+        counts=3 # test_rank_processes has the others, in one program
+        case $name$share$sanitized in craft-r_*events | craft-r_*candidates | tgn_*candidates) counts="1 2 3 7" ;; esac
+        for count in $counts; do
+            runs "$scorer by $count, share $share" 0 many "$count" rank --data tiny --scorer $scorer --threads 1 \
+                --share $share -o "$name-$share-$count.npy"
+            same "the same records" "$name.npy" "$name-$share-$count.npy"
+        done
+        is "one table is shown" "$(printf '%s\n' "$stdout" | grep -c ' MRR ')" 1
     done
-    is "one table is shown" "$(printf '%s\n' "$stdout" | grep -c ' MRR ')" 1
 done
 "$fullrank" rank --data tiny --scorer baseline:recency --sample-events 100 -o sample-0.npy >/dev/null 2>&1
 runs "a sample by 3" 0 many 3 rank --data tiny --scorer baseline:recency --sample-events 100 -o sample-3.npy
 same "the same records" sample-0.npy sample-3.npy
 
+runs "a sample by 3, share candidates" 0 many 3 rank --data tiny --scorer tgn/model.safetensors --sample-events 100 \
+    --share candidates -o tgn-sample-3.npy
+"$fullrank" rank --data tiny --scorer tgn/model.safetensors --sample-events 100 -o tgn-sample-0.npy >/dev/null 2>&1
+same "the same records" tgn-sample-0.npy tgn-sample-3.npy
+
 runs "what fails everywhere" 2 many 3 rank --data tiny --scorer baseline:nothing -o x.npy
 is "is said once" "$(printf '%s\n' "$stderr" | grep -c "^fullrank: unknown baseline")" 1
 runs "what only process 0 can see" 1 many 3 rank --data tiny --scorer baseline:recency -o sample-3.npy
 is "is said once" "$(printf '%s\n' "$stderr" | grep -c "^fullrank: sample-3.npy: exists")" 1
+# shellcheck disable=SC2086 # no word if it is empty
+runs "what only process 1 can see" 1 timeout 60 mpirun $root --oversubscribe -q \
+    -n 1 "$fullrank" rank --data tiny --scorer baseline:recency -o x.npy : \
+    -n 1 "$fullrank" rank --data nowhere --scorer baseline:recency -o x.npy
+is "is said once" "$(printf '%s\n' "$stderr" | grep -c "^fullrank: nowhere: ")" 1
+is "and nothing else is" "$(printf '%s\n' "$stderr" | grep -c "^fullrank: ")" 1
+
+# An interruption of one process ends all: code 130, one message. It is sent when the process is ready for it.
+"$fullrank" data synth --preset wikipedia --events 40000 -o larger >/dev/null
+ready() { # PID: does it catch SIGINT by now?
+    mask=$(sed -n 's/^SigCgt:[^0-9a-f]*//p' "/proc/$1/status" 2>/dev/null)
+    [ -n "$mask" ] && [ $((0x$mask & 2)) -ne 0 ]
+}
+if [ -r /proc/self/status ]; then
+    many 3 rank --data larger --scorer baseline:random --threads 1 -o cut.npy >cut.log 2>&1 &
+    job=$!
+    victim=''
+    tries=0
+    until { [ -n "$victim" ] && ready "$victim"; } || [ $tries -gt 1000 ]; do
+        tries=$((tries + 1))
+        victim=$(pgrep -f "^$fullrank rank --data larger" | tail -n 1)
+        sleep 0.01
+    done
+    [ -z "$victim" ] || kill -INT "$victim"
+    code=0
+    wait $job || code=$?
+    is "an interruption of one ends all" "$code" 130
+    is "and is said once" "$(grep -c '^fullrank: interrupted' cut.log) of $(grep -c '^fullrank: ' cut.log)" "1 of 1"
+    if [ -e cut.npy ]; then miss "nothing is written" "cut.npy"; else pass "nothing is written"; fi
+else
+    skip "an interruption of one ends all" "no /proc"
+fi
 runs "score vectors stay with one process" 2 many 2 rank --data tiny --scorer baseline:random -o x.npy --dump-scores y.npy
 has "which it says" "$stderr" "option dump-scores with 2 processes"
 runs "other commands are done once" 0 many 3 metrics sample-3.npy -m mrr --lines
@@ -81,7 +123,7 @@ until grep -q "rank" killed.log || [ $tries -gt 300 ]; do
     tries=$((tries + 1))
     sleep 0.1
 done
-victim=$(pgrep -f "$fullrank study run long.json -o killed" | tail -n 1)
+victim=$(pgrep -f "^$fullrank study run long.json -o killed" | tail -n 1)
 [ -z "$victim" ] || kill -9 "$victim"
 code=0
 wait $job || code=$?
