@@ -1128,6 +1128,7 @@ typedef struct fr_model_settings {
     int empty, newest;        /* FR_EMPTY_*, FR_NEWEST_* */
     int message, clock;       /* FR_MESSAGE_*, FR_CLOCK_* */
     bool padded;
+    bool identities; /* a learned vector for every node */
 } fr_model_settings;
 extern FR_API const fr_option fr_model_options[FR_OPTIONS_MAX];
 

@@ -68,6 +68,7 @@ static void test_accuracy(void **state) {
         odd.dim = 12, odd.heads = 3, odd.patch = 7, odd.time_trainable = true;
         wide.dim = 64, wide.history = 40, wide.patch = 10, wide.time_dim = 32;
         fine.patch = 1, fine.history = 24; /* sources that share logits */
+        odd.identities = fine.identities = true;
         check_accuracy(*state, FR_ORDER_STREAM, 4, names[n], one);
         check_accuracy(*state, FR_ORDER_STREAM, 4, names[n], fine);
         if (!SANITIZED) check_accuracy(*state, FR_ORDER_STREAM, 0, names[n], deep);
@@ -103,7 +104,9 @@ static void test_many(void **state) {
     const int most[] = {1, 2, 7, 1000};
     for (int k = SANITIZED; k < 4; k += 1 + SANITIZED) {
         fixture f;
-        make(&f, *state, k % 2, k / 2 * 4, names[k % 2], usual);
+        fr_model_settings s = usual;
+        s.identities = k / 2;
+        make(&f, *state, k % 2, k / 2 * 4, names[k % 2], s);
         float *expected = all_scores(&f, 0, false);
         for (size_t i = 0; i < sizeof most / sizeof *most; i++)
             for (int pattern = 0; pattern < 3; pattern++)

@@ -157,7 +157,11 @@ static void open_fixture(fixture *f, const char *directory, int order, bool shar
     train(f, "tgn", other, "tgn-other");
     train(f, "graphmixer", other, "graphmixer-other");
     train(f, "patch-lha", other, "patch-lha-other");
-    assert_int_equal(f->count, k + 5);
+    small.identities = other.identities = true;
+    train(f, "dygformer-lha", small, "dygformer-lha-identities");
+    train(f, "tgn", small, "tgn-identities");
+    train(f, "tgn", other, "tgn-other-identities");
+    assert_int_equal(f->count, k + 8);
 }
 
 static void close_fixture(fixture *f) {

@@ -69,6 +69,7 @@ static void test_accuracy(void **state) {
     for (int k = 0; k < 16; k += 1 + 4 * SANITIZED) { /* features, order, embedding, trained */
         fr_model_settings s = usual;
         s.embedding = k / 4 % 2;
+        s.identities = k % 5 % 2;
         int order = k / 2 % 2 ? FR_ORDER_STRICT + k % 2 : FR_ORDER_STREAM;
         check_accuracy(*state, order, k % 2, s, k / 8);
     }
@@ -127,6 +128,7 @@ static void test_many(void **state) {
         if (k == 2) s.neighbors = 1;
         if (k == 3) s.dim = 40, s.time_dim = 1, s.heads = 1;
         s.embedding = k >= 8;
+        s.identities = k > 6;
         make(&f, *state, k / 2 % 2, k % 2, s, k / 4 % 2);
         float *expected = replayed_scores(&f, 0, false);
         for (size_t i = 0; i < sizeof most / sizeof *most; i++)

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#define PRESETS "paper, architectures, quick, selected or demo"
+
 typedef struct study_io {
     char *output, *preset, *data;
     bool report, redo;
@@ -13,7 +15,7 @@ static const fr_option study_io_options[] = {
     {"output", FR_OPTION_TEXT, "", "DIR", 0, 0, offsetof(study_io, output),
      "the study's directory: study.db, runs, tables, figures and report.html"},
     {"preset", FR_OPTION_TEXT, "", "NAME", 0, 0, offsetof(study_io, preset),
-     "a study that comes with the tool, instead of a file: paper, quick, selected or demo"},
+     "a study that comes with the tool, instead of a file: " PRESETS},
     {"data-dir", FR_OPTION_TEXT, "", "DIR", 0, 0, offsetof(study_io, data),
      "where data sets named in the study lie (default: beside the file, or here for a preset)"},
     {"report", FR_OPTION_FLAG, "yes", "", 0, 0, offsetof(study_io, report),
@@ -46,7 +48,7 @@ static int run_study(cli_call *call) {
     if (!io->preset == !call->arguments)
         return cli_usage("study run: expected a file that describes the study, or --preset NAME");
     if (io->preset && !fr_study_preset_find(io->preset))
-        return cli_usage("unknown preset %s, expected paper, quick, selected or demo", io->preset);
+        return cli_usage("unknown preset %s, expected " PRESETS, io->preset);
     const char *document = io->preset ? io->preset : call->argument[0];
     const char *directory = cli_first() ? io->output : NULL; /* one process has the ledger */
     int64_t count;
@@ -185,9 +187,7 @@ const cli_command cli_study_report_command = {
 
 static int run_preset(cli_call *call) {
     const char *text = fr_study_preset_find(call->argument[0]);
-    if (!text)
-        return cli_usage("unknown preset %s, expected paper, quick, selected or demo",
-                         call->argument[0]);
+    if (!text) return cli_usage("unknown preset %s, expected " PRESETS, call->argument[0]);
     (void)fputs(text, stdout);
     return CLI_OK;
 }
@@ -196,7 +196,7 @@ const cli_command cli_study_preset_command = {
     .name = "study preset",
     .summary = "Print a study that comes with the tool",
     .text = "A place to begin from: save it, change it, run it with `fullrank study run`.",
-    .arguments = "paper|quick|selected|demo",
+    .arguments = "paper|architectures|quick|selected|demo",
     .example = "fullrank study preset paper",
     .run = run_preset,
 };

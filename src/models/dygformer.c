@@ -1,11 +1,11 @@
 /* dygformer.c - DyGFormer: one transformer over patches of the source's and the candidate's past.
  *
  * Tokens of a side are the node itself and its last history - 1 events, oldest first; `patch`
- * consecutive tokens become one vector of four channels: node (a bias: there are no node features),
- * edge features, time differences, and how often the token's node occurs on either side. Source
- * patches and candidate patches attend to each other in one sequence; the means of the two sides
- * enter the head. The forward below is MODELS 3.2 line by line; parameters are in the order of
- * MODELS 3.3, which is that of the checkpoint.
+ * consecutive tokens become one vector of four channels: nodes (their identities, or without them
+ * just a bias), edge features, time differences, and how often the token's node occurs on either
+ * side. Source patches and candidate patches attend to each other in one sequence; the means of the
+ * two sides enter the head. The forward below is MODELS 3.2 line by line; parameters are in the
+ * order of MODELS 3.3, which is that of the checkpoint.
  *
  * Counts are never found by comparing tokens: roles have separate numbers, so a token's node can
  * occur on the other side only as its self token or as a meeting of the pair (table of MODELS 3.1).
@@ -36,11 +36,17 @@ fr_status dygformer_declare(model *m, dygformer *f, int head_width, fr_error *er
                      .history = (int)s->history,
                      .patch = slots,
                      .time_dim = (int)s->time_dim,
-                     .edge_dim = (int)s->edge_dim};
+                     .edge_dim = (int)s->edge_dim,
+                     .node = -1};
     f->time = layer_time(p, f->time_dim, s->time_trainable);
     f->cooc1 = layer_linear(p, -1, ch, 1, "cooc.fc1");
     f->cooc2 = layer_linear(p, -1, ch, ch, "cooc.fc2");
-    f->node_bias = params_add(p, 0, ch, INIT_ZERO, 0, "patch.node.bias");
+    if (s->identities) {
+        f->node = layer_nodes(p, m->w->nodes, d);
+        f->patch_node = layer_linear(p, -1, ch, slots * d, "patch.node");
+    } else {
+        f->patch_node.bias = params_add(p, 0, ch, INIT_ZERO, 0, "patch.node.bias");
+    }
     if (f->edge_dim)
         f->patch_edge = layer_linear(p, -1, ch, slots * f->edge_dim, "patch.edge");
     else
@@ -97,6 +103,7 @@ static bool make_room(const model *m, tape *t, const model_batch *b, dygformer_i
 #define ROOM(name, count) in->name = tape_take(t, (size_t)(count), sizeof *in->name)
     ROOM(delta, in->side_tokens);
     ROOM(token, in->side_tokens);
+    ROOM(node, in->side_tokens);
     ROOM(side_from, in->side_patches + 1);
     ROOM(count[0], in->tokens);
     ROOM(count[1], in->tokens);
@@ -116,12 +123,13 @@ typedef struct places {
 } places;
 
 /* Tokens and patches of a side; returns the number of its first patch. */
-static int put_side(const model *m, dygformer_inputs *in, places *at, int32_t event,
+static int put_side(const model *m, dygformer_inputs *in, places *at, int32_t event, int32_t node,
                     fr_history past) {
     const dygformer *f = m->own;
     int first = at->side_patch, token = at->side_token;
     for (int j = 0; j <= past.count; j++) {
         in->token[token + j] = j ? past.event[j - 1] : -1;
+        in->node[token + j] = j ? window_other(m->w, node, past.event[j - 1]) : node;
         in->delta[token + j] = j ? m->w->time[event] - m->w->time[past.event[j - 1]] : 0;
     }
     for (int j = 0; j <= past.count; j += f->patch) in->side_from[at->side_patch++] = token + j;
@@ -185,12 +193,12 @@ bool dygformer_read(const model *m, tape *t, const model_batch *b, dygformer_inp
     for (int i = 0; i < b->events; i++) {
         int32_t e = b->event[i], u = source_of(m, e);
         fr_history source = past_of(m, e, u);
-        int source_patch = put_side(m, in, &at, e, source);
+        int source_patch = put_side(m, in, &at, e, u, source);
         count_side(w, u, source, 1, times);
         for (int k = b->from[i]; k < b->from[i + 1]; k++, at.sequence++) {
             int32_t v = window_destination_node(w, b->candidate[k]);
             fr_history own = past_of(m, e, v);
-            int own_patch = put_side(m, in, &at, e, own), first = at.patch;
+            int own_patch = put_side(m, in, &at, e, v, own), first = at.patch;
             count_side(w, v, own, 1, by);
             int token = put_counts(w, in, at.token, u, source, times, by);
             (void)put_counts(w, in, token, v, own, times, by);
@@ -225,6 +233,12 @@ static tensor features(const model *m, tape *t, const dygformer_inputs *in) {
     return y;
 }
 
+/* What a side's patches have of their slots' rows, for the patches of all sequences. */
+static tensor side_channel(tape *t, const dygformer_inputs *in, tensor slots, param_pair to) {
+    tensor y = PATCHES(slots, in->side_patches, in->side_from, to);
+    return op_take(t, y, in->patches, in->side_patch);
+}
+
 /* X of MODELS 3.2 */
 static tensor embed(const model *m, tape *t, const dygformer_inputs *in) {
     const dygformer *f = m->own;
@@ -243,14 +257,15 @@ static tensor embed(const model *m, tape *t, const dygformer_inputs *in) {
     tensor there = op_take(t, enc, in->tokens, in->count[1]);
     tensor here = op_take(t, enc, in->tokens, in->count[0]);
     tensor cooc = op_add(t, here, there);
-    tensor part[] = {op_rows(t, f->node_bias, n, zero),
-                     {0},
-                     op_take(t, time, n, in->side_patch),
-                     PATCHES(cooc, n, in->from, f->patch_cooc)};
+    tensor part[] = {
+        {0}, {0}, op_take(t, time, n, in->side_patch), PATCHES(cooc, n, in->from, f->patch_cooc)};
+    if (f->node >= 0)
+        part[0] =
+            side_channel(t, in, op_rows(t, f->node, in->side_tokens, in->node), f->patch_node);
+    else
+        part[0] = op_rows(t, f->patch_node.bias, n, zero);
     if (f->edge_dim)
-        part[1] =
-            op_take(t, PATCHES(features(m, t, in), in->side_patches, in->side_from, f->patch_edge),
-                    n, in->side_patch);
+        part[1] = side_channel(t, in, features(m, t, in), f->patch_edge);
     else
         part[1] = op_rows(t, f->patch_edge.bias, n, zero);
     return op_concat(t, 4, part);
@@ -289,8 +304,9 @@ const model_kind model_dygformer = {
     .facts =
         {"dygformer", "DyGFormer", "transformer over patches of both nodes' pasts",
          "The last events of the source and of the candidate, `patch` at a time, become "
-         "vectors of edge features, time differences and co-occurrence counts; one transformer "
-         "of `layers` blocks over both, and the means of the two sides enter a small head.",
+         "vectors of edge features, time differences and co-occurrence counts, with `identities` "
+         "also of who was met; one transformer of `layers` blocks over both, and the means of "
+         "the two sides enter a small head.",
          DYGFORMER_OPTIONS},
     .events_at_once = 7,
     .open = open_dygformer,

@@ -7,13 +7,15 @@
 #include "models/transformer.h"
 
 #define DYGFORMER_OPTIONS                                                                          \
-    "dim heads layers history dropout attention-dropout time-dim time-trainable edge-dim patch"
+    "dim heads layers history dropout attention-dropout time-dim time-trainable edge-dim patch "   \
+    "identities"
 #define DYGFORMER_EPS TRANSFORMER_EPS
 
 typedef struct dygformer {
     int dim, channel, heads, layers, history, patch, time_dim, edge_dim; /* channel = dim / 4 */
     param_pair time, cooc1, cooc2;
-    int node_bias;
+    int node;                                      /* identities [nodes, dim]; -1 = none */
+    param_pair patch_node;                         /* the weight only with identities */
     param_pair patch_edge, patch_time, patch_cooc; /* patch_edge.weight only if edge_dim > 0 */
     transformer_layer layer[MODEL_MOST_LAYERS];
     param_pair output, fc1, fc2;
@@ -26,7 +28,8 @@ typedef struct dygformer {
 typedef struct dygformer_inputs {
     int side_tokens, side_patches;
     double *delta;       /* [side tokens] seconds before the event */
-    int32_t *token;      /* [side tokens] event behind it, -1 = the side itself */
+    int32_t *token;      /* [side tokens] its event, -1 = the side itself */
+    int32_t *node;       /* [side tokens] who it is */
     int32_t *side_from;  /* [side patches + 1] first token */
     int tokens, patches; /* of all sequences */
     int32_t *count[2];   /* [tokens] occurrences of its node in the source's and in the candidate's

@@ -61,6 +61,7 @@ typedef struct side {
 
 /* A candidate's side as it is for sources it has not met, without times. */
 typedef struct kept {
+    int32_t shown; /* the node that its identity shows; -1 = it shows none */
     dygformer_past past;
     real *x; /* [side patches, dim] */
 } kept;
@@ -182,11 +183,16 @@ SIMD_INLINE void add_counts(const fast *f, int32_t node, dygformer_past past, co
 }
 
 /* The channels of nodes and edge features of a side's patches. */
-SIMD_INLINE void add_edges(const fast *f, worker *w, dygformer_past past, real *x) {
+SIMD_INLINE void add_events(const fast *f, worker *w, int32_t node, dygformer_past past, real *x) {
     const dygformer *d = f->t.f;
     int ch = d->channel, count = patches_of(d, past.count + 1);
     for (int i = 0; i < count; i++)
         memcpy(x + i * d->dim, f->t.start, (size_t)(2 * ch) * sizeof *x);
+    for (int j = 0; f->t.identity && j <= past.count; j++) {
+        size_t one = (size_t)(j ? past.node[j - 1] : node), slot = (size_t)(j % d->patch);
+        lanes_add(ch, f->t.identity + (one * (size_t)d->patch + slot) * (size_t)ch,
+                  x + j / d->patch * d->dim);
+    }
     for (int j = 0; d->edge_dim && j < past.count; j++) {
         int slot = (j + 1) % d->patch;
         const real *row = w->edge;
@@ -384,7 +390,7 @@ SIMD_INLINE void make_source(const fast *f, worker *w, side *u) {
     const struct dygformer_table_layer *y = &f->t.layer[0];
     const real *weight = AT(f->t.f->time.weight), *bias = AT(f->t.f->time.bias);
     int d = f->t.f->dim, ch = f->t.f->channel, dt = f->t.f->time_dim, n = u->patches;
-    add_edges(f, w, u->past, u->x);
+    add_events(f, w, u->node, u->past, u->x);
     time_codes(f, w, u->event, u->past, w->phi);
     time_channel(f, w, n);
     for (int i = 0; i < n; i++)
@@ -406,14 +412,18 @@ SIMD_INLINE void make_source(const fast *f, worker *w, side *u) {
 /* ---- candidates of an event ---- */
 
 /* The candidate's rows, kept from the event before unless it has had one since. Pasts of different
- * candidates stand in different places, and without one all are the same. */
+ * candidates are in different places; candidates without one are the same unless they have
+ * identities. */
 SIMD_INLINE const kept *keep_candidate(const fast *f, worker *w, int32_t v, int32_t cut) {
     kept *own = &w->few[v % FEW];
     int32_t node = window_destination_node(f->t.m->w, v);
     dygformer_past past = dygformer_past_of(&f->t, node, cut);
-    if (past.count == own->past.count && past.event == own->past.event) return own;
+    int32_t shown = f->t.identity ? node : -1;
+    if (past.count == own->past.count && past.event == own->past.event && shown == own->shown)
+        return own;
     own->past = past;
-    add_edges(f, w, past, own->x);
+    own->shown = shown;
+    add_events(f, w, node, past, own->x);
     count_side(node, past, 1, w->by);
     add_counts(f, node, past, w->by, NULL, own->x);
     count_side(node, past, -1, w->by);

@@ -188,6 +188,18 @@ static fr_status make_edges(dygformer_tables *t, size_t bytes, fr_error *err) {
     return FR_OK;
 }
 
+static fr_status make_identities(dygformer_tables *t, fr_error *err) {
+    const model *m = t->m;
+    const dygformer *f = t->f;
+    int ch = f->channel, d = f->dim, nodes = m->w->nodes;
+    if (f->node < 0) return FR_OK;
+    TRY(TAKE(&t->memory, t->identity, (size_t)nodes * (size_t)(f->patch * ch), err));
+    for (int s = 0; s < f->patch; s++)
+        gemm_nt(nodes, ch, d, AT(f->node), d, AT(f->patch_node.weight) + s * d, f->patch * d,
+                t->identity + s * ch, f->patch * ch, false);
+    return FR_OK;
+}
+
 static fr_status make_pasts(dygformer_tables *t, fr_error *err) {
     const fr_window *w = t->m->w;
     TRY(TAKE(&t->memory, t->node, 2 * (size_t)w->events, err));
@@ -233,13 +245,15 @@ fr_status dygformer_tables_open(dygformer_tables *t, const model *m, size_t byte
     int ch = f->channel;
     *t = (dygformer_tables){.m = m, .f = f, .most = largest_count(m->w, f)};
     TRY(TAKE(&t->memory, t->start, f->dim, err));
-    const int biases[] = {f->node_bias, f->patch_edge.bias, f->patch_time.bias, f->patch_cooc.bias};
+    const int biases[] = {f->patch_node.bias, f->patch_edge.bias, f->patch_time.bias,
+                          f->patch_cooc.bias};
     for (int part = 0; part < 4; part++)
         memcpy(t->start + part * ch, AT(biases[part]), (size_t)ch * sizeof *t->start);
     TRY(turn(&t->memory, f->patch * f->time_dim, ch, AT(f->patch_time.weight), &t->time, err));
     t->time.bias = AT(f->patch_time.bias);
     TRY(make_pasts(t, err));
     TRY(make_counts(t, err));
+    TRY(make_identities(t, err));
     TRY(make_edges(t, bytes, err));
     TRY(make_codes(t, bytes, err));
     for (int l = 0; l < f->layers; l++) TRY(make_layer(t, l, err));

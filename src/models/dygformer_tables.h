@@ -40,6 +40,7 @@ typedef struct dygformer_tables {
     int most;              /* largest count there can be */
     real *cooc;            /* [slots, most + 1, channel] Wc_s (enc(c) + enc(0)) */
     real *more;            /* [slots, most + 1, channel] Wc_s (enc(c) - enc(0)) */
+    real *identity;        /* [nodes, slots, channel] Wn_s e_x; NULL without identities */
     real *edge;            /* [events, slots, channel] We_s f_e; NULL = too large, or none */
     real *cosine, *sine;   /* [entries, time_dim] of w t_j in the order of the destinations' lists;
                               NULL = too large */

@@ -48,7 +48,7 @@ static fr_status open_kind(model *m, fr_error *err) {
     g->norm = layer_norm(p, -1, d, "norm");
     g->output = layer_linear(p, -1, d, d, "output");
     if (m->w->source_node) { /* a node has one identity; destinations come first */
-        g->src = g->dst = params_add(p, m->w->nodes, d, INIT_NORMAL, 0.02, "node.weight");
+        g->src = g->dst = layer_nodes(p, m->w->nodes, d);
     } else {
         g->src = params_add(p, m->w->sources, d, INIT_NORMAL, 0.02, "src.weight");
         g->dst = params_add(p, m->w->destinations, d, INIT_NORMAL, 0.02, "dst.weight");

@@ -22,6 +22,10 @@ param_pair layer_norm(params *p, int layer, int cols, const char *name) {
     return layer_add(p, layer, 0, cols, INIT_ONE, INIT_ZERO, 0, name);
 }
 
+int layer_nodes(params *p, int nodes, int cols) {
+    return params_add(p, nodes, cols, INIT_NORMAL, 0.02, "node.weight");
+}
+
 param_pair layer_time(params *p, int width, bool trainable) {
     param_pair out;
     out.weight = params_add(p, 0, width, INIT_TIME, 0, "time.weight");

@@ -16,6 +16,8 @@ param_pair layer_add(params *p, int layer, int rows, int cols, param_init weight
 param_pair layer_linear(params *p, int layer, int rows, int cols, const char *name);
 /* A layer norm. */
 param_pair layer_norm(params *p, int layer, int cols, const char *name);
+/* The identities of nodes, by number: a table (nodes, cols). */
+int layer_nodes(params *p, int nodes, int cols);
 /* The time encoder (MODELS 1.3), frozen unless it is trainable. */
 param_pair layer_time(params *p, int width, bool trainable);
 

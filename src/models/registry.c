@@ -61,6 +61,9 @@ const fr_option fr_model_options[FR_OPTIONS_MAX] = {
      "craft: a source without events attends to nothing, or to empty slots, all alike"},
     {"padded", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(fr_model_settings, padded),
      "graphmixer: slots without an event are rows of zeros that are mixed and averaged too"},
+    {"identities", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(fr_model_settings, identities),
+     "dygformer, tgn: every node has a learned vector of its own (the other models always have "
+     "it)"},
     {"newest", FR_OPTION_CHOICE, "first", "first|last", 0, 0, offsetof(fr_model_settings, newest),
      "graphmixer: the slot of the newest event"},
     {"message", FR_OPTION_CHOICE, "identity", "identity|mlp", 0, 0,

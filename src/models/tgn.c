@@ -66,6 +66,7 @@ static fr_status open_tgn(model *m, fr_error *err) {
                .heads = heads,
                .neighbors = (int)s->neighbors,
                .identity = identity,
+               .node = -1,
                .wide = d + dt,
                .key_width = d + edges + dt,
                .message_width = 2 * d + dt + edges,
@@ -74,6 +75,7 @@ static fr_status open_tgn(model *m, fr_error *err) {
     m->keep = 2 * d;
     if (identity) m->shard_events = 50; /* little work for as many gradients to add */
     c->time = layer_time(&m->params, dt, s->time_trainable);
+    if (s->identities) c->node = layer_nodes(&m->params, m->w->nodes, d);
     if (c->mlp) {
         int half = c->message_width / 2;
         c->message1 = layer_linear(&m->params, -1, half, c->message_width, "message.fc1");
@@ -117,6 +119,23 @@ tensor tgn_update(const model *m, tape *t, tensor x, int rows) {
     return op_gates(t, input, op_linear(t, s, c->gru.hidden, c->gru.hidden_bias), s, rows);
 }
 
+/* s + e of the nodes that states belong to; without identities s. */
+static tensor with_identities(const model *m, tape *t, tensor s, const int64_t *place) {
+    const tgn *c = m->own;
+    if (c->node < 0) return s;
+    int32_t *node = tape_take(t, (size_t)s.rows, sizeof *node);
+    for (int i = 0; !t->status && i < s.rows; i++) node[i] = tgn_node(c, m->w, place[i]);
+    return op_add(t, s, op_rows(t, c->node, s.rows, node));
+}
+
+void tgn_show(const model *m, int64_t place, real *to) {
+    const tgn *c = m->own;
+    memcpy(to, tgn_state(c, place), (size_t)c->dim * sizeof *to);
+    if (c->node < 0) return;
+    const real *e = model_value(m, c->node) + (size_t)tgn_node(c, m->w, place) * (size_t)c->dim;
+    for (int k = 0; k < c->dim; k++) to[k] += e[k];
+}
+
 /* s^ of a part's states, and the queries of those that have one: in training folded with the keys'
  * weights (op_fold), because it has few rows per key. */
 static void make_part(const model *m, tape *t, void *shared, int number) {
@@ -131,7 +150,8 @@ static void make_part(const model *m, tape *t, void *shared, int number) {
     for (int i = part->updated; !t->status && i < part->states; i++)
         memcpy(part->s.v + (size_t)i * d, tgn_state(c, part->place[i]), d * sizeof *x.v);
     if (c->identity || t->status) return;
-    tensor q0 = now_beside(c, t, op_take(t, part->s, part->queries, part->query));
+    tensor shown = with_identities(m, t, part->s, part->place);
+    tensor q0 = now_beside(c, t, op_take(t, shown, part->queries, part->query));
     tensor q = op_linear(t, q0, c->query, -1);
     part->query_made = t->gradient ? op_fold(t, q, c->key, c->heads) : q;
 }
@@ -184,22 +204,25 @@ static tensor embed(const model *m, tape *t, const tgn_inputs *in, tensor s) {
 }
 
 /* [ s^_u ; s^_v ] of every candidate, for the memory */
-static tensor keep_states(const tgn *c, tape *t, const tgn_inputs *in, tensor s) {
+static tensor keep_states(const tgn *c, tape *t, const tgn_inputs *in) {
     tensor out = tape_constant(t, in->candidates, 2 * c->dim);
     size_t d = (size_t)c->dim;
     for (int k = 0; !t->status && k < in->candidates; k++) {
         real *to = out.v + 2 * (size_t)k * d;
-        memcpy(to, s.v + (size_t)in->source_row[k] * d, d * sizeof *to);
-        memcpy(to + d, s.v + (size_t)in->candidate_row[k] * d, d * sizeof *to);
+        size_t source = (size_t)in->row_state[in->source_row[k]];
+        size_t candidate = (size_t)in->row_state[in->candidate_row[k]];
+        memcpy(to, in->s.v + source * d, d * sizeof *to);
+        memcpy(to + d, in->s.v + candidate * d, d * sizeof *to);
     }
     return out;
 }
 
-static tensor score(const model *m, tape *t, const tgn_inputs *in, model_inner *inner) {
+static tensor score(const model *m, tape *t, tgn_inputs *in, model_inner *inner) {
     const tgn *c = m->own;
+    if (inner) inner->keep = keep_states(c, t, in);
+    in->s = with_identities(m, t, in->s, in->place);
     tensor s = op_take(t, in->s, in->rows, in->row_state);
     tensor embedded = c->identity ? s : embed(m, t, in, s);
-    if (inner) inner->keep = keep_states(c, t, in, s);
     if (inner && !t->gradient) {
         tensor pair[] = {op_take(t, embedded, in->candidates, in->source_row),
                          op_take(t, embedded, in->candidates, in->candidate_row)};
@@ -302,9 +325,11 @@ const model_kind model_tgn = {
         {"tgn", "TGN", "a recurrent memory per node, and attention over its recent neighbours",
          "Each event updates the memory vectors of its two nodes through a GRU. A node is "
          "embedded by attention over the memories of its `neighbors` most recent partners, "
-         "with time codes and edge features, or by its memory alone (`embedding` identity); "
-         "a small head scores the pair of embeddings.",
-         "dim heads dropout time-dim time-trainable edge-dim embedding neighbors message clock"},
+         "with time codes and edge features, or by its memory alone (`embedding` identity); with "
+         "`identities` a learned vector is added to each memory that is read. A small head "
+         "scores the pair of embeddings.",
+         "dim heads dropout time-dim time-trainable edge-dim embedding neighbors message clock "
+         "identities"},
     .open = open_tgn,
     .close = close_tgn,
     .forward = forward,

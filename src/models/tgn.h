@@ -15,6 +15,7 @@
 typedef struct tgn {
     int dim, time_dim, edges, heads, neighbors;
     bool identity; /* embedding is the memory: no attention, no merge */
+    int node;      /* identities [nodes, dim], added to what the memory shows; -1 = none */
     int wide;      /* dim + time_dim: queries */
     int key_width; /* dim + edges + time_dim: what a neighbour is */
     int message_width;
@@ -61,6 +62,17 @@ static inline int64_t tgn_made(const tgn *c, const fr_window *w, int32_t node, i
     bool destination = window_source_node(w, w->source[event]) != node;
     return c->nodes + 2 * (int64_t)(event - c->from) + destination;
 }
+
+/* The node of a state. */
+static inline int32_t tgn_node(const tgn *c, const fr_window *w, int64_t place) {
+    if (place < c->nodes) return (int32_t)place;
+    int32_t event = c->from + (int32_t)((place - c->nodes) / 2);
+    return (place - c->nodes) % 2 ? window_destination_node(w, w->destination[event])
+                                  : window_source_node(w, w->source[event]);
+}
+
+/* to[dim] = the state as embeddings see it: with the identity of its node, if there are such. */
+void tgn_show(const model *m, int64_t place, real *to);
 
 /* A scorer through composed matrices and states turned into keys beforehand (MODELS 5.6). */
 fr_status tgn_fast(const model *m, int threads, fr_scorer_definition *out, fr_error *err);

@@ -134,7 +134,7 @@ SIMD_INLINE void read_neighbours(const fast *f, worker *w, int32_t v) {
         size_t row = (size_t)(t->row[v] + w->at.first + j);
         const real *code = t->code + row * 2 * (size_t)time;
         const real *feature = t->feature + row * (size_t)edges, *q = query;
-        const real *s = tgn_state(c, w->at.other[j]);
+        const real *s = tgn_other_state(t, w->at.other[j]);
         lanes_copy(all, t->value + (size_t)tgn_other_row(t, w->at.other[j]) * (size_t)all, value);
         if (edges) lanes_add(all, t->edge + row * (size_t)all, value);
         for (int h = 0; h < c->heads; h++, q += c->key_width, factor += 2 * time) {

@@ -39,7 +39,7 @@ static void sum_keys(const tgn_source *s, const tgn_tables *t, const tgn_past *p
         int32_t e = list.event[j];
         real *key = s->key + j * width;
         int64_t state = tgn_past_place(past, window_other(w, node, e), i);
-        memcpy(key, tgn_state(c, state), (size_t)d * sizeof *key);
+        tgn_show(t->m, state, key);
         model_features(t->m, e, key + d);
         kernel_time(c->time_dim, AT(c->time.weight), AT(c->time.bias),
                     window_time(w, query->event) - window_time(w, e), key + d + c->edges);
@@ -87,7 +87,7 @@ void tgn_source_read(const tgn_source *s, const tgn_tables *t, const tgn_past *p
     size_t row = (size_t)d * sizeof *left;
     for (int i = 0; i < count; i++) {
         int32_t node = window_source_node(t->m->w, queries[i].source);
-        memcpy(s->z + i * d, tgn_state(c, tgn_past_place(past, node, i)), row);
+        tgn_show(t->m, tgn_past_place(past, node, i), s->z + i * d);
         memcpy(left + i * d, t->head_bias, row);
     }
     if (!c->identity) embed(s, t, past, queries, count);

@@ -135,7 +135,7 @@ static fr_status by_candidate(tgn_tables *t, arena *step, fr_error *err) {
     TRY(TAKE(step, q0, (size_t)states * (size_t)wide, err));
     for (int i = 0; i < states; i++) {
         real *q = q0 + (size_t)i * (size_t)wide;
-        memcpy(q, tgn_state(c, side_place(t, false, i)), (size_t)d * sizeof *q);
+        tgn_show(t->m, side_place(t, false, i), q);
         if (!c->identity) kernel_time(c->time_dim, AT(c->time.weight), AT(c->time.bias), 0, q + d);
     }
     if (c->identity) {
@@ -178,9 +178,9 @@ static fr_status by_other(tgn_tables *t, arena *step, fr_error *err) {
     int states = side_states(t, true);
     size_t d = (size_t)c->dim;
     real *s; /* [states, dim] */
-    TRY(TAKE(step, s, (size_t)states * d, err));
-    for (int i = 0; i < states; i++)
-        memcpy(s + (size_t)i * d, tgn_state(c, side_place(t, true, i)), d * sizeof *s);
+    TRY(TAKE(c->node < 0 ? step : &t->memory, s, (size_t)states * d, err));
+    if (c->node >= 0) t->shown = s;
+    for (int i = 0; i < states; i++) tgn_show(t->m, side_place(t, true, i), s + (size_t)i * d);
     TRY(TAKE(&t->memory, t->value, (size_t)states * (size_t)(c->heads * c->wide), err));
     return mix_all(t, states, c->dim, s, 0, step, t->value, err);
 }

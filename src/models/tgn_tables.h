@@ -34,6 +34,7 @@ typedef struct tgn_tables {
     real *own;   /* [states, dim] F1[s] s, and merge_bias */
     real *right; /* identity: [states, dim] W1d s */
     /* By state of whom a candidate met. */
+    real *shown; /* [states, dim] s with identities; NULL without */
     real *value; /* [states, heads, wide] mix of s, turned */
 
     /* By event that can be a neighbour's when a replayed one is scored: event k of destination v,
@@ -54,6 +55,12 @@ static inline int64_t tgn_other_row(const tgn_tables *t, int64_t place) {
     const fr_window *w = t->m->w;
     if (w->source_node) return place;
     return place < w->nodes ? place : w->sources + (place - w->nodes) / 2;
+}
+
+/* [dim] the state of whom a candidate met, as embeddings see it. */
+static inline const real *tgn_other_state(const tgn_tables *t, int64_t place) {
+    if (!t->shown) return tgn_state(t->c, place);
+    return t->shown + (size_t)tgn_other_row(t, place) * (size_t)t->c->dim;
 }
 
 /* On failure too the tables must be freed. */

@@ -634,6 +634,11 @@ static void test_tgn(void **state) {
         identity.message = FR_MESSAGE_MLP, identity.clock = FR_CLOCK_FILE;
         check_model(w, "tgn", identity, FR_OBJECTIVE_BCE, "messages through layers");
         check_sharing(w, identity);
+        drop.identities = identity.identities = true;
+        check_model(w, "tgn", drop, FR_OBJECTIVE_BCE, "identities");
+        check_model(w, "tgn", identity, FR_OBJECTIVE_BPR, "identity, identities");
+        check_sharing(w, drop);
+        check_sharing(w, identity);
         fr_window_close(w);
         fr_stream_close(stream);
     }
@@ -662,16 +667,19 @@ static void test_dygformer(void **state) {
         drop.dropout = 0.3, drop.attention_dropout = -1;
         time.time_trainable = true;
         drop.layers = time.layers = one.layers = 1;
+        one.identities = true;
         one.patch = 1, one.heads = 1;
         check_model(w, "dygformer", small, FR_OBJECTIVE_BCE, "bce");
         check_model(w, "dygformer-lha", time, FR_OBJECTIVE_BCE, "time, bce");
         if (width) {
             check_model(w, "dygformer", time, FR_OBJECTIVE_BPR, "time, bpr");
             check_model(w, "dygformer-lha", drop, FR_OBJECTIVE_BCE, "dropout, bce");
+            drop.identities = true;
+            check_model(w, "dygformer-lha", drop, FR_OBJECTIVE_BCE, "identities");
         } else {
             check_model(w, "dygformer-lha", small, FR_OBJECTIVE_BPR, "bpr");
             check_model(w, "dygformer", drop, FR_OBJECTIVE_BCE, "dropout, bce");
-            check_model(w, "dygformer", one, FR_OBJECTIVE_BCE, "patches of one, bce");
+            check_model(w, "dygformer", one, FR_OBJECTIVE_BCE, "patches of one, identities");
         }
         fr_window_close(w);
         fr_stream_close(stream);
