@@ -27,6 +27,7 @@ typedef struct post_office {
     pthread_cond_t news;
     letter *first; /* in the order in which they were sent */
     int count;
+    int sent[MOST_PROCESSES]; /* letters to each, on the channel of work */
     struct desk {
         struct post_office *office;
         fr_processes processes;
@@ -48,6 +49,7 @@ static inline fr_status post_send(void *state, int to, int channel, const void *
     (void)pthread_mutex_lock(&office->lock);
     while (*end) end = &(*end)->next;
     *end = new;
+    office->sent[to] += channel == FR_CHANNEL_WORK;
     (void)pthread_cond_broadcast(&office->news);
     (void)pthread_mutex_unlock(&office->lock);
     return FR_OK;

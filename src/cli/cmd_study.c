@@ -90,8 +90,8 @@ const cli_command cli_study_run_command = {
         "Models of others stand beside ours: \"ranks\": {\"my-tgn\": [\"ranks-7.npy\", "
         "\"ranks-17.npy\"]} in the document, a file for each seed, or \"scorers\": "
         "{\"my-model\": \"scores:FILE.npy\"}, whatever `rank --scorer` takes. Rank records of "
-        "another protocol are refused. docs/study.md has all entries. Started by mpirun, process "
-        "0 keeps the ledger and the others do the units (docs/cluster.md).",
+        "another protocol are refused. docs/study.md has all entries. Started by mpirun, processes "
+        "share the units out; process 0 keeps the ledger (docs/cluster.md).",
     .arguments = "[STUDY.json]",
     .required = "output",
     .example = "fullrank study run --preset paper --data-dir sets -o study",

@@ -1,27 +1,27 @@
-/* hand.h - units of a study that other processes do (docs/cluster.md).
+/* hand.h - units of a study that several processes do (docs/cluster.md).
  *
  * Process 0 has the ledger, decides which unit comes next and stores what came of it; nobody else
  * opens the database, which may lie on a disk that only process 0 should lock. With a unit goes a
  * copy of the ledger, in memory: what the unit needs of units before it is read there. Files of
  * units lie in the study's directory, which all processes see.
+ *
+ * Process 0 does units, too, in a thread of its own, so that nobody waits for it: the thread has
+ * the study opened once more, gets what another process would get, and talks to nobody.
  */
 #ifndef FR_STUDY_HAND_H
 #define FR_STUDY_HAND_H
 
 #include "study/study.h"
 
-/* What a process was given. */
-typedef struct hand {
-    const plan_unit *unit; /* NULL = it waits */
-    char inputs[65];
-    bool stopped; /* it was told to stop */
-} hand;
+typedef struct hand hand;
+typedef struct own_hand own_hand;
 
 typedef struct hands {
     const fr_context *context;
-    int count; /* processes, this one included; 1 = there is nobody to give anything */
+    int count; /* processes, this one included; 1 = nothing is given to anybody */
     int busy;
-    hand *of; /* [count] */
+    hand *of;      /* [count] */
+    own_hand *own; /* by which this process does units */
 } hands;
 
 /* What came of a unit. */
@@ -35,17 +35,19 @@ typedef struct hand_result {
 
 /* ---- at process 0 ---- */
 
-fr_status hands_open(hands *h, const fr_context *context, fr_error *err);
+/* To be closed whether it fails or not. */
+fr_status hands_open(hands *h, const fr_study *s, const fr_context *context, fr_error *err);
 /* Tells all processes that there is nothing more to do, once none is at work. */
 fr_status hands_close(hands *h, fr_error *err);
 /* Is the unit being done? */
 bool hands_have(const hands *h, const plan_unit *unit);
-/* A process that waits; 0 = none does. */
+/* A process that waits; -1 = none does. */
 int hands_idle(const hands *h);
 fr_status hands_give(fr_study *s, hands *h, int to, const plan_unit *unit, const char *inputs,
                      bool again, fr_error *err);
-/* Waits until a unit is done, with or without success. If the caller wants to stop, or with `stop`,
- * the others are told to stop, too. *out is freed by record_free(&out->record). */
+/* Waits until a unit is done, with or without success, and logs what it said. If the caller wants
+ * to stop, or with `stop`, the others are told to stop, too. *out is freed by
+ * record_free(&out->record). */
 fr_status hands_take(fr_study *s, hands *h, bool stop, hand_result *out, fr_error *err);
 
 /* ---- at the others ---- */

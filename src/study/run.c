@@ -175,7 +175,10 @@ fr_status fr_study_open(const char *document, const char *data, const char *dire
     while (size > 1 && directory[size - 1] == '/') size--;
     *s = (fr_study){.data = -1, .book.locks = -1};
     if (directory) s->directory = strndup(directory, size);
-    fr_status status = s->directory || !directory ? FR_OK : fail_memory(err, 0);
+    s->document = strdup(document);
+    s->folder = data ? strdup(data) : NULL;
+    bool kept = (s->directory || !directory) && s->document && (s->folder || !data);
+    fr_status status = kept ? FR_OK : fail_memory(err, 0);
     const char *preset = plan_preset(document), *text = *document == '{' ? document : preset;
     if (!status)
         status =
@@ -199,6 +202,8 @@ void fr_study_close(fr_study *s) {
     for (size_t i = 0; i < s->hashes.count; i++) free(s->hashes.at[i].path);
     free(s->hashes.at);
     free(s->directory);
+    free(s->document);
+    free(s->folder);
     free(s);
 }
 
@@ -224,6 +229,17 @@ static void hear_progress(void *user, const char *stage, uint64_t done, uint64_t
 static bool hear_cancel(void *user) {
     const fr_study *s = user;
     return context_check(s->caller, NULL) != FR_OK;
+}
+
+void study_listen(fr_study *s, const fr_context *caller, fr_context *hearing) {
+    s->caller = caller;
+    s->context = hearing;
+    if (hearing)
+        *hearing = (fr_context){.user = s,
+                                .log = hear_log,
+                                .progress = hear_progress,
+                                .cancel = hear_cancel,
+                                .threads = caller ? caller->threads : 0};
 }
 
 /* ---- one unit ---- */
@@ -404,7 +420,7 @@ typedef struct pass {
     bool progress, waiting; /* something was done; another process is at work */
     bool *tried;            /* [units] failed in this run: not again */
     int failed, skipped;
-    hands hands; /* other processes that do units */
+    hands hands; /* processes that do units */
     bool share;  /* units are given to them */
 } pass;
 
@@ -431,7 +447,7 @@ static fr_status skip(fr_study *s, const plan_unit *u, pass *p, fr_error *err) {
     return status;
 }
 
-/* Waits for another process to be done with a unit. */
+/* Waits for one of the processes to be done with a unit. */
 static fr_status take(fr_study *s, pass *p, bool stop, fr_error *err) {
     hand_result r;
     bool failed = false;
@@ -447,10 +463,10 @@ static fr_status take(fr_study *s, pass *p, bool stop, fr_error *err) {
     return status;
 }
 
-/* Gives a unit whose lock is held to another process; the lock stays until it is done. */
+/* Gives a unit whose lock is held to a process; the lock stays until it is done. */
 static fr_status give(fr_study *s, pass *p, const plan_unit *u, const char *inputs, bool again,
                       fr_error *err) {
-    while (!hands_idle(&p->hands)) TRY(take(s, p, false, err));
+    while (hands_idle(&p->hands) < 0) TRY(take(s, p, false, err));
     TRY(begin(s, u, inputs, err));
     return hands_give(s, &p->hands, hands_idle(&p->hands), u, inputs, again, err);
 }
@@ -664,20 +680,11 @@ fr_status fr_study_run(fr_study *study, const fr_context *context, fr_error *err
     if (!processes_number(context)) TRY(need_ledger(s, err));
     pass p = {0};
     size_t n = s->plan.units.count;
-    fr_context hearing = {.user = s,
-                          .log = hear_log,
-                          .progress = hear_progress,
-                          .cancel = hear_cancel,
-                          .threads = context ? context->threads : 0};
-    s->caller = context;
-    s->context = &hearing;
-    if (processes_number(context)) {
-        fr_status served = hands_serve(s, context, err);
-        s->caller = s->context = NULL;
-        return served;
-    }
-    fr_status status = ALLOCATE(p.tried, n, err);
-    if (!status) status = hands_open(&p.hands, context, err);
+    if (processes_number(context)) return hands_serve(s, context, err);
+    fr_context hearing;
+    study_listen(s, context, &hearing);
+    fr_status status = hands_open(&p.hands, s, context, err);
+    if (!status) status = ALLOCATE(p.tried, n, err);
     if (!status) status = look_back(s, err);
     if (!status) status = check_beforehand(s, &p, err);
     if (!status) status = check_externals(s, &p, err);
@@ -702,7 +709,7 @@ fr_status fr_study_run(fr_study *study, const fr_context *context, fr_error *err
     if (!status) status = closed;
     work_leave(s);
     free(p.tried);
-    s->caller = s->context = NULL;
+    study_listen(s, NULL, NULL);
     if (!status && p.failed)
         return fail(err, FR_EINPUT, "%d unit%s failed; `fullrank study status %s` says why",
                     p.failed, p.failed == 1 ? "" : "s", s->directory);

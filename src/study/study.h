@@ -5,7 +5,7 @@
  *   record.c   what one unit left behind    results.c  reading it all back
  *   state.c    how far the study is         paper.c    the paper's numbers, where they fit
  *   external.c runs that others made     choice.c   which configuration is ranked
- *   hand.c     units that other processes do
+ *   hand.c     units that several processes do
  */
 #ifndef FR_STUDY_STUDY_H
 #define FR_STUDY_STUDY_H
@@ -27,6 +27,8 @@ typedef struct hashed_file {
 
 struct fr_study {
     char *directory;
+    char *document,
+        *folder; /* as given, so that it can be opened again; folder: of data, or NULL */
     ledger book;
     plan plan;
     const fr_context *caller;  /* of the call under way */
@@ -43,6 +45,8 @@ struct fr_study {
  * yet. `missing` is set for a data set or a file of an external model that cannot be found. */
 fr_status work_inputs(fr_study *s, const plan_unit *unit, char out[65], bool *missing,
                       fr_error *err);
+/* What units say is told to the caller, by `hearing`, until both are set to NULL. */
+void study_listen(fr_study *s, const fr_context *caller, fr_context *hearing);
 /* Does a unit. `again` is true if the same work was begun before and may be gone on with. */
 fr_status work_do(fr_study *s, const plan_unit *unit, bool again, unit_record *result,
                   fr_error *err);

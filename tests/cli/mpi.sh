@@ -102,8 +102,10 @@ cat >study.json <<'END'
  "seeds": [1, 2], "settings": {"epochs": 1, "dim": 8, "history": 10}, "k": [5]}
 END
 "$fullrank" study run study.json -o alone >/dev/null 2>&1
-for count in 1 3; do
-    runs "a study by $count" 0 many $count study run study.json -o by-$count
+counts="1 2 3 7"
+[ -z "$sanitized" ] || counts=3
+for count in $counts; do
+    runs "a study by $count" 0 many "$count" study run study.json -o "by-$count"
     (cd alone && find . -name '*.npy' -o -name model.safetensors -o -path './tables/*' | sort) | while IFS= read -r file; do
         cmp "alone/$file" "by-$count/$file" || echo "differs: $file"
     done >differences 2>&1
