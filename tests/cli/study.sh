@@ -225,6 +225,23 @@ is "gives the same model" "$(cmp run-craft-r/model.safetensors run-CRAFT-R/model
 runs "train --model carft" 2 "$fullrank" train --data drawn --window 0 --model carft -o none -q
 has "says what was meant" "$stderr" "unknown model carft, did you mean craft?"
 
+# A family of settings by its name, with changes of one's own; the report is made again from the ledger alone.
+printf '{"data": {"d": {"synth": "tiny", "events": 300}}, "protocol": {"window": 0}, "models": ["craft-r", "patch-lha"], "seeds": [1],
+ "settings": {"settings": "published", "epochs": 1, "dim": 8}}\n' >family.json
+runs "settings by name" 0 study run family.json -o family -q
+record=$(find family/runs -name train.json -path '*craft-r*')
+has "are in the record" "$(cat "$record")" '"settings": "published"'
+has "with their values" "$(cat "$record")" '"attend": 20'
+has "and the changes" "$(cat "$record")" '"epochs": 1'
+runs "as in train" 0 "$fullrank" train --data drawn --window 0 --model craft-r --settings published --epochs 1 --dim 8 --seed 1 -o run-family -q
+is "which gives the same model" "$(cmp run-family/model.safetensors "$(dirname "$record")/model.safetensors" 2>&1)" ""
+cp -r family/tables tables-before
+rm -r family/tables family/runs
+runs "the report of such a study" 0 study report family -q
+is "has the same tables" "$(diff -r tables-before family/tables)" ""
+runs "a family that is not there" 1 sh -c 'sed s/published/publishd/ family.json >odd.json; exec "$0" study run odd.json -o none -q' "$fullrank"
+has "says what was meant" "$stderr" "did you mean published?"
+
 runs "no document" 2 study run -o none
 runs "two documents" 2 study run plain.json --preset demo -o none
 runs "unknown preset" 2 study run --preset papre -o none
