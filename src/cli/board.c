@@ -55,11 +55,11 @@ void board_resampling_text(board_resampling how, bool sampled, char *out, size_t
                        cli_count(how.settings->resamples).s);
     else if (sampled)
         (void)snprintf(out + used, size - (size_t)used,
-                       "; in brackets, %g%% confidence intervals for the value of all of them.",
+                       "; in brackets, %g%% confidence intervals for the value over all of them.",
                        100 * how.settings->level);
 }
 
-/* Intervals of the numbers a row shows. */
+/* Computes the intervals of the numbers in a row. */
 static fr_status fill_intervals(board_row *row, const fr_ranking_facts *f, const char *hits,
                                 const fr_sampling *sampling, const fr_interval_settings *settings,
                                 int64_t seed, const fr_context *context, fr_error *err) {
@@ -76,7 +76,7 @@ static fr_status fill_intervals(board_row *row, const fr_ranking_facts *f, const
                                  &row->interval[2], err);
 }
 
-/* Names in a table: at most 63 bytes of the scorer, and what its numbers are estimates from. */
+/* Names in a table: at most 63 bytes of the scorer, and the size of a sample. */
 static void name_row(board_row *row, const char *name, const fr_ranking_facts *f) {
     const char *shown = cli_visible(name);
     size_t n = strlen(shown), most = 63;
@@ -85,7 +85,7 @@ static void name_row(board_row *row, const char *name, const fr_ranking_facts *f
         (void)snprintf(sample, sizeof sample, " (estimate: %s of %s)",
                        cli_count(f->protocol.sample).s, cli_count(f->protocol.sample_of).s);
     if (n > most) shown += n - (most - 3);
-    while (((unsigned char)*shown & 0xc0) == 0x80) shown++; /* begin with a whole letter */
+    while (((unsigned char)*shown & 0xc0) == 0x80) shown++; /* start at a whole character */
     (void)snprintf(row->name, sizeof row->name, "%s%s%s", n > most ? "..." : "", shown, sample);
 }
 
@@ -128,7 +128,7 @@ static double number(const board_row *row, int column) {
 
 enum { COLUMNS = BOARD_NUMBERS };
 
-/* Heads of the columns of numbers. */
+/* Heads of the number columns. */
 typedef struct board_heads {
     char at[COLUMNS][32];
 } board_heads;
@@ -168,7 +168,7 @@ static void print_row(const board_row *row, const double *best, int name, int wi
     if (row->resampled) print_intervals(row, name, width);
 }
 
-/* Who must be told about ties; "" if nobody. */
+/* Names the scorers for which ties matter; "" if there are none. */
 static void say_ties(const board_row *rows, int count, char *out, size_t size) {
     size_t used = 0;
     *out = 0;
@@ -195,7 +195,7 @@ void board_print(const board_row *rows, int count, board_shape shape) {
         if (rows[i].resampled) width = 16;
     }
     for (int c = 0; c < COLUMNS; c++) {
-        best[c] = count > 1 ? -INFINITY : NAN; /* of one row nothing is the best */
+        best[c] = count > 1 ? -INFINITY : NAN; /* a single row has no best */
         for (int i = 0; count > 1 && i < count; i++) best[c] = fmax(best[c], number(&rows[i], c));
     }
     (void)printf("%s%-*s", cli_style(stdout, CLI_BOLD), name, "scorer");

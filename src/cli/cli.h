@@ -1,13 +1,13 @@
-/* cli.h - the frame every command of the tool stands in.
+/* cli.h - the frame of all commands of the tool.
  *
  * A command is one `const cli_command cli_NAME_command` in a cmd_*.c, plus X(NAME) in the list of
  * main.c. The frame finds the command, fills its settings from defaults, config files and the
- * command line, gives it a context that logs, draws progress and hears Ctrl-C, and turns what it
- * returns into an exit code. Help, man page and completions are written from the same tables, so
- * that they cannot disagree with what is parsed.
+ * command line, gives it a context that logs, shows progress and reacts to Ctrl-C, and turns its
+ * status into an exit code. Help, man page and completions come from the same tables, so they
+ * always match the parser.
  *
- * Results go to stdout, which is written out when the command ends or a large buffer is full;
- * everything else goes to stderr. The tool uses the library through fullrank.h alone.
+ * Results go to stdout, which is flushed when the command ends or a large buffer is full;
+ * everything else goes to stderr. The tool uses the library only through fullrank.h.
  *
  *   main.c      list of commands, finding one, exit codes     terminal.c  stderr, signals, styles
  *   parse.c     argv and config files to settings             output.c    numbers, lines, JSON
@@ -39,7 +39,7 @@ typedef struct cli_group {
 typedef struct cli_common {
     int64_t threads; /* 0 = all cores */
     bool quiet, json, wide, help;
-    char *config, *set; /* dealt with while parsing */
+    char *config, *set; /* used while parsing */
 } cli_common;
 
 /* For commands that draw random numbers: add CLI_SEED_GROUP to `groups`. */
@@ -59,7 +59,7 @@ extern const fr_option cli_format_options[];
 #define CLI_FORMAT_GROUP                                                                           \
     { "Output", cli_format_options, sizeof(cli_output) }
 
-/* What a command gets. Everything in it belongs to the frame. */
+/* The input of a command. The frame owns everything in it. */
 typedef struct cli_call {
     const struct cli_command *command;
     const char *program; /* how the tool was called: "fullrank", "build/fullrank" */
@@ -73,22 +73,22 @@ typedef struct cli_call {
 typedef struct cli_command {
     const char *name;    /* "version", "data import" */
     const char *summary; /* one line without a full stop */
-    const char *text;    /* what a user should know, paragraphs parted by '\n'; may be NULL */
+    const char *text;    /* paragraphs of help, separated by '\n'; may be NULL */
     /* "IN", "[IN]" may be left out, "IN..." one or more, "[IN...]" any number, "bash|zsh" one of
-     * these words; parted by blanks. NULL = none. Checked by the frame. */
+     * these words; separated by blanks. NULL = none. The frame checks them. */
     const char *arguments;
-    /* Keys of options that must be given, parted by blanks; may be NULL. "scorer|list": not if
-     * option list is. */
+    /* Keys of required options, separated by blanks; may be NULL. "scorer|list": scorer is
+     * required unless list is given. */
     const char *required;
-    const char *example; /* a command line that works */
-    const char *forced;  /* what to say where --force is needed; NULL = "--force replaces it" */
+    const char *example;              /* a command line that works */
+    const char *forced;               /* hint if --force is needed; NULL = "--force replaces it" */
     cli_group groups[CLI_MAX_GROUPS]; /* ends with a NULL table if not full */
-    /* Options that stand for others sets those, once all are read; those that were given are then
+    /* Sets options that follow from others, after all are read. Options that were given are then
      * set again, so that they win. May be NULL. */
     fr_status (*expand)(cli_call *call, fr_error *err);
     int (*run)(cli_call *call);       /* returns an exit code, usually by cli_report */
     int (*explain)(const char *name); /* `COMMAND --help NAME`; may be NULL */
-    bool shared; /* processes share its work; of others it is done by process 0 alone */
+    bool shared; /* processes share its work; otherwise process 0 does it alone */
 } cli_command;
 
 /* All commands, NULL at the end. */
@@ -100,11 +100,12 @@ const cli_group *cli_group_at(const cli_command *command, size_t i);
 const cli_command *cli_find(const char *name);
 /* True if `name` is the first word of commands of two words: "data". */
 bool cli_family(const char *name);
-/* Says that there is no such command and names the nearest; returns CLI_USAGE. */
+/* Reports an unknown command and names the nearest; returns CLI_USAGE. */
 int cli_unknown(const char *name);
 
-/* Fills call->settings, common and arguments from the words after the command's name; says what is
- * wrong and returns CLI_USAGE or CLI_FAILED otherwise. cli_parse_free in any case. Words are
+/* Fills call->settings, common and arguments from the words after the command's name. On an error
+ * it prints a message and returns CLI_USAGE or CLI_FAILED. Call cli_parse_free in any case. Words
+ * are
  * `--key value`, `--key=value`, `--flag`, `--no-flag`, `-o value`, arguments; `--` ends options.
  * Config files count first, then options in the order given. */
 int cli_parse(cli_call *call, int count, char **words);
@@ -115,7 +116,7 @@ typedef struct cli_numbers {
     int64_t at[CLI_MOST_NUMBERS];
     int count;
 } cli_numbers;
-/* Reads the value of an option; says what is wrong and returns false otherwise. */
+/* Reads the value of an option; on an error it prints a message and returns false. */
 bool cli_parse_numbers(const char *option, const char *text, cli_numbers *out);
 /* The one-letter name of an option, 0 if it has none. */
 char cli_letter(const char *key);
@@ -125,9 +126,9 @@ char cli_letter(const char *key);
 /* Joins the other processes if the tool was started as one of several; returns an exit code. */
 int cli_processes_start(void);
 void cli_processes_end(void);
-/* Those that share the work; NULL = this one is alone. */
+/* The processes that share the work; NULL = there is only this one. */
 const fr_processes *cli_processes(void);
-/* Is this the process that speaks and writes? */
+/* True in the process that prints and writes. */
 bool cli_first(void);
 
 /* ---- Help (help.c) ---- */
@@ -138,40 +139,40 @@ int cli_help(const char *name);
 void cli_paragraph(const char *text, int indent);
 /* "fullrank data import IN --output DIR [OPTIONS]" */
 void cli_synopsis(const cli_command *command, char *out, size_t size);
-/* What stands for the value in help: "N", "stream|strict"; "" for a flag. */
+/* The placeholder of the value in help: "N", "stream|strict"; "" for a flag. */
 const char *cli_value_word(const fr_option *option);
-/* "default 0.85, from 0 to 1"; "" if there is nothing to say. */
+/* "default 0.85, from 0 to 1"; "" if there is neither. */
 void cli_option_facts(const fr_option *option, char *out, size_t size);
 
 /* ---- Terminal (terminal.c) ---- */
 
-/* Once, first of all: signals and the buffer of stdout. */
+/* Call it once at the start: sets up signals and the buffer of stdout. */
 void cli_terminal_start(void);
 /* A context that logs and draws on stderr. */
 fr_context cli_terminal_context(const cli_common *common);
 /* Removes the progress bar, if there is one. */
 void cli_terminal_clear(void);
-/* Columns of the terminal that `stream` is; 80 if it is none. */
+/* Width of the terminal of `stream`; 80 if it is not a terminal. */
 int cli_terminal_width(FILE *stream);
 
-/* From begin to end what is printed is held, if stdout is a terminal; tables that are too wide for
- * it are then shown in parts, unless `wide`. */
+/* Between begin and end, output to a terminal is kept back. Tables that are too wide are then shown
+ * in parts, unless `wide`. */
 void cli_fold_begin(void);
 void cli_fold_end(bool wide);
 /* The file that is stdout, also while it is held. */
 int cli_fold_output(void);
 
-/* vsnprintf, but of what is too long the middle is left out: the reason stands at the end. */
+/* Like vsnprintf, but a long text loses its middle, because the reason is at the end. */
 void cli_format(char *out, size_t size, const char *format, va_list args)
     __attribute__((format(printf, 3, 0)));
-/* A note on stderr, as the library's; none with --quiet. */
+/* Prints a note to stderr, like those of the library; not with --quiet. */
 void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Prints "fullrank: message" to stderr, as one line whatever is in it. */
+/* Prints "fullrank: message" to stderr, always as one line. */
 void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same; returns CLI_USAGE. */
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Says what went wrong, if anything, and gives the exit code for it; to FR_EFORCE it adds what the
- * command's `forced` says, which cli_terminal_forced sets. */
+/* Prints the error, if there is one, and returns the exit code. For FR_EFORCE it adds the hint of
+ * the command's `forced`, which cli_terminal_forced sets. */
 void cli_terminal_forced(const char *text);
 int cli_report(fr_status status, const fr_error *err);
 
@@ -181,12 +182,12 @@ const char *cli_style(FILE *stream, cli_look look);
 
 /* ---- Shared by commands (cmd_data.c) ---- */
 
-/* Prints what stream was made at `path`, in a line or as JSON; returns an exit code. */
+/* Describes the new stream at `path`, in one line or as JSON; returns an exit code. */
 int cli_report_stream(cli_call *call, const char *path);
 
 /* ---- Shared by commands (cmd_study.c) ---- */
 
-/* Prints the table of a study that people look for first. */
+/* Prints the main table of a study. */
 void cli_show_table(const char *directory);
 /* The same, and where its report is. */
 void cli_study_show(const char *directory);
@@ -199,15 +200,15 @@ typedef struct cli_runs {
     struct cli_run *file; /* [count] what it points into */
 } cli_runs;
 
-/* Loads every argument of the call: FILE, NAME=FILE or NAME@SEED=FILE. Says what is wrong and
- * returns an exit code otherwise. cli_runs_close in any case. */
+/* Loads every argument of the call: FILE, NAME=FILE or NAME@SEED=FILE. On an error it
+ * prints a message and returns an exit code. Call cli_runs_close in any case. */
 int cli_runs_open(const cli_call *call, cli_runs *out);
 void cli_runs_close(cli_runs *runs);
 
 /* ---- Formats (tables.c) ---- */
 
-/* The format asked for, by --format or --json; common.json follows it. Says what is wrong and
- * returns CLI_USAGE otherwise. */
+/* The format of --format or --json; sets common.json to match. On an error it prints a message and
+ * returns CLI_USAGE. */
 int cli_format_take(cli_call *call, const cli_output *chosen, int *out);
 /* Prints a table, with a blank line before it unless it is the first; returns an exit code. */
 int cli_table_print(fr_table *table, int format, bool first);
@@ -234,30 +235,30 @@ cli_text cli_megabytes(uint64_t bytes);        /* 157.5 (a million bytes each) *
 cli_text cli_duration(double seconds);         /* 0:07, 12:34, 1:02:03 */
 cli_text cli_key(const char *name);            /* in JSON: mrr_new of mrr-new, hits10 of hits@10 */
 
-/* Text that is not the tool's own, such as a name, as fr_text_printable makes it. Everything of
- * that kind goes through this on its way to a text or a table; the result lives as long as the
- * program. JSON and what goes to stderr need no care: the former is exact, the latter is done by
- * its printers. */
+/* Makes foreign text, such as a name, printable with fr_text_printable. All foreign text in printed
+ * text or tables must go through this; the result lives as long as the program. JSON does not need
+ * it, because it is exact. The functions that print to stderr do it themselves. */
 const char *cli_visible(const char *text);
 
 /* One line "key    value" with values in one column. */
 void cli_pair(const char *key, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Add a value, which they steal, to what is to be printed. If one of them could not, cli_print_json
- * prints nothing and says so: no output lacks a key or an entry. */
+/* Add a value, whose reference they take, to the output. If one of them fails, cli_print_json
+ * prints only an error, so no output lacks a key or an entry. */
 void cli_json_put(json_t *object, const char *key, json_t *value);
 void cli_json_push(json_t *list, json_t *value);
 /* The same with all keys of another object that this one does not have. */
 void cli_json_join(json_t *object, json_t *more);
-/* Has everything been added so far? Else says that memory was short. */
+/* True if everything has been added so far; otherwise prints "out of memory". */
 bool cli_json_whole(void);
 
 /* A JSON number, null if it is not finite. */
 json_t *cli_json_real(double x);
-/* A JSON string of any bytes, such as a path: exact if it is UTF-8, else as cli_visible has it. */
+/* A JSON string of any bytes, such as a path: exact if it is UTF-8, otherwise as cli_visible prints
+ * it. */
 json_t *cli_json_text(const char *text);
 /* Prints `root` to stdout, indented by 2, and drops it; NULL (a failed construction) is reported as
- * out of memory. Every number has the fewest digits, from 15 on, that give back the same bits.
+ * out of memory. Every number has the fewest digits (at least 15) that give back the same bits.
  * Returns an exit code. */
 int cli_print_json(json_t *root);
 

@@ -15,16 +15,16 @@ static const fr_option audit_io_options[] = {
     {"data", FR_OPTION_TEXT, "", "DATA", 0, 0, offsetof(audit_io, data),
      "a directory made by `data import`, or a table"},
     {"scorer", FR_OPTION_TEXT, "", "SPEC", 0, 0, offsetof(audit_io, scorer),
-     "what is audited, as for `rank`"},
+     "the scorer to audit, as for `rank`"},
     {"output", FR_OPTION_TEXT, "", "FILE.json", 0, 0, offsetof(audit_io, output),
      "also write the result, for `report --audit`"},
     {"force", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(audit_io, force),
-     "replace a file that exists"},
+     "replace an existing file"},
     {0}};
 
-/* ---- the line that shows a finding again ---- */
+/* ---- the command that reproduces a finding ---- */
 
-/* A word for a shell, in quotes if it needs them. */
+/* Prints a word for a shell, in quotes if it needs them. */
 static void print_word(const char *word) {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                 "_-./:=,+%@";
@@ -37,7 +37,7 @@ static void print_word(const char *word) {
     (void)printf("'");
 }
 
-/* Options of a group that are not at their defaults, but for `skip`. */
+/* Prints the options of a group that differ from their defaults, except those in `skip`. */
 static void print_changed(const fr_option *table, const void *settings, const char *skip) {
     for (const fr_option *o = table; o->key; o++) {
         char value[FR_NAME_MAX], key[80];
@@ -50,7 +50,7 @@ static void print_changed(const fr_option *table, const void *settings, const ch
     }
 }
 
-/* "checks=future,events=row:5,seed=7" as options. */
+/* Prints "checks=future,events=row:5,seed=7" as options. */
 static void print_reproduction(const cli_call *call, const fr_audit_finding *f) {
     const audit_io *io = call->settings[0];
     char text[256], *rest = text;
@@ -172,15 +172,16 @@ static int run_audit(cli_call *call) {
 
 const cli_command cli_audit_command = {
     .name = "audit",
-    .summary = "Find out whether a scorer sees what it must not",
+    .summary = "Check that a scorer does not see what it must not see",
     .text =
-        "Scores some ranked events, then again in ways that must not matter: with another future, "
-        "with other events of the same time, in other batches, with other candidates, twice, with "
-        "ids exchanged. Each check that finds a difference names events, candidates, both scores "
-        "and what was changed, and what becomes of the MRR. Exit code 1 if anything was found.\n"
+        "Scores some ranked events, and then again after changes that must not matter: with "
+        "another future, with other events of the same time, in other batches, with other "
+        "candidates, twice, and with exchanged ids. If a check finds a difference, it names the "
+        "events, the candidates, both scores, the change, and the effect on the MRR. The exit code "
+        "is 1 if anything was found.\n"
         "Works for any scorer that can be opened again: baselines, checkpoints, plug-ins, the "
-        "oracle. Of scores in a file few checks are left. docs/audit.md says what each check "
-        "means and what an audit cannot show.",
+        "oracle. Only few checks are possible for scores in a file. docs/audit.md explains each "
+        "check and what an audit cannot show.",
     .required = "data scorer",
     .example = "fullrank audit --data wikipedia --scorer baseline:edgebank --order strict",
     .groups = {{"Input and output", audit_io_options, sizeof(audit_io)},

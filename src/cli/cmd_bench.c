@@ -82,13 +82,13 @@ static int run_scaling(cli_call *call) {
 
 const cli_command cli_bench_scaling_command = {
     .name = "bench scaling",
-    .summary = "Measure time and memory of an event against the size of the catalog",
-    .text = "Catalogs of 20, 50, 100, 200, 500, ... destinations up to all of them; each holds the "
-            "positive and the one before. One thread; of each event the fastest of --repeats "
-            "counts. Path forward is a model's plain forward over the catalog's candidates alone; "
-            "fast is the fast path that `rank` uses, which scores every destination at once, as "
-            "scorers without a model do (whole). Memory is the largest resident size of the "
-            "process while it scored, data included.",
+    .summary = "Measure time and memory per event against the size of the catalog",
+    .text = "Uses catalogs of 20, 50, 100, 200, 500, ... destinations, up to all of them. Each "
+            "contains the positive and the previous catalog. One thread scores, and the fastest of "
+            "--repeats counts for each event. The path `forward` is the plain forward pass of a "
+            "model over these candidates only. `fast` is the fast path of `rank`, which scores "
+            "every destination at once; `whole` is the same for scorers without a model. Memory is "
+            "the largest resident size of the process while it scored, including the data.",
     .required = "data scorer",
     .example = "fullrank bench scaling --data wikipedia --scorer run/model.safetensors",
     .groups = {{"Input", bench_io_options, sizeof(bench_io)},

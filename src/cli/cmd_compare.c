@@ -1,4 +1,4 @@
-/* cmd_compare.c - compare: models side by side, with both intervals of their differences. */
+/* cmd_compare.c - compare: a table of models, with both intervals of their differences. */
 #include "board.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@ typedef struct compare_lists {
 
 static const fr_option compare_list_options[] = {
     {"k", FR_OPTION_TEXT, "", "LIST", 0, 0, offsetof(compare_lists, k),
-     "numbers of sampled negatives; 1,5,20,50,100 unless given, none for a metric without "
+     "numbers of sampled negatives; 1,5,20,50,100 by default; none for a metric without "
      "expectations over draws"},
     {0}};
 
@@ -38,7 +38,7 @@ static cli_text column_name(const fr_compared_column *column) {
     return out;
 }
 
-/* Fills `out` with the keys of a difference. */
+/* Adds the keys of a difference to `out`. */
 static void add_difference(json_t *out, const fr_compared_pair *pair, const fr_difference *d) {
     cli_json_put(out, "difference", cli_json_real(d->value));
     cli_json_put(out, "seed_t", seed_t_json(pair, d));
@@ -51,7 +51,7 @@ static void add_difference(json_t *out, const fr_compared_pair *pair, const fr_d
 
 static const char *const pairings[] = {"seeds", "one_run", "none"};
 
-/* The full-catalog difference, then the gain of every column. */
+/* Adds the full-catalog difference and the gain of every column. */
 static void add_pair(json_t *out, const fr_comparison_facts *f, const fr_compared_pair *pair) {
     json_t *gain = json_object();
     cli_json_put(out, "first", cli_json_text(f->model[pair->first].name));
@@ -132,7 +132,7 @@ static void print_title(const char *text) {
 static const char *shown(const fr_compared_model *model) { return cli_visible(model->name); }
 
 static int name_width(const fr_comparison_facts *f) {
-    int width = 18; /* of "tau with full order", which may stick out */
+    int width = 18; /* at least the width of "tau with full order" */
     for (int m = 0; m < f->models; m++)
         if ((int)strlen(shown(&f->model[m])) > width) width = (int)strlen(shown(&f->model[m]));
     return width;
@@ -224,14 +224,14 @@ static void print_difference(const fr_compared_pair *pair, int column) {
     (void)printf("  %8.4f  %8.4f  %8.4f", d->permutation, d->adjusted, d->reversed);
 }
 
-/* How the runs of a pair were put together, where there is something to say. */
+/* Explains how the runs of a pair were combined, if it is not obvious. */
 static void print_pairing(const fr_comparison_facts *f, const fr_compared_pair *pair) {
     const fr_compared_model *a = &f->model[pair->first], *b = &f->model[pair->second];
     if (pair->pairing == FR_PAIRING_ONE && pair->seeds > 1)
         (void)printf("%s is one run, compared with every seed of %s.\n",
                      shown(a->runs == 1 ? a : b), shown(a->runs == 1 ? b : a));
     if (pair->pairing == FR_PAIRING_NONE)
-        (void)printf("%s and %s have no seed in common: difference of means, Welch's interval.\n",
+        (void)printf("%s and %s have no common seed: difference of means, Welch's interval.\n",
                      shown(a), shown(b));
     if (pair->pairing == FR_PAIRING_SEEDS && (a->runs != pair->seeds || b->runs != pair->seeds))
         (void)printf("%s and %s have %d seed%s in common; others are left out of their "
@@ -239,7 +239,7 @@ static void print_pairing(const fr_comparison_facts *f, const fr_compared_pair *
                      shown(a), shown(b), pair->seeds, pair->seeds == 1 ? "" : "s");
 }
 
-/* The gain curve of one pair: a line per K, and the full catalog. */
+/* Prints the gain curve of one pair: a line per K, and the full catalog. */
 static void print_gain(const fr_comparison_facts *f, const fr_compared_pair *pair,
                        const fr_compare_settings *s) {
     char title[256];
@@ -260,7 +260,7 @@ static void print_gain(const fr_comparison_facts *f, const fr_compared_pair *pai
     print_pairing(f, pair);
 }
 
-/* Every pair, full catalog. */
+/* Prints every pair, full catalog. */
 static void print_pairs(const fr_comparison_facts *f, const fr_compare_settings *s) {
     int width = 2 * name_width(f) + 3;
     print_title("Every pair, full catalog");
@@ -276,13 +276,13 @@ static void print_pairs(const fr_comparison_facts *f, const fr_compare_settings 
     for (int p = 1; p < f->pairs; p++) print_pairing(f, &f->pair[p]);
 }
 
-/* What runs over a sample of events are; "" if all were ranked. */
+/* Explains runs over a sample of events; "" if all were ranked. */
 static void estimate_text(const fr_comparison_facts *f, char *out, size_t size) {
     *out = 0;
     if (f->sample)
         (void)snprintf(out, size,
                        "All numbers are estimates from a simple random sample of %s of %s test "
-                       "events; the intervals \"all events\" are for the value of all of them.",
+                       "events; the intervals \"all events\" are for the value over all of them.",
                        cli_count(f->sample).s, cli_count(f->sample_of).s);
 }
 
@@ -328,7 +328,7 @@ static int print_models_as(const fr_comparison_facts *f, const fr_compare_settin
     char caption[256];
     (void)snprintf(
         caption, sizeof caption,
-        "%s, mean and deviation over seeds%s%s%s, and its %g%% interval over time blocks.",
+        "%s, mean and standard deviation over seeds%s%s%s, and its %g%% interval over time blocks.",
         f->metric, f->columns > 1 ? ", expected with K " : "", f->columns > 1 ? s->sampler : "",
         f->columns > 1 ? " negatives and full" : "", 100 * s->level);
     int code = cli_report(fr_table_make("Models", caption, f->protocol_text, &table, &err), &err);
@@ -349,14 +349,14 @@ static int print_models_as(const fr_comparison_facts *f, const fr_compare_settin
         if (f->sample) fr_table_put(table, cli_cell_interval(model->sample[f->columns - 1], 4));
     }
     note_estimate(table, f);
-    for (int j = 0; f->columns > 1 && j < f->columns; j++) /* MRR or hits: more is better */
+    for (int j = 0; f->columns > 1 && j < f->columns; j++) /* MRR or hits: larger is better */
         fr_table_mark(table, j + 2, true);
     if (!code) code = cli_table_print(table, format, true);
     fr_table_close(table);
     return code;
 }
 
-/* A line of a pair: under one number of negatives, or the full catalog. */
+/* Adds a line of a pair: for one number of negatives, or for the full catalog. */
 static void put_pair(fr_table *table, const fr_comparison_facts *f, const fr_compared_pair *pair,
                      int column, bool exact) {
     const fr_difference *d = &pair->difference[column];
@@ -385,8 +385,8 @@ static void put_pair(fr_table *table, const fr_comparison_facts *f, const fr_com
     }
 }
 
-/* Every pair under every protocol; LaTeX and Markdown have, for all pairs but the first, the full
- * catalog alone. CSV has the models' own numbers too. */
+/* Every pair under every protocol. LaTeX and Markdown have only the full catalog for all pairs
+ * after the first. CSV has the models' own numbers too. */
 static int print_pairs_as(const fr_comparison_facts *f, const fr_compare_settings *s, int format) {
     fr_table *table = NULL;
     fr_error err = {0};
@@ -394,7 +394,7 @@ static int print_pairs_as(const fr_comparison_facts *f, const fr_compare_setting
     char caption[320];
     (void)snprintf(caption, sizeof caption,
                    "%s of the second model minus that of the first, with %g%% intervals over seeds "
-                   "(Student's t; Welch's where no seed is common) and over time blocks (paired "
+                   "(Student's t; Welch's if no seed is common) and over time blocks (paired "
                    "bootstrap), and p of the paired permutation test, raw and with Holm's "
                    "correction over all pairs (%d).",
                    f->metric, 100 * s->level, f->pairs);
@@ -436,7 +436,7 @@ static int print_as(const fr_comparison_facts *f, const fr_compare_settings *s, 
 
 /* ---- The command ---- */
 
-/* --k, or what stands for it: the standard K where the metric has expectations. */
+/* --k, or its default: the standard K if the metric has expectations. */
 static bool take_k(const char *text, const char *metric, cli_numbers *out) {
     const fr_definition *d = metric ? fr_metric_find(metric, NULL) : NULL;
     if (text) return cli_parse_numbers("k", text, out);
@@ -483,19 +483,20 @@ static int run_compare(cli_call *call) {
 
 const cli_command cli_compare_command = {
     .name = "compare",
-    .summary = "Compare models by their rank records, with intervals",
+    .summary = "Compare models by their rank records, with confidence intervals",
     .text =
         "Runs are grouped by model and seed, as `rank` recorded them; NAME=FILE and "
-        "NAME@SEED=FILE say otherwise. Prints mean and deviation over seeds, the agreement of "
-        "the order by K sampled negatives with the full catalog's (Kendall's tau), and for the "
-        "second model minus the first, for every K and the full catalog: the interval over seeds "
-        "(paired t, or Welch's if no seed is common; from 3 seeds on), the interval over time "
-        "blocks (paired bootstrap), a paired permutation test, its p raw and with Holm's "
-        "correction over all pairs, and how often a resample changes the order. Every other pair "
-        "follows for the full catalog. --format csv has every pair and every K.\n"
-        "Runs that follow different protocols are refused.",
+        "NAME@SEED=FILE override this. The output has the mean and standard deviation over seeds, "
+        "and Kendall's tau between the order with K sampled negatives and the order over the full "
+        "catalog. For the second model minus the first, for every K and the full catalog, it has "
+        "the confidence interval over seeds (paired t, or Welch's if no seed is common; needs 3 "
+        "seeds), the confidence interval over time blocks (paired bootstrap), a paired permutation "
+        "test with its p raw and with Holm's correction over all pairs, and how often a resample "
+        "changes the order. All other pairs follow for the full catalog. --format csv has every "
+        "pair and every K.\n"
+        "Runs with different protocols are refused.",
     .arguments = "A.npy B.npy...",
-    .forced = "--force compares them all the same",
+    .forced = "--force compares them anyway",
     .example = "fullrank compare recency.npy edgebank.npy",
     .groups = {{"Sampled negatives", compare_list_options, sizeof(compare_lists)},
                {"Comparison", fr_compare_options, sizeof(fr_compare_settings)},

@@ -20,7 +20,7 @@ typedef struct output_settings {
 // clang-format on
 
 static const fr_option directory_options[] = OUTPUT_OPTIONS(
-    "DIR", "the directory to make", "replace an output that exists, if it was made by this tool");
+    "DIR", "the directory to make", "replace an existing output, if this tool made it");
 static const fr_option file_options[] =
     OUTPUT_OPTIONS("FILE", "the file to write", "replace the file if it exists");
 
@@ -37,7 +37,7 @@ int cli_report_stream(cli_call *call, const char *path) {
     fr_error err = {0};
     fr_stream *stream = NULL;
     fr_context whole = call->context;
-    whole.cancel = NULL; /* the set is there: a signal now must not call that an interruption */
+    whole.cancel = NULL; /* the set is complete: a signal now must not count as an interruption */
     fr_status status = fr_stream_open(path, NULL, &whole, &stream, &err);
     if (status) return cli_report(status, &err);
     fr_stream_facts f = fr_stream_get(stream);
@@ -56,7 +56,7 @@ int cli_report_stream(cli_call *call, const char *path) {
     return code;
 }
 
-/* What a new set should make its owner think of. */
+/* Prints notes about a new set that its owner should know. */
 static fr_status note_set(const cli_call *call, const char *path, fr_error *err) {
     fr_stream *stream = NULL;
     fr_overlap o;
@@ -69,12 +69,12 @@ static fr_status note_set(const cli_call *call, const char *path, fr_error *err)
         fr_stream_facts f = fr_stream_get(stream);
         int64_t last = strtoll(window->standard, NULL, 10);
         if (f.events > 2 * last)
-            cli_note("%s: %s events; `rank` and `train` use the last %s unless --window tells "
+            cli_note("%s: %s events; `rank` and `train` use the last %s unless --window gives "
                      "another number",
                      path, cli_count(f.events).s, cli_count(last).s);
         if (!f.shared_ids && o.ids && !o.per_role)
-            cli_note("%s: %s of %s sources and %s destinations have ids that are both; they are "
-                     "taken as different things, which --shared-ids changes",
+            cli_note("%s: %s ids of %s sources and %s destinations occur in both roles; they are "
+                     "treated as different nodes unless --shared-ids is given",
                      path, cli_count(o.ids).s, cli_count(f.sources).s, cli_count(f.destinations).s);
         if (o.self_loops && (f.shared_ids || !o.per_role))
             cli_note("%s: %s events go from an id to itself", path, cli_count(o.self_loops).s);
@@ -83,7 +83,7 @@ static fr_status note_set(const cli_call *call, const char *path, fr_error *err)
     return status;
 }
 
-/* The set is complete: tells what it is. */
+/* Describes the complete set. */
 static int report_new(cli_call *call, const char *path) {
     fr_error err = {0};
     fr_status status = note_set(call, path, &err);
@@ -103,13 +103,12 @@ const cli_command cli_data_import_command = {
     .name = "data import",
     .summary = "Turn an interaction file into a directory of columns",
     .text =
-        "Reads CSV, TSV or space separated tables, plain or .gz, as JODIE, DyGLib, TGB and TGB-Seq "
-        "have them, and writes source.npy, destination.npy, time.npy, features.npy (if any), "
+        "Reads CSV, TSV or space separated tables, plain or .gz, in the formats of JODIE, DyGLib, "
+        "TGB and TGB-Seq. Writes source.npy, destination.npy, time.npy, features.npy (if any), "
         "source_ids.npy, destination_ids.npy and manifest.json. Columns are recognised by their "
-        "names "
-        "in the header. Ids are whole numbers or words, times numbers or ISO dates. Events out of "
-        "order are sorted by time, equal times as they came.\n"
-        "The directory appears complete or not at all, and memory does not grow with the file.",
+        "names in the header. Ids are whole numbers or words. Times are numbers or ISO dates. "
+        "Events out of order are sorted by time; equal times keep their order.\n"
+        "The directory appears complete or not at all. Memory does not grow with the file.",
     .arguments = "IN",
     .required = "output",
     .example = "fullrank data import wikipedia.csv -o wikipedia",
@@ -123,7 +122,7 @@ typedef struct get_settings {
 
 static const fr_option get_options[] = {
     {"url", FR_OPTION_TEXT, "", "URL", 0, 0, offsetof(get_settings, url),
-     "fetch this instead of the set's own address (http, https or file)"},
+     "download this instead of the set's own address (http, https or file)"},
     {0}};
 
 static int run_get(cli_call *call) {
@@ -140,10 +139,10 @@ static int run_get(cli_call *call) {
 const cli_command cli_data_get_command = {
     .name = "data get",
     .summary = "Download and import a public set",
-    .text =
-        "Knows the JODIE sets wikipedia, reddit, mooc and lastfm; with --url any other file under "
-        "a name of your choice. A download that breaks off goes on where it stopped when the "
-        "command is repeated. The SHA-256 of the file and its address go into manifest.json.",
+    .text = "Knows the JODIE sets wikipedia, reddit, mooc and lastfm. With --url it downloads any "
+            "other "
+            "file under a name of your choice. If a download breaks off, repeat the command to "
+            "continue it. The SHA-256 of the file and its address are stored in manifest.json.",
     .arguments = "NAME",
     .required = "output",
     .example = "fullrank data get wikipedia -o wikipedia",
@@ -167,10 +166,9 @@ static int run_export(cli_call *call) {
 const cli_command cli_data_export_command = {
     .name = "data export",
     .summary = "Write a stream as CSV",
-    .text = "Columns source, destination, time, split (if the set has one), f1, f2, ...; numbers "
-            "with as few digits as give the "
-            "same bits when read again, so importing the file gives the same columns. A name that "
-            "ends in .gz is compressed.",
+    .text = "The columns are source, destination, time, split (if the set has one), f1, f2, ... "
+            "Numbers have as few digits as give the same bits when read again, so importing the "
+            "file gives the same columns. A file whose name ends in .gz is compressed.",
     .arguments = "DATA",
     .required = "output",
     .example = "fullrank data export wikipedia -o wikipedia.csv.gz",
@@ -221,12 +219,13 @@ static int run_verify(cli_call *call) {
 
 const cli_command cli_data_verify_command = {
     .name = "data verify",
-    .summary = "Check that columns are those that were imported",
+    .summary = "Check that the columns have not changed since the import",
     .text =
         "Hashes every file of a directory made by `data import`, `data get` or `data synth` and "
-        "compares it with manifest.json. Exit code 1 if a file was changed or is gone. Other "
-        "commands do the same for sets below 64 MiB and when a file has another time of writing "
-        "than the manifest; else they compare sizes and times. Training and studies always hash.",
+        "compares the hash with manifest.json. The exit code is 1 if a file is changed or missing. "
+        "Other commands do the same for sets below 64 MiB, and if a file has another modification "
+        "time than the manifest. Otherwise they compare sizes and times. Training and studies "
+        "always compare hashes.",
     .arguments = "DATA",
     .example = "fullrank data verify wikipedia",
     .run = run_verify,
@@ -256,7 +255,7 @@ static const char *order_word(const info *i) {
     return i->protocol->order ? i->protocol->order : "stream";
 }
 
-/* The kind of catalog; the path of a file goes to *path, which is NULL for any other. */
+/* The kind of catalog. *path is the path of a catalog file, and NULL for other kinds. */
 static const char *catalog_kind(const info *i, const char **path) {
     static const char *const kinds[] = {"fixed", "train+val", "all", "range", "time"};
     const char *catalog = i->protocol->catalog;
@@ -268,7 +267,7 @@ static const char *catalog_kind(const info *i, const char **path) {
     return "file";
 }
 
-/* Events of the part that is ranked. */
+/* Number of events of the ranked part. */
 static int64_t ranked_events(const info *i) { return i->window.to - i->window.from; }
 static const char *ranked_part(const info *i) {
     return i->protocol->part == FR_PART_VAL ? "validation" : "test";
@@ -343,7 +342,7 @@ static void print_stream(const info *i) {
     cli_pair("destinations", "%s", cli_count(s->destinations).s);
     cli_pair("features", "%s", cli_count(s->feature_width).s);
     cli_pair("ids", "%s%s", s->words ? "words" : "whole numbers",
-             s->shared_ids ? ", of one space for both roles" : ", of a space for each role");
+             s->shared_ids ? ", shared by both roles" : ", separate for each role");
     if (i->overlap.ids)
         cli_pair("both roles", "%s ids (%s of the destinations), %s self loops%s",
                  cli_count(i->overlap.ids).s,
@@ -419,7 +418,7 @@ static int run_info(cli_call *call) {
         fr_protocol wide = *protocol;
         fr_context silent = call->context;
         wide.window = settings->diagnostic_window;
-        silent.log = NULL; /* that a short stream is used whole has been said, or is shown */
+        silent.log = NULL; /* the note that a short stream is used whole was already given */
         status = fr_window_open(stream, &wide, &silent, &diagnostic, &err);
     }
     if (!status) status = fr_facts_compute(window, diagnostic, &call->context, &i.facts, &err);
@@ -445,11 +444,9 @@ const cli_command cli_data_info_command = {
     .summary = "Show what is in a stream",
     .text =
         "DATA is a directory made by `data import`, or a table. Shows its events, window, split, "
-        "catalog, coverage, repeated and new positives, tied times, and how much of the task is "
-        "pair "
-        "membership: p1 and q1 are the shares of pairs met before among positives and among "
-        "catalog "
-        "negatives, beta* = logit(p1) - logit(q1).",
+        "catalog, coverage, repeated and new positives and tied times. It also shows how much of "
+        "the task is pair membership: p1 is the share of pairs that have met before among "
+        "positives, q1 the same share among catalog negatives, and beta* = logit(p1) - logit(q1).",
     .arguments = "DATA",
     .example = "fullrank data info wikipedia --json",
     .groups = {{"Protocol", fr_protocol_options, sizeof(fr_protocol)},

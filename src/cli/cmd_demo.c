@@ -1,8 +1,8 @@
 /* cmd_demo.c - a small study from end to end: built-in data, models, diagnostics, report.
  *
- * The demo is the preset `demo`, run like any study, so that what holds for studies holds here:
- * interrupted, it goes on where it was; finished, it is only shown. Read this first to see how the
- * library does a whole study, then cmd_train.c, cmd_rank.c and cmd_metrics.c for its steps.
+ * The demo is the preset `demo`, run like any study, so it has the properties of studies: after an
+ * interruption it continues, and a finished demo is only shown. Read this file first to see how
+ * the library runs a whole study, then cmd_train.c, cmd_rank.c and cmd_metrics.c for the steps.
  */
 #include "cli.h"
 
@@ -19,12 +19,12 @@ typedef struct demo_settings {
 
 static const fr_option demo_options[] = {
     {"output", FR_OPTION_TEXT, "fullrank-demo", "DIR", 0, 0, offsetof(demo_settings, output),
-     "where everything goes"},
+     "directory for all results"},
     {"events", FR_OPTION_INT, "0", "N", 0, 1e6, offsetof(demo_settings, events),
-     "length of the stream, 0 = the preset's; with few, diagnostics find no events"},
+     "length of the stream, 0 = the preset's; with few events the diagnostics are empty"},
     {0}};
 
-/* Nothing in it, but for a ledger that was only begun. */
+/* True if the directory is empty, except for a ledger that was only begun. */
 static bool is_empty(const char *path) {
     DIR *folder = opendir(path);
     if (!folder) return false;
@@ -44,7 +44,7 @@ static bool is_demo(const char *path) {
     return demo;
 }
 
-/* Makes the directory; one that exists must be empty or of an earlier demo. */
+/* Makes the directory. An existing one must be empty or belong to an earlier demo. */
 static int make_directory(const char *path) {
     if (!mkdir(path, 0777)) return CLI_OK;
     if (errno != EEXIST)
@@ -52,11 +52,11 @@ static int make_directory(const char *path) {
     else if (is_demo(path))
         return CLI_OK;
     else
-        cli_error("%s: exists and is not of an earlier demo; name another place with -o", path);
+        cli_error("%s: exists and is not from an earlier demo; choose another place with -o", path);
     return CLI_FAILED;
 }
 
-/* The preset with this many events, as text, the caller's; NULL = out of memory. */
+/* The preset with this many events, as text that the caller frees; NULL = out of memory. */
 static char *make_document(int64_t events) {
     json_t *root = json_loads(fr_study_preset_find("demo"), 0, NULL);
     const char *name;
@@ -88,8 +88,8 @@ static int run_demo(cli_call *call) {
     if (status) return cli_report(status, &err);
     if (call->common.json)
         return cli_print_json(json_pack("{s:o}", "output", cli_json_text(settings->output)));
-    (void)printf("The oracle knows the distribution the events were drawn from: in expectation no "
-                 "scorer can do\nbetter over the full catalog.\n\n");
+    (void)printf("The oracle knows the distribution of the events: in expectation no scorer can "
+                 "do better\nover the full catalog.\n\n");
     cli_study_show(settings->output);
     return CLI_OK;
 }
@@ -97,11 +97,11 @@ static int run_demo(cli_call *call) {
 const cli_command cli_demo_command = {
     .name = "demo",
     .summary = "Run a small study on built-in data, end to end",
-    .text = "Draws a synthetic stream whose truth is known; ranks every destination for every test "
-            "event with the oracle, baselines, and CRAFT, CRAFT-R, GraphMixer and TGN, each "
-            "trained with two seeds; runs the diagnostics; writes tables, figures and report.html; "
-            "prints the main table. Interrupted, the same command "
-            "goes on.",
+    .text = "Draws a synthetic stream whose true distribution is known. Ranks every destination "
+            "for every test event with the oracle, with baselines, and with CRAFT, CRAFT-R, "
+            "GraphMixer and TGN, each trained with two seeds. Runs the diagnostics, writes tables, "
+            "figures and report.html, and prints the main table. After an interruption, the same "
+            "command continues.",
     .example = "fullrank demo -o demo",
     .groups = {{"Demo", demo_options, sizeof(demo_settings)}},
     .run = run_demo,

@@ -1,7 +1,7 @@
 /* cmd_diagnose.c - how much of a result is pair membership: diagnose minimal, diagnose membership.
  *
- * Both look at the test suffix of a long window. A further diagnosis is one more run_NAME with its
- * cli_command at the end and X(diagnose_NAME) in main.c; what it may share is in diagnose.h.
+ * Both use the test suffix of a long window. To add a diagnosis, add a run_NAME with its
+ * cli_command at the end and X(diagnose_NAME) in main.c; diagnose.h has what it may share.
  */
 #include "diagnose.h"
 
@@ -38,8 +38,8 @@ static const fr_option minimal_io_options[] = {{"data", FR_OPTION_TEXT, "", "DAT
                                                {0}};
 
 static const char unbounded[] =
-    "Every source-history negative has been met by its source: q1 is 1, so the best beta is minus "
-    "infinity, and the learned one is where the penalty stops it.";
+    "Every source has met all its source-history negatives. So q1 is 1 and the best beta is minus "
+    "infinity; only the penalty keeps the learned value finite.";
 
 static json_t *fit_json(const fr_minimal_fit *f) {
     json_t *out =
@@ -47,7 +47,7 @@ static json_t *fit_json(const fr_minimal_fit *f) {
                   cli_json_real(f->beta_star), "negatives", (json_int_t)f->negatives, "seen",
                   (json_int_t)f->seen, "intercept", cli_json_real(f->intercept), "beta",
                   cli_json_real(f->beta), "standard_error", cli_json_real(f->error));
-    if (isinf(f->beta_star)) /* JSON has no such number: null, and this */
+    if (isinf(f->beta_star)) /* JSON has no infinity: null, and this key */
         cli_json_put(out, "beta_star_infinite", json_string(f->beta_star < 0 ? "minus" : "plus"));
     return out;
 }
@@ -121,13 +121,13 @@ static int run_minimal(cli_call *call) {
 
 const cli_command cli_diagnose_minimal_command = {
     .name = "diagnose minimal",
-    .summary = "What a scorer that knows pair membership alone would learn",
+    .summary = "What a scorer that knows only pair membership would learn",
     .text = "The minimal scorer is s = b0 + beta M, with M = 1 if source and destination have met "
-            "before. Over the test events whose source has met 20 other destinations or more: p1 "
-            "is the share of repeated positives, q1 that of met ones among the negatives, and "
-            "beta* = logit(p1) - logit(q1) the best weight of membership. beta is also learned, by "
-            "logistic regression on the positives and 20 negatives each: from the catalog (random) "
-            "and from the source's own history.",
+            "before. It is computed over the test events whose source has met at least 20 other "
+            "destinations. p1 is the share of repeated positives, q1 is the share of met "
+            "destinations among the negatives, and beta* = logit(p1) - logit(q1) is the best "
+            "weight of membership. beta is also learned by logistic regression on the positives "
+            "and 20 negatives each: from the catalog (random) and from the source's history.",
     .required = "data",
     .example = "fullrank diagnose minimal --data wikipedia",
     .groups = {{"Input", minimal_io_options, sizeof(minimal_io)},
@@ -155,11 +155,11 @@ static const fr_option membership_io_options[] = {
     {"train", FR_OPTION_TEXT, "", "MODEL", 0, 0, offsetof(membership_io, train),
      "train this model on the window first, into --output"},
     {"output", FR_OPTION_TEXT, "", "RUN", 0, 0, offsetof(membership_io, output),
-     "directory of the model that --train trains"},
+     "directory for the model of --train"},
     {"force", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(membership_io, force),
-     "train anew into a directory that exists"},
+     "train again into an existing directory"},
     {"k", FR_OPTION_INT, "20", "K", 1, INT32_MAX, offsetof(membership_io, k),
-     "negatives of a cell; an event needs as many seen and as many unseen ones"},
+     "negatives per cell; an event needs this many seen and this many unseen ones"},
     {"ranking-window", FR_OPTION_INT, "32768", "N", 0, INT32_MAX,
      offsetof(membership_io, ranking_window),
      "window of All-seen and All-unseen, for scorers that need no file; 0 = all"},
@@ -167,7 +167,7 @@ static const fr_option membership_io_options[] = {
      "take All-seen and All-unseen from these records"},
     {0}};
 
-/* MRR and its two losses: of all events, of repeated and of new ones. */
+/* MRR and its two losses: over all events, repeated ones and new ones. */
 enum { SPLITS = 3, SPLIT_PARTS = 3 };
 static const char *const split_names[SPLITS] = {"all", "repeated", "new"};
 static const char *const split_metrics[SPLITS * SPLIT_PARTS] = {
@@ -175,9 +175,9 @@ static const char *const split_metrics[SPLITS * SPLIT_PARTS] = {
     "mrr-repeated", "loss-within-repeated", "loss-between-repeated",
     "mrr-new",      "loss-within-new",      "loss-between-new"};
 
-/* The records of one window and what is shown of them. */
+/* The records of one window and the results shown for them. */
 typedef struct part {
-    fr_ranking *ranking; /* NULL = there are none */
+    fr_ranking *ranking; /* NULL = no records */
     fr_metric_value split[SPLITS * SPLIT_PARTS], diagonal[2];
 } part;
 
@@ -251,7 +251,7 @@ static fr_status diagnose_scorer(const cli_call *call, diagnosis *d, fr_error *e
     return status;
 }
 
-/* Reads the records of --exhaustive, which must be of a fixed catalog. */
+/* Reads the records of --exhaustive, which must have a fixed catalog. */
 static fr_status load_exhaustive(const char *path, part *p, fr_error *err) {
     fr_status status = fr_ranking_load(path, &p->ranking, err);
     if (status || fr_ranking_get(p->ranking).protocol.catalog != FR_CATALOG_TIME) return status;
@@ -369,7 +369,7 @@ static void print_diagnosis(const diagnosis *d) {
                  cli_count(t->unavailable).s);
     print_cells(t);
     (void)printf("\n");
-    diagnose_heading("MRR among all that occurred before, and where the rest of 1 is lost",
+    diagnose_heading("MRR among all destinations that occurred before, and where the rest is lost",
                      d->cells.ranking);
     print_split(&d->cells);
     if (!d->exhaustive.ranking) return;
@@ -396,13 +396,13 @@ static int show(const cli_call *call, const diagnosis *all, int count) {
         if (i) (void)printf("\n");
         print_diagnosis(&all[i]);
     }
-    (void)printf("\n± is the deviation that drawing negatives would add; drawn is one such draw.\n"
-                 "Lost within: to candidates of the positive's own group, seen or unseen; between: "
-                 "to the other group.\n");
+    (void)printf("\n± is the standard deviation that drawing negatives would add; drawn is one "
+                 "such draw.\nLost within: to candidates of the positive's own group, seen or "
+                 "unseen; between: to the other group.\n");
     return CLI_OK;
 }
 
-/* Is it clear what is to be diagnosed? */
+/* Checks that the arguments say what to diagnose. */
 static int check_membership(const cli_call *call) {
     const membership_io *io = call->settings[0];
     if (call->arguments) {
@@ -457,15 +457,16 @@ const cli_command cli_diagnose_membership_command = {
     .name = "diagnose membership",
     .summary = "Repeated and new positives against seen and unseen negatives",
     .text =
-        "Four cells: repeated positives (their pair has met before) and new ones, each against K "
-        "negatives that the source has met (seen) or not (unseen). Repeated-seen is "
-        "recurrent-link ranking, new-unseen novel-link ranking; the other two only ask whether a "
-        "scorer puts one group above the other. Exact expectations, with one draw as a check. "
-        "Candidates are all destinations that occurred before the event.\n"
-        "Also the full MRR with what keeps it from 1: order inside the groups, and between them; "
+        "The table has four cells: repeated positives (their pair has met before) and new ones, "
+        "each against K negatives that the source has met (seen) or not (unseen). Repeated-seen is "
+        "recurrent-link ranking, and new-unseen is novel-link ranking. The other two cells only "
+        "test whether a scorer puts one group above the other. The values are exact expectations, "
+        "with one draw as a check. Candidates are all destinations that occurred before the "
+        "event.\n"
+        "The output also has the full MRR and its two losses, within the groups and between them, "
         "and All-seen and All-unseen of the ranking window, which draw no negatives.\n"
-        "RANKS.npy are records made by `rank --window 131072 --catalog time`; without them --data "
-        "and --scorer or --train say what to rank. --seed is also that of scorer and draws.",
+        "RANKS.npy are records made by `rank --window 131072 --catalog time`. Without them, --data "
+        "and --scorer or --train say what to rank. --seed is used for the scorer and the draws.",
     .arguments = "[RANKS.npy...]",
     .example = "fullrank diagnose membership --data wikipedia --scorer baseline:recency",
     .groups = {{"Input", membership_io_options, sizeof(membership_io)},

@@ -1,4 +1,4 @@
-/* cmd_explain.c - explain: what lies between the numbers of two protocols. */
+/* cmd_explain.c - explain: why two protocols give one scorer different numbers. */
 #include "cli.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@ static const fr_option explain_io_options[] = {
     {"data", FR_OPTION_TEXT, "", "DATA", 0, 0, offsetof(explain_io, data),
      "a directory made by `data import`, or a table"},
     {"scorer", FR_OPTION_TEXT, "", "SPEC", 0, 0, offsetof(explain_io, scorer),
-     "what is ranked, as for `rank`"},
+     "the scorer to rank, as for `rank`"},
     {0}};
 
 static int print_json(const explain_io *io, const fr_explain_settings *s, const fr_explanation *e) {
@@ -32,7 +32,7 @@ static int print_json(const explain_io *io, const fr_explain_settings *s, const 
         cli_json_real(e->to), "events", (json_int_t)e->to_events, "steps", steps));
 }
 
-/* A value that is too long for its column: its end says more than its beginning. */
+/* Shortens a value that is too long for its column: its end says more than its beginning. */
 static const char *short_value(const char *value, char out[25]) {
     size_t length = strlen(value);
     if (length > 24)
@@ -64,7 +64,7 @@ static int print_table(const explain_io *io, const fr_explain_settings *s,
                                    ? "Effects are means over all orders of switching; events "
                                      "are those of the order shown."
                                    : "Settings are switched in the order shown; another order "
-                                     "may share the effects out otherwise (--average).");
+                                     "may give other effects (--average).");
     return CLI_OK;
 }
 
@@ -87,14 +87,14 @@ static int run_explain(cli_call *call) {
 
 const cli_command cli_explain_command = {
     .name = "explain",
-    .summary = "Say why two protocols give one scorer two numbers",
+    .summary = "Explain why two protocols give one scorer two numbers",
     .text =
         "Switches one setting at a time from the first protocol's value to the second's, ranks, "
-        "and "
-        "shows what each switch does to the number. Protocols: fullrank (the defaults of `rank`), "
-        "tgb (TGB's leaderboards) and dyglib, with changes after a comma: tgb,order=stream. "
-        "Settings are those of `rank`, and ties=average|optimistic|pessimistic|random and "
-        "negatives=all or a sampler with its number, such as tgb-hist-20 (see `metrics --help`).",
+        "and shows the effect of each switch on the number. Protocols: fullrank (the defaults of "
+        "`rank`), tgb (TGB's leaderboards) and dyglib, with optional changes after a comma: "
+        "tgb,order=stream. Settings are those of `rank`, and also "
+        "ties=average|optimistic|pessimistic|random and negatives=all or a sampler with its "
+        "number, such as tgb-hist-20 (see `metrics --help`).",
     .required = "data scorer",
     .example = "fullrank explain --data wikipedia --scorer baseline:edgebank --from tgb",
     .groups = {{"Input", explain_io_options, sizeof(explain_io)},

@@ -1,4 +1,4 @@
-/* cmd_metrics.c - metrics: every number of a ranking from its records, without scoring again. */
+/* cmd_metrics.c - metrics: every metric of a ranking from its records, without scoring again. */
 #define _GNU_SOURCE
 #include "board.h"
 #include "per_event.h"
@@ -18,39 +18,39 @@ typedef struct metrics_settings {
     bool lines, interval, force;
 } metrics_settings;
 
-/* Numbers of groups of options. */
+/* Indices of option groups. */
 enum { INTERVALS = 1, SEED, OUTPUT };
 
 static const fr_option metrics_options[] = {
     {"metric", FR_OPTION_TEXT, "", "LIST", 0, 0, offsetof(metrics_settings, metric),
-     "only these, such as mrr-new,hits@3, and the samplers of --sampler; `metrics --help metrics` "
-     "lists them"},
+     "only these metrics, such as mrr-new,hits@3, and the samplers of --sampler; `metrics --help "
+     "metrics` lists them"},
     {"by", FR_OPTION_TEXT, "", "FIELD[:BINS],...", 0, 0, offsetof(metrics_settings, by),
-     "metrics of slices of the events: repeated, inductive, source-degree:5, gap, time:10 "
+     "metrics for slices of the events: repeated, inductive, source-degree:5, gap, time:10 "
      "(without --metric: mrr,hits@10); `metrics --help slices` lists the fields"},
     {"k", FR_OPTION_TEXT, "1,5,20,50,100", "LIST", 0, 0, offsetof(metrics_settings, k),
      "numbers of sampled negatives"},
     {"hits", FR_OPTION_TEXT, "1,3,5,10,50", "LIST", 0, 0, offsetof(metrics_settings, hits),
      "the k of Hits@k and of any other metric with a number"},
     {"sampler", FR_OPTION_TEXT, "", "LIST", 0, 0, offsetof(metrics_settings, sampler),
-     "further samplers, such as random-100,popularity,tgb-hist-100 (without a number: every --k); "
+     "more samplers, such as random-100,popularity,tgb-hist-100 (without a number: every --k); "
      "`metrics --help samplers` lists them"},
     {"small", FR_OPTION_CHOICE, "whole", "whole|ineligible", 0, 0,
      offsetof(metrics_settings, small),
-     "a pool smaller than what is drawn from it: taken whole, or the event does not count"},
+     "if a pool is too small: take it whole, or leave the event out"},
     {"draws", FR_OPTION_INT, "0", "SEEDS", 0, 1000000, offsetof(metrics_settings, draws),
-     "also draw negatives with so many seeds, as a check of the expectations"},
+     "also draw negatives with this many seeds, as a check of the expectations"},
     {"per-event", FR_OPTION_TEXT, "", "FILE.tsv", 0, 0, offsetof(metrics_settings, per_event),
-     "write rank and reciprocal rank of every event; - is standard output"},
+     "write rank and reciprocal rank of every event; - means standard output"},
     {"lines", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(metrics_settings, lines),
-     "one line per number: metric, scorer, value"},
+     "print one line per number: metric, scorer, value"},
     {"interval", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(metrics_settings, interval),
      BOARD_INTERVAL_HELP},
     {"force", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(metrics_settings, force),
-     "replace a file of --per-event that exists"},
+     "replace an existing file of --per-event"},
     {0}};
 
-/* ---- Metrics and samplers asked for ---- */
+/* ---- Requested metrics and samplers ---- */
 
 static const char *metric_name(const void *list, int index) {
     const fr_definition *d = fr_metric_at(index);
@@ -70,7 +70,7 @@ static const char *field_name(const void *list, int index) {
     return d ? d->name : NULL;
 }
 
-/* One --sampler with the numbers of negatives it is asked for. */
+/* Adds one --sampler with its numbers of negatives. */
 typedef struct sampler_choice {
     const fr_definition *sampler;
     cli_numbers k;
@@ -92,7 +92,7 @@ static int add_sampler(const char *word, const cli_numbers *k, sampler_choice *o
     return CLI_OK;
 }
 
-/* One metric with its number, if it takes one. */
+/* A metric with its number, if it takes one. */
 typedef struct metric_choice {
     const fr_definition *metric;
     int64_t k;
@@ -104,13 +104,13 @@ typedef struct metric_list {
     int count;
 } metric_list;
 
-/* Does it take a number: hits@k? */
+/* True if the metric takes a number, as hits@k does. */
 static bool is_numbered(const fr_definition *metric) {
     const char *mark = strchr(metric->name, '@');
     return mark && !strcmp(mark, "@k");
 }
 
-/* Adds a metric; one that takes a number and got none, with every one of `hits`. */
+/* Adds a metric. One that takes a number but has none is added with every number in `hits`. */
 static int add_metric(const fr_definition *metric, int64_t number, const cli_numbers *hits,
                       metric_list *out) {
     bool numbered = is_numbered(metric);
@@ -149,11 +149,11 @@ typedef struct request {
     sampler_choice samplers[MOST_SAMPLERS + 1]; /* [0] is uniform, unless metrics were chosen */
     int sampler_count, small;
     int64_t draws;
-    board_resampling how; /* of intervals, if they were asked for */
+    board_resampling how; /* of intervals, if requested */
     const fr_context *context;
-    bool tables;                   /* which show a part of all metrics, unless some were chosen */
+    bool tables;                   /* they show only some metrics, unless some were chosen */
     const char *by[MOST_SLICINGS]; /* fields of --by */
-    char *by_memory;               /* what they point into */
+    char *by_memory;               /* the text that `by` points into */
     int by_count;
 } request;
 
@@ -178,7 +178,7 @@ static int take_metric(const char *word, request *r) {
     return add_named_metric(word, &r->hits, &r->metrics);
 }
 
-/* What the options ask for; without --metric every metric of the registry, and uniform draws. */
+/* Reads the request; without --metric it is every metric of the registry, and uniform draws. */
 static int take_request(const metrics_settings *settings, request *r) {
     const fr_definition *d;
     int code = CLI_OK;
@@ -189,7 +189,7 @@ static int take_request(const metrics_settings *settings, request *r) {
     if (settings->by) code = slice_fields(settings->by, &r->by_memory, r->by, &r->by_count);
     if (code) return code;
     if (settings->by && (settings->sampler || r->draws))
-        return cli_usage("option by: slices have metrics of the full catalog, expected it without "
+        return cli_usage("option by: slices have only full-catalog metrics, expected it without "
                          "--sampler and --draws");
     r->chosen = metric != NULL;
     if (r->chosen && r->draws)
@@ -206,24 +206,24 @@ static int take_request(const metrics_settings *settings, request *r) {
 
 /* ---- One ranking ---- */
 
-/* Everything computed from one ranking, before it is printed in one form or another. */
+/* All results of one ranking, before they are printed in some format. */
 typedef struct result {
     const char *path;
     fr_ranking *ranking;
     board_row row;
     fr_metric_value value[MOST_METRICS];                   /* as request.metrics */
     fr_expected expected[MOST_SAMPLERS + 1][MOST_NUMBERS]; /* as request.samplers and their k */
-    fr_draws drawn[MOST_NUMBERS];                          /* of the first sampler, if asked for */
+    fr_draws drawn[MOST_NUMBERS];                          /* of the first sampler, if requested */
     slice_table slices[MOST_SLICINGS];                     /* as request.by */
     fr_interval interval[MOST_METRICS], expected_interval[MOST_SAMPLERS + 1][MOST_NUMBERS];
-    bool resampled; /* they are there */
+    bool resampled; /* the intervals exist */
 } result;
 
 static void metric_names(const request *r, const char **name) {
     for (int i = 0; i < r->metrics.count; i++) name[i] = r->metrics.at[i].name;
 }
 
-/* Intervals of what is shown: some take a while. */
+/* Computes the intervals of what is shown; some take a while. */
 static fr_status compute_intervals(result *out, const request *r,
                                    const fr_interval_settings *settings, fr_error *err) {
     fr_ranking_facts f = fr_ranking_get(out->ranking);
@@ -259,10 +259,10 @@ static fr_status compute_metrics(result *out, const request *r, fr_error *err) {
     return status;
 }
 
-/* Are negatives drawn for this sampler? */
+/* True if negatives are drawn for this sampler. */
 static bool is_drawn(const request *r, int sampler) { return r->draws && sampler == 0; }
 
-/* Was it ranked against given lists? Then no sampler applies. */
+/* True if it was ranked against given lists. Then no sampler applies. */
 static bool is_listed(const result *of) {
     const char *sha256 = fr_ranking_get(of->ranking).protocol.negatives_sha256;
     return sha256 && *sha256;
@@ -304,8 +304,8 @@ static fr_status compute(result *out, const request *r, board_shape shape, fr_er
 
 /* ---- JSON ---- */
 
-/* Adds {"20": {"mrr": ..., "hits10": ..., "sd": ..., "events": ...}} for every K that counts
- * some event. */
+/* Adds {"20": {"mrr": ..., "hits10": ..., "sd": ..., "events": ...}} for every K for which some
+ * event counts. */
 static void add_expected(json_t *out, const result *from, const request *r, int sampler) {
     for (int i = 0; i < r->samplers[sampler].k.count; i++) {
         const fr_expected *e = &from->expected[sampler][i];
@@ -328,7 +328,7 @@ static void add_expected(json_t *out, const result *from, const request *r, int 
     }
 }
 
-/* Adds a number or an interval under the metric's key; one with a number as "hits": {"10": ...}. */
+/* Adds a number or interval under the metric's key; with a number it is "hits": {"10": ...}. */
 static void add_metric_json(json_t *out, const metric_choice *choice, json_t *number) {
     if (!is_numbered(choice->metric)) {
         cli_json_put(out, cli_key(choice->name).s, number);
@@ -353,7 +353,7 @@ static void add_metrics(json_t *out, const fr_metric_value *values, const void *
     }
 }
 
-/* The tie rules side by side. */
+/* Adds the tie rules. */
 static json_t *tie_rules(const json_t *metrics) {
     static const char *const rules[][2] = {{"mrr", "average"},
                                            {"mrr_optimistic", "optimistic"},
@@ -366,7 +366,7 @@ static json_t *tie_rules(const json_t *metrics) {
     return out;
 }
 
-/* Everything about one ranking, in the keys scripts rely on. */
+/* Everything about one ranking. Scripts rely on these keys. */
 static json_t *result_json(const result *from, const request *r) {
     fr_ranking_facts f = fr_ranking_get(from->ranking);
     json_t *root = json_pack("{s:o, s:s, s:s, s:s}", "file", cli_json_text(from->path), "scorer",
@@ -403,7 +403,8 @@ static json_t *result_json(const result *from, const request *r) {
     return root;
 }
 
-/* "metric<tab>scorer<tab>value", objects with dots: expected.20.mrr, slices.time.[0, 60).mrr */
+/* Prints "metric<tab>scorer<tab>value"; objects have dots: expected.20.mrr,
+ * slices.time.[0, 60).mrr */
 static void print_lines(const char *prefix, const char *scorer, json_t *object) {
     const char *key;
     json_t *value, *entry;
@@ -441,7 +442,7 @@ static void print_interval(fr_interval i, int decimals, int wide) {
     (void)printf("  %*s", wide, text);
 }
 
-/* Of a value and the ends of its interval. */
+/* Width of a value and of the ends of its interval. */
 static int decimals(const metric_choice *choice) {
     return choice->metric->kind == FR_KIND_COUNT ? 0 : 4;
 }
@@ -458,9 +459,9 @@ static bool any_resampled(const result *all, int count) {
     return any;
 }
 
-enum { NARROW = 8, WIDE = 18 }; /* least columns of a value, and with its interval */
+enum { NARROW = 8, WIDE = 18 }; /* least width of a value, and of one with its interval */
 
-/* The values of the metrics from .. to, by their kind; rankings down, metrics across. */
+/* Prints the metrics from .. to by their kind; one row per ranking, one column per metric. */
 static void print_values(const result *all, int count, int width, const request *r, int from,
                          int to, bool numbers) {
     int least = any_resampled(all, count) ? WIDE : NARROW;
@@ -494,7 +495,7 @@ static void print_values(const result *all, int count, int width, const request 
     }
 }
 
-/* One table per share that takes a number; --metric and --json have the other metrics that do. */
+/* Prints one table per share that takes a number. --metric and --json have the other metrics. */
 static void print_numbered(const result *all, int count, int width, const request *r) {
     for (int m = 0, to; m < r->metrics.count; m = to) {
         const fr_definition *metric = r->metrics.at[m].metric;
@@ -517,7 +518,7 @@ static void print_cell(double mean, double sd, bool there) {
     (void)printf("  %*s", there ? CELL + 1 : CELL, text);
 }
 
-/* How many events count for each K, and of how many. */
+/* Prints how many events count for each K, and of how many. */
 static void print_counted(const result *from, int width, const request *r, int sampler) {
     (void)printf("%-*s", width, "  counted");
     for (int k = 0; k < r->samplers[sampler].k.count; k++) {
@@ -538,12 +539,12 @@ static bool same_counts(const result *a, const result *b, const request *r, int 
     return true;
 }
 
-/* One table per sampler: rankings down, K across. */
+/* Prints one table per sampler: one row per ranking, one column per K. */
 static void print_sampler(const result *all, int count, int width, const request *r, int sampler) {
     const sampler_choice *choice = &r->samplers[sampler];
     bool drawn = is_drawn(r, sampler), same = true;
     print_title("Expected MRR, ", choice->sampler->title);
-    (void)printf("A pool smaller than what is drawn from it %s.\n%-*s",
+    (void)printf("A pool that is too small %s.\n%-*s",
                  r->small == FR_SMALL_WHOLE ? "is taken whole" : "leaves its event out", width,
                  "K");
     for (int k = 0; k < choice->k.count; k++)
@@ -587,7 +588,7 @@ static int print_slices(const result *all, int count, const request *r, int form
     return code;
 }
 
-/* One CSV table: a row for every slice of every ranking. */
+/* Prints one CSV table: a row for every slice of every ranking. */
 static int print_slices_csv(const result *all, int count, const request *r) {
     slice_metrics metrics = {.count = r->metrics.count, .put = add_metrics, .user = r};
     json_t *rows = json_array();
@@ -612,7 +613,7 @@ static int print_slices_csv(const result *all, int count, const request *r) {
 
 /* ---- LaTeX and Markdown ---- */
 
-/* A table with a row per ranking, begun with its head; the caller closes it. */
+/* Opens a table with a row per ranking and adds its head; the caller closes it. */
 static int open_table(const result *all, const char *title, const char *caption, fr_table **out) {
     fr_error err = {0};
     const char *protocol = fr_ranking_get(all[0].ranking).protocol_text;
@@ -621,7 +622,7 @@ static int open_table(const result *all, const char *title, const char *caption,
     return code;
 }
 
-/* Says how intervals were drawn, prints the table unless it could not be begun, and closes it. */
+/* Explains the intervals, prints the table unless opening it failed, and closes it. */
 static int end_table(fr_table *table, const result *all, int count, const request *r, int code,
                      int format, bool first) {
     char note[BOARD_TEXT];
@@ -638,7 +639,8 @@ static fr_table_cell value_cell(const result *from, const request *r, int metric
     return cli_cell_number(value, 4);
 }
 
-/* The metrics from .. to: rankings down, metrics across, intervals below their values. */
+/* The metrics from .. to: one row per ranking, one column per metric, intervals below the values.
+ */
 static int print_values_as(const result *all, int count, const request *r, int from, int to,
                            bool first, int format) {
     fr_table *table = NULL;
@@ -663,8 +665,8 @@ static int print_sampler_as(const result *all, int count, const request *r, int 
     fr_table *table = NULL;
     char caption[256];
     (void)snprintf(caption, sizeof caption,
-                   "Sampler %s: %s. The exact expectation over all draws, and the deviation that "
-                   "drawing would add.",
+                   "Sampler %s: %s. The exact expectation over all draws, and the standard "
+                   "deviation that drawing would add.",
                    choice->sampler->name, choice->sampler->title);
     int code = open_table(all, "Expected MRR by number of sampled negatives", caption, &table);
     for (int k = 0; k < choice->k.count; k++) {
@@ -706,12 +708,12 @@ static int print_tables_as(const result *all, int count, const board_row *rows, 
     return code;
 }
 
-/* ---- All of them ---- */
+/* ---- All rankings ---- */
 
 static int print_tables(const result *all, int count, board_shape shape, const request *r,
                         int format) {
     board_row *rows = calloc((size_t)count, sizeof *rows);
-    int width = 9; /* of "  counted" */
+    int width = 9; /* the width of "  counted" */
     if (!rows) {
         cli_error("out of memory");
         return CLI_FAILED;
@@ -751,7 +753,7 @@ static int print_tables(const result *all, int count, board_shape shape, const r
 
 /* ---- The command ---- */
 
-/* One warning for each ranking that must not be compared with the first. */
+/* Warns about each ranking that must not be compared with the first. */
 static void warn_of_protocols(const cli_call *call, const result *all, int count) {
     fr_ranking_facts first = fr_ranking_get(all[0].ranking);
     for (int i = 1; i < count; i++) {
@@ -777,7 +779,7 @@ static int print_all(cli_call *call, const request *r, result *all, board_shape 
     json_t *list = json_array();
     for (int i = 0; i < count; i++) cli_json_push(list, result_json(&all[i], r));
     int code = CLI_OK;
-    if (call->common.json) /* one file: its object; several: an array of them */
+    if (call->common.json) /* one file: one object; several: an array */
         code = cli_print_json(json_incref(count == 1 ? json_array_get(list, 0) : list));
     else if (format == FR_FORMAT_CSV)
         code = cli_print_csv(json_incref(list));
@@ -791,7 +793,7 @@ static int print_all(cli_call *call, const request *r, result *all, board_shape 
     return code;
 }
 
-/* The standard number if it was asked for, else the first one that was. */
+/* The standard number if it was requested, otherwise the first one requested. */
 static int64_t column(const cli_numbers *asked, int64_t standard) {
     for (int i = 0; i < asked->count; i++)
         if (asked->at[i] == standard) return standard;
@@ -880,7 +882,7 @@ static void list_definitions(const fr_definition *(*get)(int index), const char 
     }
 }
 
-/* `metrics --help NAME`: the definition of a metric, a sampler or a field, or a list of them. */
+/* `metrics --help NAME` prints the definition of a metric, a sampler or a field, or a list. */
 static int explain(const char *name) {
     bool all = !strcmp(name, "all"), metrics = all || !strcmp(name, "metrics"),
          samplers = all || !strcmp(name, "samplers"), slices = all || !strcmp(name, "slices");
@@ -910,15 +912,14 @@ const cli_command cli_metrics_command = {
     .name = "metrics",
     .summary = "Compute metrics from rank records",
     .text =
-        "Full-catalog MRR and Hits, the exact expectation of sampled metrics and the deviation "
-        "that "
-        "drawing would add, metrics among seen and unseen destinations, coverage and ties; all "
-        "from "
-        "the records of `fullrank rank`, without scoring again. -m NAME gives just the metrics "
-        "named. With --json every metric has a key and one file gives one object, several an "
-        "array; --format csv has a row for each file and a column for each of these numbers. "
-        "--interval adds an interval to every number.\n"
-        "--by FIELD gives metrics of slices of the events, such as repeated and new pairs or "
+        "Computes full-catalog MRR and Hits, the exact expectation of sampled metrics, the "
+        "standard deviation that drawing would add, metrics among seen and unseen destinations, "
+        "coverage and ties. Everything comes from the records of `fullrank rank`, without scoring "
+        "again. -m NAME prints only the named metrics. With --json every metric has a key; one "
+        "file gives one object, and several files give an array. --format csv has a row for each "
+        "file and a column for each of these numbers. --interval adds a confidence interval to "
+        "every number.\n"
+        "--by FIELD prints metrics for slices of the events, such as repeated and new pairs or "
         "stretches of time.\n"
         "`fullrank metrics --help NAME` explains a metric, sampler or field; the names metrics, "
         "samplers, slices and all list them.",

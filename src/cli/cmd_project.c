@@ -1,9 +1,9 @@
-/* cmd_project.c - what a model scores without pair membership: diagnose project (PROTOCOL 10).
+/* cmd_project.c - scores of a model without pair membership: diagnose project (PROTOCOL 10).
  *
- * Either a trained model is ranked four times, as it is and with one direction taken out of the
- * vector that enters its scoring head: on the ranking window for the full MRR, on the diagnostic
- * window for the four cells. Or, for models of other programs, the same directions are found from
- * files of vectors, and what is written are heads to score with.
+ * There are two uses. A trained model is ranked four times: as it is, and with one direction
+ * removed from the vector that enters its scoring head. The ranking window gives the full MRR, the
+ * diagnostic window the four cells. For models of other programs, the same directions are computed
+ * from files of vectors, and changed heads are written to score with.
  */
 #include "diagnose.h"
 
@@ -32,11 +32,11 @@ static const fr_option project_io_options[] = {
     {"head", FR_OPTION_TEXT, "", "W.npy", 0, 0, offsetof(project_io, head),
      "float [rows, D] or [D], the first matrix of that head"},
     {"output", FR_OPTION_TEXT, "", "DIR", 0, 0, offsetof(project_io, output),
-     "directory of the model that --train trains, or of the changed heads"},
+     "directory for the model of --train, or for the changed heads"},
     {"force", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(project_io, force),
-     "replace an output that exists"},
+     "replace an existing output"},
     {"k", FR_OPTION_INT, "20", "K", 1, INT32_MAX, offsetof(project_io, k),
-     "negatives of a cell; an event needs as many seen and as many unseen ones"},
+     "negatives per cell; an event needs this many seen and this many unseen ones"},
     {"diagnostic-window", FR_OPTION_INT, "131072", "N", 0, INT32_MAX,
      offsetof(project_io, diagnostic_window), "window of the cells; 0 = all"},
     {0}};
@@ -47,15 +47,15 @@ enum { METRICS = 4 };
 static const char *const metric_names[METRICS] = {"mrr", "hits@10", "all-seen", "all-unseen"};
 static const char *const metric_keys[METRICS] = {"mrr", "hits10", "all_seen", "all_unseen"};
 
-/* One model without each of the directions. */
+/* One model, with each of the directions removed. */
 typedef struct intervention {
-    fr_ranking *base;                            /* NULL = there is none */
+    fr_ranking *base;                            /* NULL = none */
     fr_metric_value value[FR_REMOVALS][METRICS]; /* on the ranking window */
     fr_membership cells[FR_REMOVALS];            /* on the diagnostic window */
 } intervention;
 
-/* For cells only events that may be eligible are ranked, on large windows a small part. The base
- * comes last: whatever makes an intervention impossible is found before any ranking. */
+/* For cells, only events that may be eligible are ranked: on large windows they are few. The base
+ * comes last, so that an impossible intervention is found before any ranking. */
 static fr_status intervene(const cli_call *call, const fr_window *window, const char *spec,
                            bool cells, intervention *out, fr_error *err) {
     const project_io *io = call->settings[0];
@@ -142,7 +142,8 @@ static void print_value(double x) {
         (void)printf("  %15.4f", x);
 }
 
-/* One line per removal below a heading line; `cells`: the four cells, else full-catalog metrics. */
+/* Prints one line per removal below a heading; `cells`: the four cells, otherwise full-catalog
+ * metrics. */
 static void print_intervention(const intervention *t, const char *data, bool cells) {
     fr_ranking_facts f = fr_ranking_get(t->base);
     char what[FR_NAME_MAX + 256];
@@ -170,8 +171,8 @@ static void print_intervention(const intervention *t, const char *data, bool cel
 
 static const char removed[] =
     "Removed from the vector that enters the scoring head: nothing (base), the direction in which "
-    "training pairs that have met differ from others (membership), a random one, and the one of "
-    "shuffled labels.";
+    "training pairs that have met differ from others (membership), a random direction, and the "
+    "direction of shuffled labels.";
 
 static int show_models(const cli_call *call, const intervention *ranking,
                        const intervention *diagnostic) {
@@ -217,7 +218,7 @@ static json_t *projection_json(const project_io *io, const fr_projection *p, int
 }
 
 static void print_projection(const project_io *io, const fr_projection *p) {
-    cli_pair("pairs", "%s, of them met %s (%s)", cli_count(p->pairs).s, cli_count(p->met).s,
+    cli_pair("pairs", "%s, %s of them have met (%s)", cli_count(p->pairs).s, cli_count(p->met).s,
              cli_share((double)p->met, (double)p->pairs).s);
     cli_pair("head", "%s x %s", cli_count(p->rows).s, cli_count(p->width).s);
     cli_pair("written", "%s/head-NAME.npy, direction-NAME.npy", cli_visible(io->output));
@@ -236,9 +237,9 @@ static void print_projection(const project_io *io, const fr_projection *p) {
         (void)printf("\n");
     }
     (void)printf("\n");
-    cli_paragraph("Cosine: of the angle to the membership direction. AUC: chance that a pair that "
-                  "has met lies further along the direction than one that has not; membership AUC: "
-                  "along the membership direction, after the removal.",
+    cli_paragraph("Cosine: of the angle to the membership direction. AUC: probability that a pair "
+                  "that has met is further along the direction than one that has not. Membership "
+                  "AUC: the same along the membership direction, after the removal.",
                   0);
 }
 
@@ -258,7 +259,7 @@ static int run_files(cli_call *call) {
 
 /* ---- the command ---- */
 
-/* Is it clear what is meant? */
+/* Checks that the options fit together. */
 static int check_project(const project_io *io) {
     bool model = io->data || io->scorer || io->diagnostic || io->train;
     bool files = io->representations || io->labels || io->head;
@@ -296,19 +297,19 @@ static int run_project(cli_call *call) {
 
 const cli_command cli_diagnose_project_command = {
     .name = "diagnose project",
-    .summary = "What a trained model scores once pair membership is taken out of it",
+    .summary = "Scores of a trained model after pair membership is removed",
     .text =
-        "z is the vector that enters a model's scoring head. Over the training pairs, each "
-        "positive and one drawn negative, the membership direction a is the mean of z where the "
-        "pair has met before minus that where it has not; z - a (a.z)/(a.a) takes the place of z. "
-        "Controls: a random direction, and the one of shuffled labels. For each: MRR, Hits@10, "
-        "All-seen and All-unseen over the full catalog (--scorer), and the four cells of `diagnose "
-        "membership` (--diagnostic or --train).\n"
-        "Models of other programs: --representations, --labels and --head give what such a model "
-        "knows of its training pairs; DIR gets heads without each direction, head-membership.npy, "
-        "head-random.npy and head-shuffled.npy, and the directions. Score with them and rank with "
-        "`rank --scorer scores:FILE.npy`.\n"
-        "--seed is that of drawn negatives, random direction and shuffled labels, and of training.",
+        "z is the vector that enters a model's scoring head. The training pairs are each positive "
+        "and one drawn negative. The membership direction a is the mean of z over pairs that have "
+        "met before minus its mean over pairs that have not; z - a (a.z)/(a.a) replaces z. "
+        "Controls are a random direction and the direction of shuffled labels. The output has, for "
+        "each of them, MRR, Hits@10, All-seen and All-unseen over the full catalog (--scorer), and "
+        "the four cells of `diagnose membership` (--diagnostic or --train).\n"
+        "For models of other programs, --representations, --labels and --head describe the "
+        "training pairs. DIR gets heads without each direction, head-membership.npy, "
+        "head-random.npy and head-shuffled.npy, and the directions. Score with these heads and "
+        "rank with `rank --scorer scores:FILE.npy`.\n"
+        "--seed is used for drawn negatives, random direction, shuffled labels and training.",
     .example = "fullrank diagnose project --data wikipedia --scorer run/model.safetensors",
     .groups = {{"Input", project_io_options, sizeof(project_io)},
                {"Protocol", fr_protocol_options, sizeof(fr_protocol)},

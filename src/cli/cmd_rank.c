@@ -1,5 +1,5 @@
-/* cmd_rank.c - rank: one score vector per event, records out; baselines: what can be ranked
- * untrained. */
+/* cmd_rank.c - rank: one score vector per event, records out; baselines: scorers without
+ * training. */
 #include "board.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@ typedef struct rank_io {
     bool interval, force;
 } rank_io;
 
-/* Numbers of groups of options. */
+/* Indices of option groups. */
 enum { PROTOCOL = 1, RECORDS, SEED, READING, INTERVALS, OUTPUT };
 
 static const fr_option rank_io_options[] = {
@@ -22,13 +22,12 @@ static const fr_option rank_io_options[] = {
      "(scores:part-*.npy: several files, scores:-: standard input), factors:U.npy,V.npy[,BIAS.npy] "
      "(U V^T + bias), counts:FILE.npy, oracle or a trained FILE.safetensors"},
     {"output", FR_OPTION_TEXT, "", "RANKS.npy", 0, 0, offsetof(rank_io, output),
-     "where the records go; RANKS.json is written beside it"},
+     "file for the records; RANKS.json is written next to it"},
     {"list", FR_OPTION_TEXT, "", "LIST.npy", 0, 0, offsetof(rank_io, list),
-     "rank nothing, but write what there is to score: events, sources and times, and the "
-     "candidates "
+     "rank nothing, but write what must be scored: events, sources and times, and the candidates "
      "to LIST.destinations.npy"},
     {"interval", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(rank_io, interval), BOARD_INTERVAL_HELP},
-    {"force", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(rank_io, force), "replace files that exist"},
+    {"force", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(rank_io, force), "replace existing files"},
     {0}};
 
 /* --list */
@@ -80,7 +79,7 @@ static json_t *report_json(const char *path, const fr_ranking_facts *f, const bo
     return out;
 }
 
-/* The main numbers of what was just ranked; `fullrank metrics` has the others. */
+/* Prints the main numbers of the new ranking; `fullrank metrics` has the others. */
 static int report(cli_call *call, const char *path, const fr_ranking *ranking, int format) {
     const rank_io *io = call->settings[0];
     const cli_seed *seed = call->settings[SEED];
@@ -107,13 +106,13 @@ static int report(cli_call *call, const char *path, const fr_ranking *ranking, i
         (void)printf("\nTrained for %s of %s epochs\n", cli_count(f.epochs_done).s,
                      cli_count(f.epochs_asked).s);
     if (f.verified)
-        (void)printf(
-            "\nVerified %s events through plain forward: scores within %.1e, %s ranks differ\n",
-            cli_count(f.verified).s, f.verified_error, cli_count(f.verified_ranks).s);
+        (void)printf("\nVerified %s events through the plain forward pass: scores within %.1e, %s "
+                     "ranks differ\n",
+                     cli_count(f.verified).s, f.verified_error, cli_count(f.verified_ranks).s);
     return CLI_OK;
 }
 
-/* Do both names mean the same file of the same directory, however it is written? */
+/* True if both names mean the same file of the same directory. */
 static bool same_place(const char *a, const char *b) {
     const char *const path[] = {a, b};
     const char *name[2];
@@ -142,15 +141,15 @@ static fr_status rank(cli_call *call, const fr_window *window, char *top, fr_ran
         if (settings->sample_events)
             return fr_fail(err, FR_EUSAGE,
                            "options sample-events and scorer %s, expected one or the other: counts "
-                           "are those of all events",
+                           "are made from all events",
                            io->scorer);
         if (settings->negatives)
             return fr_fail(err, FR_EUSAGE,
                            "options negatives and scorer %s, expected one or the other: counts are "
-                           "those of some negatives already",
+                           "already made from some negatives",
                            io->scorer);
         fr_scorer_definition about = {.size = sizeof about, .name = io->scorer, .seed = seed->seed};
-        if (!cli_first()) return FR_OK; /* there is nothing to share */
+        if (!cli_first()) return FR_OK; /* nothing to share */
         fr_status made = fr_rank_counts_file(window, &about, io->scorer + 7, out, err);
         return made ? made : fr_ranking_save(*out, io->output, io->force, err);
     }
@@ -162,8 +161,8 @@ static fr_status rank(cli_call *call, const fr_window *window, char *top, fr_ran
     return status;
 }
 
-/* Where the best candidates go unless it was said: RANKS.top.csv. Says what is wrong and returns an
- * exit code otherwise; *out is the caller's. */
+/* The file of the best candidates, by default RANKS.top.csv; the caller frees *out. Prints an error
+ * and returns an exit code if something is wrong. */
 static int name_top(const rank_io *io, const fr_rank_settings *settings, char **out) {
     size_t n = io->output ? strlen(io->output) : 0;
     struct stat facts;
@@ -187,7 +186,7 @@ static int name_top(const rank_io *io, const fr_rank_settings *settings, char **
     return CLI_FAILED;
 }
 
-/* Could the results be written? Asked before the work. */
+/* Checks, before the work, that the results can be written. */
 static fr_status check_outputs(const rank_io *io, const fr_rank_settings *settings, fr_error *err) {
     if (io->list || !cli_first()) return FR_OK;
     fr_status status = fr_ranking_check(io->output, io->force, err);
@@ -237,15 +236,14 @@ const cli_command cli_rank_command = {
     .name = "rank",
     .summary = "Rank every destination for every test event",
     .text =
-        "Scores the whole catalog once per test event and writes one record per event: how many "
-        "candidates score above and equal to the true destination, in the catalog, among the "
-        "destinations the source has met, and among those seen so far. Every metric follows from "
-        "the "
-        "records without scoring again: see `fullrank metrics`. --top K also writes RANKS.top.csv "
-        "with the K best candidates of every event. --sample-events N ranks a random sample of N "
-        "test events where all would take too long; numbers are then estimates with intervals. "
-        "Started by mpirun, processes share the events out, or the candidates of each "
-        "(docs/cluster.md).",
+        "Scores the whole catalog once per test event and writes one record per event. The record "
+        "counts the candidates that score above and equal to the true destination: in the catalog, "
+        "among the destinations that the source has met, and among those that have occurred so "
+        "far. `fullrank metrics` computes every metric from the records without scoring again. "
+        "--top K also writes RANKS.top.csv with the K best candidates of every event. "
+        "--sample-events N ranks a random sample of N test events if all would take too long; the "
+        "numbers are then estimates with confidence intervals. If mpirun starts several processes, "
+        "they share the events, or the candidates of each event (docs/cluster.md).",
     .required = "data scorer|list output|list",
     .example = "fullrank rank --data wikipedia --scorer baseline:recency -o recency.npy",
     .groups = {{"Ranking", rank_io_options, sizeof(rank_io)},
@@ -311,7 +309,8 @@ static int run_baselines(cli_call *call) {
 const cli_command cli_baselines_command = {
     .name = "baselines",
     .summary = "List the scorers that need no training",
-    .text = "Each with its definition and options, as used in --scorer baseline:NAME,option=value.",
+    .text = "Prints each with its definition and options, for --scorer "
+            "baseline:NAME,option=value.",
     .arguments = "[NAME...]",
     .example = "fullrank baselines",
     .run = run_baselines,
@@ -330,8 +329,8 @@ static int run_plugin(cli_call *call) {
 const cli_command cli_plugin_command = {
     .name = "plugin",
     .summary = "Show what a plug-in is and which options it has",
-    .text = "A plug-in is a shared object with a scorer in it, as used in --scorer "
-            "plugin:FILE.so,option=value. docs/library.md says how to write one.",
+    .text = "A plug-in is a shared object that contains a scorer, for --scorer "
+            "plugin:FILE.so,option=value. docs/library.md explains how to write one.",
     .arguments = "FILE.so",
     .example = "fullrank plugin ./libedgebank.so",
     .run = run_plugin,

@@ -1,4 +1,4 @@
-/* cmd_report.c - report: the page, tables and figures of rank records, without a study. */
+/* cmd_report.c - report: page, tables and figures from rank records, without a study. */
 #include "cli.h"
 
 #include <string.h>
@@ -40,11 +40,12 @@ static int run_report(cli_call *call) {
 
 const cli_command cli_report_command = {
     .name = "report",
-    .summary = "Make a page, tables and figures of rank records",
-    .text = "The page of a study for those who have rank records and need no study: their own "
-            "models, of any program, beside the baselines of this one. Runs are grouped by model "
-            "and seed, as `rank` recorded them; NAME=FILE and NAME@SEED=FILE say otherwise. All of "
-            "them must follow one protocol; else they are refused, with the fields that differ.",
+    .summary = "Make a page, tables and figures from rank records",
+    .text = "Makes the page of a study from rank records alone: of your own models, of any "
+            "program, together with baselines. Runs are grouped by model and seed, as `rank` "
+            "recorded them; NAME=FILE and NAME@SEED=FILE override this. All of them must follow "
+            "one protocol; otherwise they are refused, and the message names the fields that "
+            "differ.",
     .arguments = "RANKS.npy...",
     .required = "output",
     .example = "fullrank report recency.npy edgebank.npy -o report.html",

@@ -1,4 +1,4 @@
-/* cmd_study.c - study run, status, report, preset: the whole grid, kept in a ledger. */
+/* cmd_study.c - study run, status, report, preset: all runs of a study, recorded in a ledger. */
 #include "cli.h"
 
 #include <math.h>
@@ -15,13 +15,13 @@ static const fr_option study_io_options[] = {
     {"output", FR_OPTION_TEXT, "", "DIR", 0, 0, offsetof(study_io, output),
      "the study's directory: study.db, runs, tables, figures and report.html"},
     {"preset", FR_OPTION_TEXT, "", "NAME", 0, 0, offsetof(study_io, preset),
-     "a study that comes with the tool, instead of a file: " PRESETS},
+     "a built-in study instead of a file: " PRESETS},
     {"data-dir", FR_OPTION_TEXT, "", "DIR", 0, 0, offsetof(study_io, data),
-     "where data sets named in the study lie (default: beside the file, or here for a preset)"},
+     "directory of the data sets (default: that of the file; for a preset the current one)"},
     {"report", FR_OPTION_FLAG, "yes", "", 0, 0, offsetof(study_io, report),
      "write tables, figures and report.html at the end"},
     {"redo-other-versions", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(study_io, redo),
-     "do again what another version or commit of the tool did"},
+     "repeat what another version or commit of the tool did"},
     {0}};
 
 void cli_show_table(const char *directory) {
@@ -64,7 +64,7 @@ static int run_study(cli_call *call) {
     status = fr_processes_agree(&call->context, status, &failed);
     if (!directory) return cli_report(status, &failed);
     call->context.processes = NULL; /* the others have done their part */
-    /* what could be done can be looked at, even if something failed */
+    /* the finished part can be reported even if something failed */
     fr_status shown = FR_OK;
     if (io->report && (!status || status == FR_EINPUT))
         shown = fr_study_report(io->output, &call->context, &err);
@@ -80,18 +80,18 @@ static int run_study(cli_call *call) {
 
 const cli_command cli_study_run_command = {
     .name = "study run",
-    .summary = "Do a whole study, or what is left of it",
+    .summary = "Run a whole study, or the rest of it",
     .text =
-        "Trains, ranks and diagnoses everything a study names, then writes its tables, figures "
-        "and report. Everything done is in the ledger study.db: after an interruption of any "
-        "kind the same command goes on, and several of them may work on one study. A unit of "
-        "work is done again only if what it depends on has changed, or its record is damaged. "
-        "A data set that is not there is skipped with a word on how to get it.\n"
-        "Models of others stand beside ours: \"ranks\": {\"my-tgn\": [\"ranks-7.npy\", "
-        "\"ranks-17.npy\"]} in the document, a file for each seed, or \"scorers\": "
-        "{\"my-model\": \"scores:FILE.npy\"}, whatever `rank --scorer` takes. Rank records of "
-        "another protocol are refused. docs/study.md has all entries. Started by mpirun, processes "
-        "share the units out; process 0 keeps the ledger (docs/cluster.md).",
+        "Trains, ranks and diagnoses everything that a study names, then writes its tables, "
+        "figures and report. The ledger study.db records all finished work. After any interruption "
+        "the same command continues, and several processes may work on one study. A unit of work "
+        "is repeated only if its inputs have changed or its record is damaged. A missing data set "
+        "is skipped, with a hint on how to get it.\n"
+        "A study can include external models: \"ranks\": {\"my-tgn\": [\"ranks-7.npy\", "
+        "\"ranks-17.npy\"]} in the document names a file for each seed; \"scorers\": "
+        "{\"my-model\": \"scores:FILE.npy\"} takes any value of `rank --scorer`. Rank records of "
+        "another protocol are refused. docs/study.md describes all keys. If mpirun starts several "
+        "processes, they share the units and process 0 keeps the ledger (docs/cluster.md).",
     .arguments = "[STUDY.json]",
     .required = "output",
     .example = "fullrank study run --preset paper --data-dir sets -o study",
@@ -142,7 +142,7 @@ static int run_status(cli_call *call) {
             (void)printf(
                 "%s%s (%s)%s", i ? ", " : "done by different versions: ", s.version[i].tool,
                 cli_count(s.version[i].units).s,
-                i + 1 < s.versions ? "" : "; `study run --redo-other-versions` mends it\n");
+                i + 1 < s.versions ? "" : "; `study run --redo-other-versions` repeats them\n");
         for (int64_t i = 0; i < s.count; i++) {
             const fr_study_unit *u = &s.unit[i];
             if (!strcmp(u->status, "running") || !strcmp(u->status, "failed") ||
@@ -157,9 +157,9 @@ static int run_status(cli_call *call) {
 
 const cli_command cli_study_status_command = {
     .name = "study status",
-    .summary = "Show how far a study is",
-    .text = "Units done, running in some process, failed (with the reason), left and skipped, and "
-            "the time left as units alike tell it.",
+    .summary = "Show the progress of a study",
+    .text = "Shows the units done, running in some process, failed (with the reason), left and "
+            "skipped, and the time left, estimated from similar units.",
     .arguments = "DIR",
     .example = "fullrank study status study",
     .run = run_status,
@@ -179,7 +179,7 @@ static int run_report(cli_call *call) {
 const cli_command cli_study_report_command = {
     .name = "study report",
     .summary = "Write a study's tables, figures and report.html",
-    .text = "From study.db alone: runs may have been deleted, and a study need not be finished.",
+    .text = "Uses study.db alone: runs may have been deleted, and the study need not be finished.",
     .arguments = "DIR",
     .example = "fullrank study report study",
     .run = run_report,
@@ -194,8 +194,8 @@ static int run_preset(cli_call *call) {
 
 const cli_command cli_study_preset_command = {
     .name = "study preset",
-    .summary = "Print a study that comes with the tool",
-    .text = "A place to begin from: save it, change it, run it with `fullrank study run`.",
+    .summary = "Print a built-in study",
+    .text = "Use it as an example: save it, change it, and run it with `fullrank study run`.",
     .arguments = "paper|architectures|quick|selected|demo",
     .example = "fullrank study preset paper",
     .run = run_preset,

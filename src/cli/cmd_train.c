@@ -1,4 +1,4 @@
-/* cmd_train.c - train: a model on the training prefix; models: what can be trained. */
+/* cmd_train.c - train: a model on the training prefix; models: the list of models. */
 #include "cli.h"
 
 typedef struct train_io {
@@ -10,14 +10,14 @@ static const fr_option train_io_options[] = {
     {"data", FR_OPTION_TEXT, "", "DATA", 0, 0, offsetof(train_io, data),
      "a directory made by `data import`, or a table"},
     {"model", FR_OPTION_TEXT, "", "NAME", 0, 0, offsetof(train_io, model),
-     "which model: `fullrank models` lists them"},
+     "the model; `fullrank models` lists them"},
     {"output", FR_OPTION_TEXT, "", "RUN", 0, 0, offsetof(train_io, output),
      "directory for model.safetensors, train.json and state.safetensors"},
     {"force", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(train_io, force),
-     "train anew into a directory that exists"},
+     "train again into an existing directory"},
     {0}};
 
-/* Where the model is; as JSON, with everything train.json says. */
+/* Prints where the model is; as JSON, with everything in train.json. */
 static int report(cli_call *call, const char *output) {
     char path[4096];
     if (!call->common.json) {
@@ -65,21 +65,19 @@ const cli_command cli_train_command = {
     .name = "train",
     .summary = "Train a model on the training prefix",
     .text =
-        "Each event of the prefix brings one random negative from the catalog. After every "
-        "epoch the model, "
-        "its record train.json and the state for --resume are written; an interrupted run goes "
-        "on from the "
-        "last complete epoch and ends with the same bits as an uninterrupted one, with any "
-        "number of "
-        "threads. With --select each epoch is also ranked on the validation part, against the "
-        "whole catalog, and the best one is the model; train.json has the curve.\n"
-        "--settings published makes the defaults those the paper's authors used, so far as they "
-        "are known: attention over the last 20 events, batches of 128, AdamW, negatives from "
-        "all destinations of the window, and for each model what docs/models.md lists. The "
-        "options that are given win. The family and all values are in train.json, its name in "
-        "the description of rank records.",
+        "Each event of the prefix comes with one random negative from the catalog. After every "
+        "epoch the command writes the model, its record train.json and the state for --resume. A "
+        "resumed run continues from the last complete epoch and ends with the same bits as an "
+        "uninterrupted one, with any number of threads. With --select each epoch is also ranked on "
+        "the validation part, against the whole catalog, and the best epoch becomes the model; "
+        "train.json has the curve.\n"
+        "--settings published uses the settings of the paper's authors as defaults, as far as they "
+        "are known: attention over the last 20 events, batches of 128, AdamW, negatives from all "
+        "destinations of the window, and for each model the values in docs/models.md. Options that "
+        "you give override them. train.json has the name of the family and all values; rank "
+        "records have the name.",
     .required = "data model output",
-    .forced = "--resume goes on with it, --force trains anew",
+    .forced = "--resume continues it, --force trains again",
     .example = "fullrank train --data wikipedia --model craft-r -o run",
     .groups = {{"Run", train_io_options, sizeof(train_io)},
                {"Training", fr_training_options, sizeof(fr_training)},
@@ -109,7 +107,7 @@ static int run_models(cli_call *call) {
 const cli_command cli_models_command = {
     .name = "models",
     .summary = "List the models that can be trained",
-    .text = "Each with its definition. Their options are those of `fullrank train --help`.",
+    .text = "Prints each with its definition. `fullrank train --help` shows their options.",
     .example = "fullrank models",
     .run = run_models,
 };

@@ -54,7 +54,7 @@ static int run_cite(cli_call *call) {
 const cli_command cli_version_command = {
     .name = "version",
     .summary = "Show version, commit, compiler and CPU features",
-    .text = "`fullrank --version` does the same. Put this into reports of problems.",
+    .text = "`fullrank --version` does the same. Include this in bug reports.",
     .example = "fullrank version --json",
     .run = run_version,
 };

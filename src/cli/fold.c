@@ -1,11 +1,11 @@
 /* fold.c - tables that are wider than the terminal.
  *
- * Columns of the tables that commands print are at least two spaces apart. A table that does not
- * fit is shown in parts, one below the other, each with its first column: no number is broken, and
- * nothing is left out. Only on a terminal, and not with --wide: files and pipes get whole lines.
+ * Columns of printed tables are at least two spaces apart. A table that does not fit is shown in
+ * parts, one below the other, each with the first column. So no number is broken, and nothing is
+ * left out. This happens only on a terminal and without --wide: files and pipes get whole lines.
  *
- * What a command prints is held in a temporary file until it ends. If there is no place for one,
- * nothing is folded.
+ * The output of a command is kept in a temporary file until the command ends. If there is no place
+ * for one, nothing is folded.
  */
 #include "cli.h"
 
@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 static struct {
-    int shown;  /* the terminal, while stdout is held; -1 = it is not */
-    FILE *held; /* what stdout goes to meanwhile */
+    int shown;  /* the terminal, while stdout is redirected; -1 = it is not */
+    FILE *held; /* where stdout goes meanwhile */
 } fold = {-1, NULL};
 
 int cli_fold_output(void) { return fold.shown < 0 ? STDOUT_FILENO : fold.shown; }
@@ -46,7 +46,7 @@ typedef struct line {
     const char *text;
     glyph *glyph; /* [width] */
     int width;
-    bool empty, rule; /* has nothing; has dashes only */
+    bool empty, rule; /* has nothing; has only dashes */
     bool table;       /* has cells: two spaces between words */
 } line;
 
@@ -80,7 +80,7 @@ static line read_line(const char *text, glyph *room) {
 
 /* ---- tables ---- */
 
-/* Is one of the lines with cells wider than the terminal? */
+/* True if one of the lines with cells is wider than the terminal. */
 static bool overflows(const line *lines, int count, int width) {
     for (int i = 0; i < count; i++)
         if (lines[i].table && lines[i].width > width) return true;
@@ -93,8 +93,8 @@ static bool blank_at(const line *lines, int count, int place) {
     return true;
 }
 
-/* Where columns begin: after two places or more that are blank in all lines. The first is 0, the
- * last entry the end. */
+/* Finds where columns begin: after two or more positions that are blank in all lines. The first
+ * entry is 0, the last is the end. */
 static int find_columns(const line *lines, int count, int *at, int most) {
     int columns = 0, end = 0, blanks = 0;
     for (int i = 0; i < count; i++)
@@ -109,7 +109,7 @@ static int find_columns(const line *lines, int count, int *at, int most) {
     return columns;
 }
 
-/* Glyphs from .. to - 1, without what is blank at the end if it is the end of the line. */
+/* Prints glyphs from .. to - 1, without trailing blanks if this is the end of the line. */
 static void put_part(const line *l, int from, int to, bool last) {
     if (to > l->width) to = l->width;
     while (last && to > from && l->glyph[to - 1].blank) to--;
@@ -117,7 +117,7 @@ static void put_part(const line *l, int from, int to, bool last) {
         (void)fwrite(l->glyph[k].at, 1, (size_t)l->glyph[k].bytes, stdout);
 }
 
-/* Columns first .. last - 1 after the first one. */
+/* Prints the first column and columns first .. last - 1. */
 static void put_columns(const line *lines, int count, const int *at, int first, int last) {
     for (int i = 0; i < count; i++) {
         int reach = lines[i].width < at[last] ? lines[i].width : at[last];
@@ -125,13 +125,13 @@ static void put_columns(const line *lines, int count, const int *at, int first, 
         put_part(&lines[i], 0, at[1], !more);
         for (int k = lines[i].width; more && k < at[1]; k++) (void)putchar(' ');
         put_part(&lines[i], at[first], at[last], true);
-        (void)printf("%s\n", cli_style(stdout, CLI_PLAIN)); /* it may end inside of a style */
+        (void)printf("%s\n", cli_style(stdout, CLI_PLAIN)); /* it may end inside a style */
     }
 }
 
 enum { MOST_COLUMNS = 256 };
 
-/* Puts a table in parts that fit; false if it has no columns to cut at. */
+/* Prints a table in parts that fit; false if it has no columns to cut at. */
 static bool put_folded(const line *lines, int count, int width) {
     int at[MOST_COLUMNS + 1];
     int columns = find_columns(lines, count, at, MOST_COLUMNS);
@@ -145,7 +145,7 @@ static bool put_folded(const line *lines, int count, int width) {
     return true;
 }
 
-/* A sentence, broken between words where it does not fit; a word that is too long is cut. */
+/* Prints a sentence, broken between words; a word that is too long is cut. */
 static void put_sentence(const line *l, int width) {
     int from = 0;
     while (l->width - from > width) {
@@ -160,8 +160,8 @@ static void put_sentence(const line *l, int width) {
     (void)printf("%s\n", cli_style(stdout, CLI_PLAIN));
 }
 
-/* Prints lines as they are, and tables that are too wide in parts. A table is a stretch of lines
- * from the first to the last with cells between two empty ones. */
+/* Prints lines as they are, and tables that are too wide in parts. A table is a block of lines
+ * between two empty lines, from its first to its last line with cells. */
 static void put_lines(const line *lines, int count, int width) {
     for (int i = 0; i < count;) {
         int end = i, last = i;
@@ -196,7 +196,7 @@ static void put_all(char *text, int width) {
         c = end + 1;
     }
     if (room && lines) put_lines(lines, used, width);
-    (void)fputs(c, stdout); /* a last line that does not end, or everything if memory is short */
+    (void)fputs(c, stdout); /* an unfinished last line, or everything if memory is short */
     free(room);
     free(lines);
 }
@@ -212,7 +212,7 @@ void cli_fold_end(bool wide) {
     (void)dup2(shown, STDOUT_FILENO);
     if (text) text[have] = 0;
     if (!text || failed || have != (size_t)size)
-        cli_error("what was to be shown could not be held; --wide shows it at once");
+        cli_error("the output could not be kept in a temporary file; use --wide");
     else if (wide || strlen(text) != have)
         (void)fwrite(text, 1, have, stdout);
     else

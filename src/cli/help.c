@@ -1,7 +1,7 @@
 /* help.c - help, written from the tables of commands and options.
  *
  * Text is wrapped at the width of the terminal, but never beyond 100 columns, where lines get hard
- * to read. Everything goes to stdout: help that was asked for is a result.
+ * to read. Everything goes to stdout, because requested help is a result.
  */
 #include "cli.h"
 
@@ -17,7 +17,7 @@ static int page_width(void) {
 /* Prints words from `column` on, wrapped with `indent`; '\n' in the text ends a line. */
 static void wrap(const char *text, int indent, int column) {
     int width = page_width();
-    bool blank = false; /* one is due before the next word */
+    bool blank = false; /* print one before the next word */
     while (*text) {
         int length = (int)strcspn(text, " \n");
         if (blank && column + 1 + length > width) {
@@ -48,7 +48,7 @@ static void heading(const char *text) {
     (void)printf("\n%s%s:%s\n", cli_style(stdout, CLI_BOLD), text, cli_style(stdout, CLI_PLAIN));
 }
 
-/* "  left    right", right wrapped in its column; a long left has its own line. */
+/* Prints "  left    right", with right wrapped in its column; a long left gets its own line. */
 static void entry(const char *left, const char *right, int column) {
     int length = printf("  %s", left);
     if (length + 2 > column)
@@ -127,7 +127,7 @@ static void print_options(const cli_group *group) {
     }
 }
 
-/* Commands whose name begins with `prefix`. */
+/* Prints the commands whose name begins with `prefix`. */
 static void list_commands(const char *prefix) {
     size_t widest = 0;
     for (const cli_command *const *c = cli_commands; *c; c++)
@@ -177,7 +177,7 @@ int cli_help(const char *name) {
         (void)putchar('\n');
         wrap(
             "`fullrank help COMMAND` or `fullrank COMMAND --help` explains a command, its options "
-            "and their defaults. `fullrank --version` tells which build this is, `fullrank --cite` "
+            "and their defaults. `fullrank --version` shows the build, and `fullrank --cite` shows "
             "how to cite it.",
             0, 0);
     }

@@ -1,8 +1,8 @@
-/* main.c - the tool: its commands, finding the one meant, and how a run ends.
+/* main.c - the tool: its commands, how one is found, and how a run ends.
  *
- * A command's name is one word or two ("data import"). The longest name that fits counts. Exit
- * codes: 0 ok, 1 the request could not be done, 2 wrong usage, 130 interrupted. Results that could
- * not be written to stdout are a failure even if the command itself went well.
+ * A command's name is one word or two ("data import"). The longest name that fits is used. Exit
+ * codes: 0 success, 1 the request failed, 2 wrong usage, 130 interrupted. If results could not be
+ * written to stdout, the run fails even if the command itself succeeded.
  */
 #include "cli.h"
 
@@ -69,7 +69,7 @@ static const char *name_at(const void *list, int index) {
 
 int cli_unknown(const char *name) {
     enum { COUNT = sizeof cli_commands / sizeof *cli_commands };
-    const char *names[2 * COUNT] = {0}; /* and the first words of names of two words */
+    const char *names[2 * COUNT] = {0}; /* also the first words of two-word names */
     char family[COUNT][32];
     size_t used = 0;
     for (size_t i = 0; cli_commands[i]; i++) {
@@ -108,7 +108,7 @@ static int run(const cli_command *command, int count, char **words) {
     return code;
 }
 
-/* Words that begin with '-' stand for a command when they come first. */
+/* The commands for words that begin with '-' and come first. */
 static const char *spelled_as_option(const char *word) {
     static const struct {
         const char *option, *command;
@@ -146,7 +146,7 @@ static int finish(int code) {
     bool failed = ferror(stdout) != 0;
     if (!fflush(stdout) && !failed) return code;
     if (errno == EPIPE)
-        return 128 + SIGPIPE; /* the reader has enough; as if SIGPIPE had ended us */
+        return 128 + SIGPIPE; /* the reader has stopped; end as if SIGPIPE had ended us */
     cli_error("standard output could not be written%s%s", errno ? ": " : "",
               errno ? strerror(errno) : "");
     return code ? code : CLI_FAILED;

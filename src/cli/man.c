@@ -15,10 +15,10 @@ static bool on_by_default(const fr_option *o) {
 
 /* ---- Man page ---- */
 
-#define MAN_DATE "2026-11-15" /* of the page's own text; a build date would change every build */
+#define MAN_DATE "2026-11-15" /* of the page's text; a build date would change every build */
 
-/* Prints text as roff: nothing in it is taken for a request. What is typed keeps ASCII hyphens and
- * its line; the rest is broken into short lines, as mandoc -Tlint wants. */
+/* Prints text as roff, so that nothing in it is taken for a request. Typed text keeps ASCII hyphens
+ * and its lines; the rest is broken into short lines, as mandoc -Tlint wants. */
 static void roff(const char *text, bool typed) {
     int column = 0;
     for (; *text; text++) {
@@ -118,29 +118,28 @@ static int run_man(cli_call *call) {
     for (const cli_command *const *c = cli_commands; *c; c++) man_command(*c);
     size_t common = 0;
     while (cli_group_at(call->command, common + 1)) common++;
-    (void)fputs(".SH OPTIONS\nEvery command knows these.\n"
+    (void)fputs(".SH OPTIONS\nEvery command has these options.\n"
                 "A value may follow as the next word or after an equals sign, a flag\n"
                 "is turned off by \\fB\\-\\-no\\-\\fIFLAG\\fR, and \\fB\\-\\-\\fR ends the\n"
                 "options.\n",
                 stdout);
     man_options(cli_group_at(call->command, common));
-    (void)fputs(
-        ".SH CONFIGURATION FILES\n"
-        "A file given by \\fB\\-\\-config\\fR holds one JSON object whose members\n"
-        "are options of the command, without the leading hyphens:\n"
-        ".PP\n.RS 4\n.nf\n{\"threads\": 2, \"quiet\": true}\n.fi\n.RE\n"
-        ".PP\n"
-        "Options of the command line win over those of the file.\n"
-        ".SH EXIT STATUS\n"
-        ".TP\n0\nSuccess.\n"
-        ".TP\n1\nThe request could not be done; the message says why.\n"
-        ".TP\n2\nWrong usage; the message names the option and the nearest known one.\n"
-        ".TP\n130\nInterrupted (SIGINT, SIGTERM, SIGHUP). No output is left half\\-written.\n"
-        "A second interrupt ends the process at once.\n"
-        ".SH ENVIRONMENT\n"
-        ".TP\n\\fBNO_COLOR\\fR\nIf set and not empty, no colours and no bold text.\n"
-        ".TP\n\\fBTMPDIR\\fR\nWhere temporary files go; /tmp if not set.\n",
-        stdout);
+    (void)fputs(".SH CONFIGURATION FILES\n"
+                "A file given by \\fB\\-\\-config\\fR contains one JSON object whose members\n"
+                "are options of the command, without the leading hyphens:\n"
+                ".PP\n.RS 4\n.nf\n{\"threads\": 2, \"quiet\": true}\n.fi\n.RE\n"
+                ".PP\n"
+                "Options on the command line override those of the file.\n"
+                ".SH EXIT STATUS\n"
+                ".TP\n0\nSuccess.\n"
+                ".TP\n1\nThe request failed; the message says why.\n"
+                ".TP\n2\nWrong usage; the message names the option and the nearest known one.\n"
+                ".TP\n130\nInterrupted (SIGINT, SIGTERM, SIGHUP). No incomplete output is left.\n"
+                "A second interrupt ends the process at once.\n"
+                ".SH ENVIRONMENT\n"
+                ".TP\n\\fBNO_COLOR\\fR\nIf set and not empty, no colours and no bold text.\n"
+                ".TP\n\\fBTMPDIR\\fR\nDirectory for temporary files; /tmp if not set.\n",
+                stdout);
     return CLI_OK;
 }
 
@@ -153,7 +152,7 @@ static void each_word(const char *family, void (*each)(const char *word, int len
         const char *name = (*c)->name;
         if (family && (strncmp(name, family, skip - 1) != 0 || name[skip - 1] != ' ')) continue;
         int length = (int)strcspn(name + skip, " ");
-        bool met = false; /* the first word of a family comes once */
+        bool met = false; /* the first word of a family is listed once */
         for (const cli_command *const *d = cli_commands; d != c && !met; d++)
             met = !family && !strncmp((*d)->name, name, (size_t)length) &&
                   (*d)->name[length] == ' ' && name[length] == ' ';
@@ -173,7 +172,7 @@ static void choices(const char *values) {
     }
 }
 
-/* Only words that a user can type are offered: an argument's name such as IN is none. */
+/* Offers only words that a user can type, not an argument's name such as IN. */
 static const char *argument_choices(const cli_command *command) {
     return command->arguments && strchr(command->arguments, '|') ? command->arguments : NULL;
 }
@@ -187,7 +186,7 @@ static void bash_family(const char *word, int length) {
     (void)printf("'; command=\"%s ${line[1]}\" ;;\n", name);
 }
 
-/* What a scorer can begin with. */
+/* How a scorer can begin. */
 static const char scorer_words[] = "baseline: plugin: scores: factors: oracle";
 
 static void bash_command(const cli_command *command) {
@@ -218,7 +217,7 @@ static void bash_command(const cli_command *command) {
     (void)fputs("; fi ;;\n        esac ;;\n", stdout);
 }
 
-/* Names of baselines, and options of baselines and plug-ins, are what the tool itself lists. */
+/* The tool itself lists the names of baselines, and the options of baselines and plug-ins. */
 #define OPTIONS_OF "2>/dev/null | sed -n 's/^    \\([a-z0-9-]*\\)=.*/\\1=/p'"
 static const char bash_scorer[] =
     "_fullrank_scorer() { # baseline|plugin WORD\n"
@@ -234,7 +233,7 @@ static const char bash_scorer[] =
     "    fi\n"
     "}\n";
 
-/* `=` and `:` are words of their own for bash: --order=st arrives as `--order`, `=`, `st`. */
+/* For bash, `=` and `:` are separate words: --order=st arrives as `--order`, `=`, `st`. */
 static void bash_script(void) {
     (void)fputs("# bash completion of fullrank, written by `fullrank completions bash`\n", stdout);
     (void)fputs(bash_scorer, stdout);
@@ -269,7 +268,7 @@ static void bash_script(void) {
                 stdout);
 }
 
-/* Text inside single quotes of zsh, with the characters that end an explanation escaped. */
+/* Prints text inside single quotes of zsh, and escapes the characters that end an explanation. */
 static void zsh_text(const char *text) {
     for (; *text; text++) {
         if (*text == '\'')
@@ -281,7 +280,7 @@ static void zsh_text(const char *text) {
     }
 }
 
-/* 'word:summary' for each command below `family`; a family itself has no summary. */
+/* Prints 'word:summary' for each command below `family`; a family itself has no summary. */
 static const char *zsh_below;
 static void zsh_word(const char *word, int length) {
     char name[128];
@@ -289,7 +288,7 @@ static void zsh_word(const char *word, int length) {
                    length, word);
     const cli_command *command = cli_find(name);
     (void)printf("'%.*s:", length, word);
-    zsh_text(command ? command->summary : "has commands of its own");
+    zsh_text(command ? command->summary : "a group of commands");
     (void)fputs("' ", stdout);
 }
 

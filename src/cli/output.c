@@ -1,8 +1,8 @@
 /* output.c - results on stdout: numbers people can read, lines in columns, JSON.
  *
- * JSON is written here and not by json_dumpf because jansson prints all numbers with one precision:
- * 17 digits show 0.1 as 0.10000000000000001, fewer lose bits. Here each number gets the fewest of
- * 15, 16 or 17 digits that read back as the same double. Scalars are still jansson's.
+ * JSON is written here and not by json_dumpf, because jansson prints all numbers with the same
+ * precision: 17 digits show 0.1 as 0.10000000000000001, and fewer lose bits. Here each number gets
+ * the fewest of 15, 16 or 17 digits that read back as the same double. jansson prints the scalars.
  */
 #include "cli.h"
 
@@ -63,7 +63,7 @@ const char *cli_visible(const char *text) {
         char text[];
     } * all; /* few and short: names of files and scorers */
     size_t size = fr_text_printable(text, NULL, 0) + 1;
-    if (size == strlen(text) + 1) return text; /* escapes are longer than what they stand for */
+    if (size == strlen(text) + 1) return text; /* escapes are longer than the original */
     struct kept *one = malloc(sizeof *one + size);
     if (!one) return "?";
     one->next = all;
@@ -83,7 +83,7 @@ void cli_pair(const char *key, const char *format, ...) {
 
 json_t *cli_json_real(double x) { return isfinite(x) ? json_real(x) : json_null(); }
 
-/* Something could not be added to what is to be printed. */
+/* True if something could not be added to the output. */
 static bool json_lost;
 
 void cli_json_put(json_t *object, const char *key, json_t *value) {
@@ -98,7 +98,7 @@ void cli_json_join(json_t *object, json_t *more) {
     const char *key;
     json_t *value;
     if (!object || !more) json_lost = true;
-    json_object_foreach(more, key, value) { /* json_object_update_missing hides what it lost */
+    json_object_foreach(more, key, value) { /* json_object_update_missing hides failures */
         if (!json_object_get(object, key)) cli_json_put(object, key, json_incref(value));
     }
     json_decref(more);
@@ -169,7 +169,7 @@ int cli_print_json(json_t *root) {
     bool ok = root && print_value(root, 0);
     json_decref(root);
     (void)putchar('\n');
-    if (ok || ferror(stdout)) return CLI_OK; /* main sees to the second case */
+    if (ok || ferror(stdout)) return CLI_OK; /* main handles the second case */
     cli_error("out of memory");
     return CLI_FAILED;
 }

@@ -1,9 +1,9 @@
-/* parse.c - from argv and config files to the settings of a command.
+/* parse.c - turns argv and config files into the settings of a command.
  *
- * First every word is sorted into options (kept as key and value) and arguments, so that config
- * files can be read before any option of the command line takes effect: defaults, then files, then
- * the command line, later ones winning. An option belongs to the first group that knows its key;
- * the common options come last. Nothing is guessed: what does not fit is an error that names it.
+ * First every word is sorted into options (kept as key and value) and arguments. So config files
+ * can be read before any option of the command line takes effect: defaults, then files, then the
+ * command line; later values win. An option belongs to the first group that knows its key; the
+ * common options come last. Nothing is guessed: an unknown word is an error that names it.
  */
 #include "cli.h"
 
@@ -11,20 +11,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Stand only on the command line, where they are dealt with here. */
+/* These options work only on the command line and are handled here. */
 static const char *const command_line_only[] = {"config", "set", "help", NULL};
 
 static const fr_option common_options[] = {
     {"threads", FR_OPTION_INT, "0", "N", 0, 4096, offsetof(cli_common, threads),
      "Threads to use, 0 = all cores; results do not depend on it."},
     {"quiet", FR_OPTION_FLAG, "no", NULL, 0, 0, offsetof(cli_common, quiet),
-     "No progress and no notes; warnings and errors stay."},
+     "Show no progress and no notes; warnings and errors stay."},
     {"json", FR_OPTION_FLAG, "no", NULL, 0, 0, offsetof(cli_common, json),
      "Print the results as one JSON document."},
     {"wide", FR_OPTION_FLAG, "no", NULL, 0, 0, offsetof(cli_common, wide),
-     "Print tables with whole lines on a narrow terminal, too, instead of in parts."},
+     "Print tables with whole lines even on a narrow terminal, not in parts."},
     {"config", FR_OPTION_TEXT, "", "FILE", 0, 0, offsetof(cli_common, config),
-     "Read options from a JSON file such as {\"threads\": 2}; the command line wins."},
+     "Read options from a JSON file such as {\"threads\": 2}; the command line overrides them."},
     {"set", FR_OPTION_TEXT, "", "KEY=VALUE", 0, 0, offsetof(cli_common, set),
      "Set any option by its key; may be given many times."},
     {"help", FR_OPTION_FLAG, "no", NULL, 0, 0, offsetof(cli_common, help), "Show this help."},
@@ -84,7 +84,7 @@ static fr_status wrong(fr_error *err, const char *format, ...) {
     return err->code = FR_EUSAGE;
 }
 
-/* The keys of all groups of a command by number. */
+/* The keys of all option groups of a command, by number. */
 static const char *key_at(const void *command, int index) {
     const cli_group *group;
     for (size_t i = 0; (group = cli_group_at(command, i)); i++)
@@ -101,7 +101,7 @@ static fr_status unknown_option(const cli_command *command, const char *typed, c
     return wrong(err, "unknown option %s (fullrank %s --help lists all)", typed, command->name);
 }
 
-/* An option of a config file or of --set. */
+/* Sets an option of a config file or of --set. */
 static fr_status set_by_key(void *user, const char *key, const char *value, fr_error *err) {
     cli_call *call = user;
     for (const char *const *k = command_line_only; *k; k++)
@@ -137,7 +137,7 @@ static const char *split_letter(const char *word, const char **value) {
     return NULL;
 }
 
-/* Takes the option at words[*i], moving *i on if its value is the next word. */
+/* Reads the option at words[*i]; moves *i on if its value is the next word. */
 static fr_status take_option(cli_call *call, int count, char **words, int *i, given *out,
                              fr_error *err) {
     char *word = words[*i];
@@ -146,7 +146,7 @@ static fr_status take_option(cli_call *call, int count, char **words, int *i, gi
     if (word[1] == '-') {
         char *equals = strchr(word, '=');
         if (equals) {
-            *equals = 0; /* argv is ours to write; `word` is now what messages should name */
+            *equals = 0; /* argv may be written to; `word` is now the name for messages */
             out->value = equals + 1;
         }
         key = word + 2;
@@ -171,7 +171,7 @@ static fr_status take_option(cli_call *call, int count, char **words, int *i, gi
     }
     if (*i + 1 >= count) return wrong(err, "option %s needs a value", word);
     out->value = words[++*i];
-    if (!strncmp(out->value, "--", 2)) /* a forgotten value is likelier than one like this */
+    if (!strncmp(out->value, "--", 2)) /* more likely a forgotten value than a value like this */
         return wrong(err, "option %s needs a value, found %s", word, out->value);
     return FR_OK;
 }
@@ -203,7 +203,7 @@ static bool is_choice(const char *values, size_t size, const char *word) {
     return false;
 }
 
-/* Compares the arguments with the synopsis. */
+/* Checks the arguments against the synopsis. */
 static fr_status check_arguments(const cli_call *call, fr_error *err) {
     const char *name = call->command->name;
     const char *synopsis = call->command->arguments ? call->command->arguments : "";
@@ -272,8 +272,8 @@ static fr_status set_defaults(cli_call *call, fr_error *err) {
     return status;
 }
 
-/* Someone who asks for help gets it, whatever else is missing or wrong. The word after --help says
- * what about, for commands that can explain. */
+/* A request for help is served whatever else is missing or wrong. The word after --help is its
+ * topic, for commands that have topics. */
 static bool wants_help(cli_call *call, int count, char **words) {
     for (int i = 0; i < count && strcmp(words[i], "--"); i++) {
         if (strcmp(words[i], "--help") && strcmp(words[i], "-h")) continue;

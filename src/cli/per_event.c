@@ -10,7 +10,7 @@
 
 static void write_events(FILE *out, const fr_ranking *ranking) {
     fr_ranking_facts f = fr_ranking_get(ranking);
-    const char *scorer = cli_visible(f.scorer); /* without tabs and ends of lines, too */
+    const char *scorer = cli_visible(f.scorer); /* also without tabs and line ends */
     for (int64_t i = 0; i < f.count; i++) {
         const fr_record *e = &f.records[i];
         (void)fprintf(out, "%s\t%lld\t%lld\t%lld\t%.17g\t%d\t%d\t", scorer, (long long)e->event,
@@ -74,7 +74,7 @@ static int write_file(const char *path, fr_ranking *const *all, int count) {
         good = out && !fclose(out) && good;
         status = end.status;
         if (!status && !good) {
-            status = FR_ENOMEM; /* all that is left */
+            status = FR_ENOMEM; /* the only remaining cause */
             (void)snprintf(end.err.message, sizeof end.err.message, "out of memory");
         }
     }
@@ -85,7 +85,7 @@ static int write_file(const char *path, fr_ranking *const *all, int count) {
 
 int write_per_event(const event_file *file, fr_ranking *const *all, int count) {
     if (!file->path[0]) {
-        write_lines(stdout, all, count); /* main sees to its errors */
+        write_lines(stdout, all, count); /* main handles its errors */
         return CLI_OK;
     }
     if (!file->direct) return write_file(file->path, all, count);

@@ -1,8 +1,8 @@
 /* processes.c - the tool as one of many processes (docs/cluster.md).
  *
- * Started by mpirun or srun, it loads fullrank-mpi.so from beside itself or from where it was
- * installed, and joins the job. Process 0 is the one that speaks and writes; the others share the
- * work of commands that can be shared, and of any other command do nothing.
+ * If mpirun or srun started it, the tool loads fullrank-mpi.so from its own directory or from where
+ * it was installed, and joins the job. Process 0 prints and writes. The others share the work of
+ * commands that can be shared, and do nothing for other commands.
  */
 #define _GNU_SOURCE
 #include "cli.h"
@@ -16,7 +16,7 @@
 static fr_processes all;
 static void (*end)(void);
 
-/* How many processes the starter says there are; 1 = it says nothing. */
+/* The number of processes according to the environment; 1 = it says nothing. */
 static int announced(void) {
     static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"};
     const char *wanted = getenv("FULLRANK_MPI"), *slurm = getenv("SLURM_STEP_NUM_TASKS");

@@ -4,14 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What an argument says beside its file. */
+/* The parts of an argument other than its file. */
 struct cli_run {
     char *name; /* NULL if not given */
     int64_t seed;
     fr_ranking *ranking;
 };
 
-/* Takes an argument apart. A name holds no '/': so a path with '=' can be given as ./PATH. */
+/* Splits an argument. A name contains no '/', so a path with '=' can be given as ./PATH. */
 static int take_file(const char *argument, struct cli_run *file, fr_compare_run *run) {
     const char *equals = strchr(argument, '='), *slash = strchr(argument, '/');
     run->file = argument;

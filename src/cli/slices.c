@@ -22,7 +22,7 @@ int slice_fields(const char *list, char **memory, const char **word, int *count)
             return cli_usage("option by: %s is one too many, expected at most %d", next,
                              MOST_SLICINGS);
         fr_status status = fr_slices_compute(NULL, 0, next, &none, &err);
-        field[*count] = none.field; /* of the registry */
+        field[*count] = none.field; /* from the registry */
         fr_slices_free(&none);
         if (status == FR_EUSAGE) return cli_usage("option by: %s", err.message);
         if (status) return cli_report(status, &err);
@@ -35,8 +35,8 @@ int slice_fields(const char *list, char **memory, const char **word, int *count)
     return CLI_OK;
 }
 
-/* Of a sample: the intervals of one row. Every slice has about the same share of its events in the
- * sample, so it stands for so many. */
+/* The intervals of one row of a sample. Every slice has about the same share of its events in the
+ * sample, so that share gives the number of all its events. */
 static fr_status fill_intervals(slice_table *out, const fr_ranking_facts *f, int row,
                                 const slice_metrics *metrics, fr_error *err) {
     const fr_slice *s = row < out->slices.count ? &out->slices.slice[row] : NULL;
@@ -85,7 +85,7 @@ void slice_table_free(slice_table *table) {
     *table = (slice_table){0};
 }
 
-/* Columns of a metric. */
+/* Prints the columns of a metric. */
 static int width_of(const slice_metrics *metrics, int m, bool intervals) {
     int least = intervals ? 16 : 8, own = (int)strlen(metrics->name[m]);
     return own < least ? least : own;
@@ -116,7 +116,7 @@ static void print_row(const char *label, int width, int64_t events, int64_t rank
     (void)printf("\n");
 }
 
-/* The intervals of a row; NULL = it has none. */
+/* The intervals of a row; NULL = none. */
 static const fr_interval *intervals_of(const slice_table *t, int row, const slice_metrics *m) {
     return t->interval ? &t->interval[row * m->count] : NULL;
 }

@@ -1,4 +1,4 @@
-/* slices.h - metrics of parts of a ranking's events: `metrics --by`. */
+/* slices.h - metrics for parts of a ranking's events: `metrics --by`. */
 #ifndef FR_CLI_SLICES_H
 #define FR_CLI_SLICES_H
 
@@ -11,28 +11,28 @@ typedef struct slice_metrics {
     /* Adds the values of one slice to a JSON object. */
     void (*put)(json_t *object, const fr_metric_value *value, const void *user);
     const void *user;
-    board_resampling how; /* of the intervals that estimates have */
+    board_resampling how; /* of the intervals of estimates */
 } slice_metrics;
 
-/* One ranking cut by one field. Starts as {0}; slice_table_free in any case. */
+/* One ranking cut by one field. Starts as {0}; call slice_table_free in any case. */
 typedef struct slice_table {
     fr_slices slices;
-    fr_metric_value *value; /* [slices + 1][metrics]; the last row is of all events */
+    fr_metric_value *value; /* [slices + 1][metrics]; the last row is for all events */
     int64_t events, ranked; /* of all */
-    fr_interval *interval;  /* as `value`, if the ranking is of a sample; else NULL */
+    fr_interval *interval;  /* like `value`, if the ranking is a sample; otherwise NULL */
 } slice_table;
 
 enum { MOST_SLICINGS = 16 };
 
-/* Splits a list of fields into words, which point into *memory, the caller's to free. Says what is
- * wrong and returns an exit code otherwise; fields and their numbers are looked at, too. */
+/* Splits a list of fields into words and checks them. The words point into *memory, which the
+ * caller frees. On an error it prints a message and returns an exit code. */
 int slice_fields(const char *list, char **memory, const char **word, int *count);
 
 fr_status slice_table_fill(slice_table *out, const fr_ranking *ranking, const char *field,
                            const slice_metrics *metrics, fr_error *err);
 void slice_table_free(slice_table *table);
 
-/* `name` tells rankings apart; NULL if there is one only. */
+/* `name` distinguishes rankings; NULL if there is only one. */
 void slice_table_print(const slice_table *table, const char *name, const slice_metrics *metrics);
 /* The same as LaTeX or Markdown; returns an exit code. */
 int slice_table_print_as(const slice_table *table, const char *name, const slice_metrics *metrics,

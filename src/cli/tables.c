@@ -1,8 +1,8 @@
-/* tables.c - --format: what a command prints as LaTeX, Markdown or CSV.
+/* tables.c - --format: results as LaTeX, Markdown or CSV.
  *
- * The library writes the tables (fullrank.h, chapter 16), so that names are escaped and numbers
- * rounded as in the tables of a study. CSV is for programs: one table of all there is, a number in
- * each field, its name as in the JSON document with dots between the levels.
+ * The library writes the tables (fullrank.h, chapter 16), so names are escaped and numbers rounded
+ * as in the tables of a study. CSV is for programs: one table with everything, a number in each
+ * field, named as in the JSON document with dots between the levels.
  */
 #include "cli.h"
 
@@ -13,8 +13,8 @@
 const fr_option cli_format_options[] = {
     {"format", FR_OPTION_CHOICE, "text", "text|latex|markdown|csv|json", 0, 0,
      offsetof(cli_output, format),
-     "how results are printed; csv has every number with all its digits, and --json is short for "
-     "--format json"},
+     "format of the results; csv has every number with all its digits, and --json means --format "
+     "json"},
     {0}};
 
 int cli_format_take(cli_call *call, const cli_output *chosen, int *out) {
@@ -54,7 +54,7 @@ fr_table_cell cli_cell_mean(double mean, double sd, int decimals) {
 
 /* ---- JSON objects as rows ---- */
 
-/* Adds the plain values of an object to `flat`, which has one level, keys with dots. */
+/* Adds the plain values of an object to `flat`, which has one level and keys with dots. */
 static void flatten(const char *prefix, json_t *object, json_t *flat) {
     const char *key;
     json_t *value;

@@ -1,12 +1,12 @@
 /* terminal.c - everything on stderr, and signals.
  *
  * On a terminal, progress is one line, redrawn at most ten times a second and removed when its
- * stage is done; elsewhere it is a plain line every ten seconds. Whatever else is printed removes
- * the bar first, so that nothing tears. The first SIGINT, SIGTERM or SIGHUP sets a flag which the
- * library asks for through the cancel callback; the second one ends the process. SIGBUS, which a
- * mapped file raises that someone shortens, ends it with a message that names the file.
+ * stage is done; elsewhere it is a plain line every ten seconds. Any other output removes the bar
+ * first, so that lines do not mix. The first SIGINT, SIGTERM or SIGHUP sets a flag, which the
+ * library reads through the cancel callback; the second one ends the process. A mapped file that
+ * becomes shorter raises SIGBUS, which ends the process with a message that names the file.
  *
- * The state is global because the terminal and the signals of a process are.
+ * The state is global because a process has one terminal and one set of signals.
  */
 #include "cli.h"
 
@@ -27,8 +27,8 @@ static struct {
     bool live, quiet;       /* stderr can redraw lines; --quiet */
     bool drawn;             /* the cursor is after a bar */
     char stage[STAGE_SIZE]; /* of the progress shown, "" = none */
-    uint64_t first, done;   /* where the stage began (a resumed download), where it is */
-    uint64_t total;         /* where it ends, 0 = not known */
+    uint64_t first, done;   /* where the stage began (a resumed download), and where it is now */
+    uint64_t total;         /* where it ends, 0 = unknown */
     double began, shown;    /* seconds */
 } terminal;
 
@@ -42,7 +42,7 @@ static bool is_terminal(FILE *stream) {
 }
 
 static void on_signal(int number) {
-    if (interrupted) { /* as if it had never been caught, so that the shell sees the signal */
+    if (interrupted) { /* as if it had not been caught, so that the shell sees the signal */
         (void)signal(number, SIG_DFL);
         (void)raise(number);
         return;
@@ -50,18 +50,18 @@ static void on_signal(int number) {
     interrupted = 1;
     static const char text[] = ERASE "fullrank: stopping; press Ctrl-C again to end at once\n";
     if (terminal.live && !terminal.quiet && write(STDERR_FILENO, text, sizeof text - 1) < 0) {
-        /* nobody left to tell */
+        /* there is nowhere to report it */
     }
 }
 
-/* The bytes are gone, so there is no going on; nothing half-written is in place. Threads may miss
- * them at the same time: one tells, the others wait for the end. Only what may be done in a
- * handler: no stdio. */
+/* The bytes are gone, so the process cannot continue; no incomplete file is in place. Several
+ * threads may fail at the same time: one reports, the others wait for the end. A handler may not
+ * use stdio. */
 static void on_lost_bytes(int number, siginfo_t *facts, void *machine) {
     static atomic_flag told = ATOMIC_FLAG_INIT;
     (void)machine;
     const char *path = fr_mapped_file(facts->si_addr);
-    if (!path) { /* a defect of ours: let the system say so */
+    if (!path) { /* a bug in fullrank: leave it to the system */
         (void)signal(number, SIG_DFL);
         return;
     }
@@ -75,13 +75,14 @@ static void on_lost_bytes(int number, siginfo_t *facts, void *machine) {
     for (int k = 0; k < 4; k++)
         for (const char *c = parts[k]; *c && used < sizeof line; c++) line[used++] = *c;
     if (write(STDERR_FILENO, line, used) < 0) {
-        /* nobody left to tell */
+        /* there is nowhere to report it */
     }
     _exit(CLI_FAILED);
 }
 
-/* A standard stream that is closed leaves its number to the next file opened, and messages would go
- * into that. It is taken by a file that can do only the opposite, so that using it still fails. */
+/* If a standard stream is closed, the next opened file gets its number, and messages would go into
+ * that file. So the number is given to a file that allows only the opposite direction: using it
+ * still fails. */
 static void take_standard_streams(void) {
     for (int number = 0; number <= 2; number++)
         if (fcntl(number, F_GETFD) < 0)
@@ -93,14 +94,14 @@ void cli_terminal_start(void) {
     take_standard_streams();
     (void)setvbuf(stdout, buffer, _IOFBF, sizeof buffer); /* results come after the bar is gone */
     terminal.live = is_terminal(stderr);
-    /* SA_RESTART: an interrupted read is no error; the library stops where it asks for cancel. */
+    /* SA_RESTART: an interrupted read is not an error; the library stops at its cancel callback. */
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART | SA_NODEFER};
     (void)sigemptyset(&action.sa_mask);
     static const int caught[] = {SIGINT, SIGTERM, SIGHUP};
     for (size_t i = 0; i < sizeof caught / sizeof *caught; i++) {
         struct sigaction old;
         (void)sigaction(caught[i], NULL, &old);
-        if (old.sa_handler == SIG_IGN) continue; /* nohup and shells mean it */
+        if (old.sa_handler == SIG_IGN) continue; /* nohup and shells ignore it on purpose */
         (void)sigaction(caught[i], &action, NULL);
     }
     struct sigaction lost = {.sa_sigaction = on_lost_bytes, .sa_flags = SA_SIGINFO};
@@ -122,13 +123,13 @@ const char *cli_style(FILE *stream, cli_look look) {
     return codes[look];
 }
 
-/* Prints one line in place of the bar, with control characters made harmless. */
+/* Prints one line in place of the bar; control characters are escaped. */
 static void print_line(cli_look look, const char *kind, const char *text) {
-    char line[4 * LINE_SIZE]; /* of every byte there may be \xHH */
+    char line[4 * LINE_SIZE]; /* each byte may become \xHH */
     (void)fr_text_printable(text, line, sizeof line);
     if (terminal.drawn || (terminal.live && interrupted)) (void)fputs(ERASE, stderr); /* or ^C */
     terminal.drawn = false;
-    (void)fflush(stdout); /* results printed so far come before what is said about them */
+    (void)fflush(stdout); /* earlier results come before the message about them */
     (void)fprintf(stderr, "fullrank: %s%s%s%s\n", cli_style(stderr, look), kind,
                   cli_style(stderr, CLI_PLAIN), line);
 }
@@ -145,7 +146,7 @@ static double now(void) {
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* "1,234/15,000 events  432/s  0:31 left"; without a total the time so far stands at the end. */
+/* "1,234/15,000 events  432/s  0:31 left"; without a total the elapsed time is at the end. */
 static void progress_numbers(uint64_t total, const char *unit, double elapsed, char *out,
                              size_t size) {
     bool bytes = !strcmp(unit, "bytes");
@@ -170,7 +171,7 @@ static void progress_numbers(uint64_t total, const char *unit, double elapsed, c
                    bytes ? "MB" : unit, speed, left);
 }
 
-/* "stage [=====>    ]  33%  numbers", cut to the width; the bar goes first if there is no room. */
+/* "stage [=====>    ]  33%  numbers", cut to the width; without room, the bar is dropped first. */
 static void draw_bar(uint64_t total, const char *numbers) {
     char line[LINE_SIZE], bar[BAR_MOST + 8] = "";
     int width = cli_terminal_width(stderr) - 1; /* the last column would wrap on some terminals */
@@ -187,14 +188,14 @@ static void draw_bar(uint64_t total, const char *numbers) {
     (void)snprintf(line, sizeof line, "%s %s%s%s", terminal.stage, bar, *bar ? "  " : "", numbers);
     if (width < (int)strlen(line) && width >= 0) {
         while (width > 0 && ((unsigned char)line[width] & 0xc0) == 0x80)
-            width--; /* whole letters */
+            width--; /* whole characters */
         line[width] = 0;
     }
     (void)fprintf(stderr, ERASE "%s", line);
     terminal.drawn = true;
 }
 
-/* A stage with a total may change its text on the way, such as the loss in it. */
+/* A stage with a total may change its text, for example to show the loss. */
 static bool same_stage(const char *stage, uint64_t done, uint64_t total) {
     return terminal.stage[0] && done >= terminal.done && total == terminal.total &&
            (total || !strcmp(terminal.stage, stage));

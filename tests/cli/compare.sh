@@ -55,7 +55,7 @@ has "null, and why" "$stdout" '"note": "too few seeds: 1, expected at least 3"'
 has "of the interval" "$stdout" '"low": null,'
 runs "models without a seed in common" 0 compare craft-7.npy craft-17.npy craft-27.npy \
     b@1=craft-r-7.npy b@2=craft-r-17.npy b@3=craft-r-27.npy
-has "say so" "$stdout" "craft and b have no seed in common: difference of means, Welch's interval."
+has "say so" "$stdout" "craft and b have no common seed: difference of means, Welch's interval."
 case $stdout in *"too few"*) miss "and have an interval over seeds" "$stdout" ;; *) pass "and have an interval over seeds" ;; esac
 runs "a baseline against seeds" 0 compare recency.npy craft-7.npy craft-17.npy
 has "is used for each of them" "$stdout" "baseline:recency is one run, compared with every seed of craft."

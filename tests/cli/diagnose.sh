@@ -24,7 +24,7 @@ head -n 60 stream.csv >short.csv
 runs "minimal" 0 minimal --data stream
 has "says who is eligible" "$stdout" "with 20 or more source-history negatives"
 has "minus infinity is shown" "$stdout" "-inf"
-has "with its reason" "$stdout" "Every source-history negative has been met"
+has "with its reason" "$stdout" "Every source has met all its source-history negatives"
 minimal --data stream --json --quiet >minimal.json
 "$fullrank" data info stream --json --quiet >info.json
 for key in eligible p1 q1 beta_star; do

