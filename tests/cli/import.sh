@@ -640,7 +640,7 @@ lacks "says nothing" "$stderr" "note"
 awk 'BEGIN { print "u,i,t"; while (n++ < 70000) print n % 7 "," n % 11 "," n }' >long.csv
 runs "a long file" 0 import long.csv -o graph --force
 has "what of it will be used" "$stderr" \
-    "graph: 70,000 events; \`rank\` and \`train\` use the last 32,768 unless --window tells another number"
+    "graph: 70,000 events; \`rank\` and \`train\` use the last 32,768 unless --window gives another number"
 rm -rf graph graph.csv long.csv
 
 # ---- a split column ----

@@ -349,12 +349,12 @@ is "shows the same" "$stdout" "$first"
 is "and does nothing" "$stderr" ""
 mkdir mine && echo precious >mine/recency.npy
 runs "demo among other files" 1 "$fullrank" demo -o mine
-has "is refused" "$stderr" "mine: exists and is not of an earlier demo"
+has "is refused" "$stderr" "mine: exists and is not from an earlier demo"
 is "and leaves them alone" "$(ls mine) $(cat mine/recency.npy)" "recency.npy precious"
 printf '{"name": "own", "data": {"drawn": {"synth": "tiny", "events": 300}}, "baselines": ["recency"]}' >own.json
 runs "a study of the user's own" 0 "$fullrank" study run own.json -o own -q
 runs "demo in its place" 1 "$fullrank" demo -o own
-has "is refused, too" "$stderr" "own: exists and is not of an earlier demo"
+has "is refused, too" "$stderr" "own: exists and is not from an earlier demo"
 
 # RANKS.npy and RANKS.json are written by one process at a time.
 "$fullrank" data synth --preset tiny --events 800 -o few -q >/dev/null

@@ -18,7 +18,7 @@ done
 
 runs "a sample is ranked" 0 rank --scorer baseline:recency --sample-events 300 -o again.npy
 has "and says so" "$stdout" "baseline:recency (estimate: 300 of 900)"
-has "with intervals" "$stdout" "95% confidence intervals for the value of all of them"
+has "with intervals" "$stdout" "95% confidence intervals for the value over all of them"
 if cmp -s recency.npy again.npy; then pass "the same events again"; else miss "the same events again"; fi
 runs "as many as there are is no sample" 0 rank --scorer baseline:recency --sample-events 900 -o whole.npy
 lacks "and no estimate" "$stdout" "estimate"

@@ -89,7 +89,7 @@ refused() { # NAME CODE MESSAGE COMMAND...
     has "$name: says why" "$stderr" "$message"
     is "$name: nothing left" "$(find . -name '.std*' -prune -o -print | sort | cksum)" "$before"
 }
-refused "an output that exists" 1 "run: exists; --resume goes on with it" train --model craft -o run
+refused "an output that exists" 1 "run: exists; --resume continues it" train --model craft -o run
 mkdir foreign && echo mine >foreign/model.safetensors
 refused "a directory that is no run" 1 "holds other files and no run" train --model craft -o foreign --force
 refused "another model" 2 "a run with model craft-r" train --model craft -o run --resume
