@@ -243,14 +243,13 @@ static fr_status own_open(own_hand **out, const fr_study *s, const fr_context *c
     return fail(err, FR_EINPUT, "%s: changed while the study was opened", s->document);
 }
 
-/* Takes the message over. */
+/* The message is the thread's if it starts, else it stays the caller's. */
 static fr_status own_give(own_hand *o, const parcel *p, fr_error *err) {
     o->task = *p;
     o->error = (fr_error){0};
     atomic_store(&o->stop, false);
     atomic_store(&o->done, false);
     if (!os_thread(&o->thread, own_run, o)) return FR_OK;
-    free(o->task.bytes.at);
     return fail_errno(err, "a thread cannot be started");
 }
 
