@@ -1,17 +1,19 @@
 #!/bin/sh
-# models.sh - training and all-entity ranking of GraphMixer, TGN and DyGFormer (+LHA) against PyTorch, in one run.
+# models.sh - training and all-entity ranking of the models against PyTorch, in one run.
 #
-#     bench/models.sh BUILD TABLE [PYTHON]
+#     bench/models.sh BUILD TABLE [PYTHON [NAME...]]
 #
-# TABLE is the Wikipedia CSV; PYTHON has torch and numpy (python3; FULLRANK_TORCH). Ours with all cores, PyTorch
+# NAMEs are lines at the end of this file; without them, all. TABLE is the Wikipedia CSV; PYTHON has torch and numpy (python3; FULLRANK_TORCH). Ours with all cores, PyTorch
 # (examples/python/torch_models.py) with one thread and with all: for it more is not always faster. Prints seconds per epoch
 # (of both the best of 2 to 5: the shorter an epoch, the more) and milliseconds per ranked event (ours: best of 2), and
-# the ratios. GraphMixer and DyGFormer let PyTorch train on every 8th batch and the time is taken times 8; it ranks
-# every 100th event, from our checkpoint.
+# the ratios. CRAFT, GraphMixer and DyGFormer let PyTorch train on every 8th batch and the time is taken times 8; it ranks
+# every 100th event, from our checkpoint, all candidates at once.
 set -eu
-build=${1:?usage: models.sh BUILD TABLE [PYTHON]}
-table=${2:?usage: models.sh BUILD TABLE [PYTHON]}
+build=${1:?usage: models.sh BUILD TABLE [PYTHON [NAME...]]}
+table=${2:?usage: models.sh BUILD TABLE [PYTHON [NAME...]]}
 python=${3:-${FULLRANK_TORCH:-python3}}
+shift "$(($# < 3 ? $# : 3))"
+wanted=" $* "
 here=$(dirname "$0")
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -20,18 +22,26 @@ trap 'rm -rf "$folder"' EXIT
 
 known=$("$build/fullrank" models)
 
-compare() { # NAME MODEL EPOCHS BATCHES [KEY VALUE]
+compare() { # NAME MODEL EPOCHS BATCHES [KEY=VALUE...]
     name=$1 model=$2 epochs=$3 batches=$4
     shift 4
+    case $wanted in "  " | *" $name "*) ;; *) return ;; esac
+    ours="" theirs=""
+    for pair; do
+        ours="$ours --${pair%%=*} ${pair#*=}"
+        theirs="$theirs --set $pair"
+    done
     case $known in *"$model:"*) ;; *) echo "$name: no such model in this build" && return ;; esac
     run=$folder/$name
-    "$build/fullrank" train --data "$folder/data" --model "$model" ${1:+"--$1" "$2"} --epochs "$epochs" -o "$run" -q >/dev/null
+    # shellcheck disable=SC2086 # options are words
+    "$build/fullrank" train --data "$folder/data" --model "$model" $ours --epochs "$epochs" -o "$run" -q >/dev/null
     for turn in 1 2; do
         "$build/fullrank" rank --data "$folder/data" --scorer "$run/model.safetensors" -o "$run/ranks.npy" \
             --force -q --json >"$run/ours$turn.json"
     done
     for threads in 1 "$(getconf _NPROCESSORS_ONLN)"; do
-        "$python" "$here/../examples/python/torch_models.py" train --data "$folder/data" --model "$model" ${1:+--set "$1=$2"} \
+        # shellcheck disable=SC2086 # options are words
+        "$python" "$here/../examples/python/torch_models.py" train --data "$folder/data" --model "$model" $theirs \
             --epochs "$epochs" --batches "$batches" --threads "$threads" >"$run/train$threads.json" 2>"$run/log" ||
             { cat "$run/log" >&2; exit 1; }
         "$python" "$here/../examples/python/torch_models.py" score --data "$folder/data" --checkpoint "$run/model.safetensors" \
@@ -53,8 +63,12 @@ for file in sorted(glob.glob(run + "/train?*.json")):
 PYTHON
 }
 
-compare tgn-identity tgn 5 all embedding identity
+compare craft craft 4 every:8
+compare craft-r craft-r 4 every:8
+compare tgn-identity tgn 5 all embedding=identity
 compare tgn tgn 5 all
 compare graphmixer graphmixer 3 every:8
 compare dygformer dygformer 3 every:8
 compare dygformer-lha dygformer-lha 2 all
+compare patch patch 3 every:8 history=20 patch=2 heads=4
+compare patch-lha patch-lha 2 all history=20 patch=2 heads=4

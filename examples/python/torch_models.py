@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""GraphMixer, TGN and DyGFormer (+LHA) in PyTorch, written from their description: check and rival.
+"""All models in PyTorch, written from their description: check and rival.
 
     examples/python/torch_models.py train --data DIR --model tgn [--set embedding=identity] [--epochs 3]
         [--init C] [--deterministic] [--batches first:40] [--save C]
@@ -15,9 +15,10 @@ score  writes the scores of all catalog items (float32, events x N) for chosen t
        chosen as by `fullrank rank --events`: first:N, every:N, all or rows of the stream. Its time
        per event is that of scoring one and observing it; replaying the others does not count.
 
-Checkpoints have the tensors, settings, memories and vocabularies of our own. What a checkpoint says
-about model and window wins over the command line; how to train is always the command line's.
---double computes in float64, to tell rounding from error.
+GraphMixer, TGN and DyGFormer (+LHA) are in this file, CRAFT (-R) in torch_craft.py, the patch
+transformer (+LHA) in torch_patch.py. Checkpoints have the tensors, settings, memories and
+vocabularies of our own. What a checkpoint says about model and window wins over the command line;
+how to train is always the command line's. --double computes in float64, to tell rounding from error.
 Needs torch and numpy. Nodes are indexed as one space: sources, then destinations; with shared ids
 (of the imported data) destinations, then the sources that are none. Histories are ragged: what a
 model computes per entry or per patch is one product over all entries of a batch, no padding.
@@ -41,155 +42,10 @@ import torch.nn.functional as F
 from torch import nn
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))  # the tests load this file from elsewhere
-from torch_common import loss_of, negatives
-
-tensor = torch.from_numpy
-
-
-# ---- the stream ----
-
-
-def spans(start, count):
-    """start[0], start[0]+1, .. (count[0] numbers), start[1], ..: ranges end to end."""
-    return np.repeat(start - np.cumsum(count) + count, count) + np.arange(count.sum())
-
-
-class Window:
-    """The last events of an imported directory; the events of every node, of either role."""
-
-    def __init__(self, folder, settings):
-        read = lambda name: np.load(f"{folder}/{name}.npy", mmap_mode="r")
-        with open(f"{folder}/manifest.json", encoding="utf-8") as file:
-            manifest = json.load(file)
-        self.sha256, self.shared = manifest["sha256"], manifest.get("shared_ids", False)
-        self.time = np.array(read("time")[-settings["window"]:])
-        W = self.events = len(self.time)
-        self.first = len(read("time")) - W  # row of the stream
-        self.time -= self.time[0]
-        users, self.src = np.unique(read("source")[-W:], return_inverse=True)
-        items, self.dst = np.unique(read("destination")[-W:], return_inverse=True)
-        self.src_ids, self.dst_ids = read("source_ids")[users], read("destination_ids")[items]
-        self.ntrain = int(settings["train_fraction"] * W)
-        self.catalog = np.unique(self.dst[:self.ntrain])
-        self.cut = np.arange(W)  # the past of event i: events below cut[i]
-        if settings["order"] == "strict":
-            self.cut = np.searchsorted(self.time, self.time)
-        self.number_nodes()
-        width = settings["edge_dim"]
-        if width < 0:  # as many as there are
-            there = os.path.exists(f"{folder}/features.npy")
-            width = read("features").shape[1] if there else 0
-        self.features = np.array(read("features")[-W:]) if width else np.zeros((W, 0), np.float32)
-        # every event is an entry of its source and one of its destination, in ascending order
-        node = np.concatenate([self.src_node[self.src], self.dst + self.first_dst])
-        order = np.lexsort([np.arange(2 * W) % W, node])
-        self.event = order % W
-        self.other = np.roll(node, W)[order]
-        self.key = node[order] * W + self.event
-        self.start = np.searchsorted(node[order], np.arange(self.nodes + 1))
-
-    def number_nodes(self):
-        """The node of every source, and that of destination 0."""
-        self.sources = len(self.src_ids)
-        self.src_node, self.first_dst = np.arange(self.sources), self.sources
-        self.node_ids = np.concatenate([self.src_ids, self.dst_ids])
-        if self.shared:
-            others = np.setdiff1d(self.src_ids, self.dst_ids)
-            self.node_ids, self.first_dst = np.concatenate([self.dst_ids, others]), 0
-            where = {node: k for k, node in enumerate(self.node_ids.tolist())}
-            self.src_node = np.array([where[node] for node in self.src_ids.tolist()])
-        self.nodes = len(self.node_ids)
-
-    def barred(self, items, events):
-        """Destinations that are no negatives of the events."""
-        mine = self.shared & (self.ends(events)[0] == items)
-        return (items == self.dst[events]) | mine
-
-    def ends(self, events):
-        """The nodes of both ends."""
-        return self.src_node[self.src[events]], self.dst[events] + self.first_dst
-
-    def cut_by_batches(self, size):
-        """Test events see what came before their batch (PROTOCOL 14)."""
-        test = np.arange(self.events - self.ntrain)
-        self.cut[self.ntrain:] = self.ntrain + test // size * size
-
-    def newest(self, nodes, events, most):
-        """The nodes' entries before the events: one past the newest, and how many, up to most."""
-        end = np.searchsorted(self.key, nodes * self.events + self.cut[events])
-        return end, np.minimum(end - self.start[nodes], most)
-
-    def pairs(self, events, candidates):
-        """Nodes and events of b sources, then of their (b,C) candidates, flat."""
-        flat = np.repeat(events, candidates.shape[1])
-        return (np.concatenate([self.ends(events)[0], candidates.reshape(-1) + self.first_dst]),
-                np.concatenate([events, flat]))
-
-
-# ---- what models share ----
-
-
-class TimeCode(nn.Module):
-    """cos(w D + b), the angle in double."""
-
-    def __init__(self, width, trainable):
-        super().__init__()
-        start = 10.0 ** (-9 * torch.arange(width, dtype=torch.float64) / (width - 1))
-        self.weight = nn.Parameter(start.float(), requires_grad=trainable)
-        self.bias = nn.Parameter(torch.zeros(width), requires_grad=trainable)
-
-    def forward(self, delta):
-        angle = delta[..., None] * self.weight.double() + self.bias.double()
-        return torch.cos(angle).to(self.weight.dtype)
-
-
-class PairHead(nn.Module):
-    def __init__(self, d, memory=0):
-        super().__init__()
-        self.fc1 = nn.Linear(2 * d, d)
-        self.fc2 = nn.Linear(d + memory, 1)
-
-
-class Model(nn.Module):
-    """forward: logits (b,C) of destinations (b,C) at window events (b). The rest is memory.
-
-    Attributes are declared in the order of the checkpoint's tensors.
-    """
-
-    def __init__(self, window, settings):
-        super().__init__()
-        self.w, self.drop = window, nn.Dropout(settings["dropout"])
-        self.edges = window.features.shape[1]
-        self.features = tensor(window.features)
-        if settings["model"] == "graphmixer":
-            settings["time_trainable"] = 0
-        self.time = TimeCode(settings["time_dim"], bool(settings["time_trainable"]))
-
-    def double(self):
-        self.features = self.features.double()
-        return super().double()
-
-    def reset(self):
-        """An epoch begins."""
-
-    def learned(self, events):
-        """A training batch had its forward; parameters have not moved yet."""
-
-    def flush(self):
-        """Training is over."""
-
-    def observe(self, event):
-        """A test event happened."""
-
-    def state(self):
-        return {}
-
-    def load_state(self, tensors):
-        pass
-
-    def zeros(self, *shape):
-        return torch.zeros(shape, dtype=self.time.weight.dtype)
-
+from torch_common import (Model, PairHead, PairModel, TransformerLayer, Window, loss_of, negatives,
+                          spans, tensor)
+from torch_craft import Craft
+from torch_patch import Patch
 
 # ---- GraphMixer ----
 
@@ -216,36 +72,36 @@ class MixerLayer(nn.Module):
 
 class GraphMixer(Model):
     def __init__(self, window, settings):
-        super().__init__(window, settings)
+        super().__init__(window, {**settings, "time_trainable": 0})
         d, self.K, width = settings["dim"], settings["tokens"], settings["head_width"]
         self.proj = nn.Linear(self.edges + settings["time_dim"], d)
         self.layers = nn.ModuleList(
             MixerLayer(d, self.K, self.drop) for _ in range(settings["layers"]))
         self.norm = nn.LayerNorm(d)
         self.output = nn.Linear(d, d)
-        if window.shared:
-            self.node = nn.Embedding(window.nodes, d)
-        else:
-            self.src = nn.Embedding(window.sources, d)
-            self.dst = nn.Embedding(window.nodes - window.sources, d)
-        for table in (self.node,) if window.shared else (self.src, self.dst):
-            nn.init.normal_(table.weight, 0, 0.02)
+        self.add_identities(d, 0.02)
         self.head = nn.ModuleDict({"src": nn.Linear(2 * d, width), "dst": nn.Linear(2 * d, width),
                                    "out": nn.Linear(width, 1)})
         self.pool_slots = settings["pool"] == "slots"
+        self.padded, self.newest_last = settings["padded"], settings["newest"] == "last"
 
     def embed(self, nodes, events):
         w, n = self.w, len(nodes)
         end, m = w.newest(nodes, events, self.K)
         past = w.event[spans(end - m, m)]
         row = np.repeat(np.arange(n), m)
-        slot = np.repeat(m - 1, m) - spans(np.zeros_like(m), m)  # 0 = newest
-        place, past_, row_ = tensor(row * self.K + slot), tensor(past), tensor(row)
+        slots = np.full(n, self.K) if self.padded else m  # that exist, from slot 0 on
+        age = np.repeat(m - 1, m) - spans(np.zeros_like(m), m)  # 0 = newest
+        slot = np.repeat(slots - 1, m) - age if self.newest_last else age
         code = self.time(tensor(w.time[events[row]] - w.time[past]))
-        x = self.proj(torch.cat([self.features[past_], code], 1))
+        x = self.proj(torch.cat([self.features[tensor(past)], code], 1))
+        place = tensor(row * self.K + slot)
+        if self.padded:  # the others are rows of zeros
+            x = self.zeros(n * self.K, x.shape[1]).index_copy(0, place, x)
+            place, row = torch.arange(n * self.K), np.repeat(np.arange(n), self.K)
         for layer in self.layers:
             x = layer(x, place, n)
-        total = self.zeros(n, x.shape[1]).index_add(0, row_, self.norm(x))
+        total = self.zeros(n, x.shape[1]).index_add(0, tensor(row), self.norm(x))
         if self.pool_slots:
             return self.output(total / self.K)
         return self.output(total / tensor(np.maximum(m, 1)).to(x.dtype)[:, None])
@@ -253,7 +109,7 @@ class GraphMixer(Model):
     def forward(self, events, candidates):
         b, C = candidates.shape
         h = self.embed(*self.w.pairs(events, candidates))
-        source, target = (self.node,) * 2 if self.w.shared else (self.src, self.dst)
+        source, target = self.identities()
         source = torch.cat([h[:b], source(tensor(self.w.ends(events)[0]))], 1)
         target = torch.cat([h[b:], target(tensor(candidates.reshape(-1)))], 1)
         sum_ = self.head["src"](source)[:, None] + self.head["dst"](target).view(b, C, -1)
@@ -268,7 +124,13 @@ class TGN(Model):
         super().__init__(window, settings)
         d, dt = settings["dim"], settings["time_dim"]
         self.K, self.heads = settings["neighbors"], settings["heads"]
-        self.gru = nn.GRUCell(2 * d + dt + self.edges, d)
+        self.raw = 2 * d + dt + self.edges  # width of a message
+        self.mlp = settings["message"] == "mlp"
+        self.clock = window.clock if settings["clock"] == "file" else window.time
+        if self.mlp:
+            self.message = nn.ModuleDict({"fc1": nn.Linear(self.raw, self.raw // 2),
+                                          "fc2": nn.Linear(self.raw // 2, d)})
+        self.gru = nn.GRUCell(d if self.mlp else self.raw, d)
         self.attention = settings["embedding"] == "attention"
         if self.attention:
             self.attn = nn.ModuleDict({
@@ -283,7 +145,7 @@ class TGN(Model):
     def reset(self):
         n = self.w.nodes
         self.memory, self.last = self.zeros(n, self.gru.hidden_size), np.zeros(n)
-        self.message, self.message_time = self.zeros(n, self.gru.input_size), np.zeros(n)
+        self.due, self.due_time = self.zeros(n, self.raw), np.zeros(n)  # messages
         self.pending = np.zeros(n, bool)
 
     def double(self):
@@ -298,7 +160,12 @@ class TGN(Model):
         if len(at) == 0:
             return s
         node = tensor(needed[at])
-        return s.index_copy(0, tensor(at), self.gru(self.message[node], self.memory[node]))
+        return s.index_copy(0, tensor(at), self.take_in(self.due[node], self.memory[node]))
+
+    def take_in(self, message, memory):
+        if self.mlp:
+            message = self.message["fc2"](torch.relu(self.message["fc1"](message)))
+        return self.gru(message, memory)
 
     def embed(self, nodes, events):
         w, n = self.w, len(nodes)
@@ -332,7 +199,7 @@ class TGN(Model):
         mask = tensor(real)[:, :, None]
         logit = (Q * K).sum(3) / K.shape[3] ** 0.5
         a = torch.softmax(logit.masked_fill(~mask, -1e30), 1) * mask  # no neighbour: all 0
-        c = (self.drop(a)[..., None] * V).sum(1).view(n, -1)
+        c = (self.attention_drop(a)[..., None] * V).sum(1).view(n, -1)
         o = self.attn["norm"](self.drop(self.attn["out"](c)) + q0)
         return self.merge["fc2"](torch.relu(self.merge["fc1"](torch.cat([o, s], 1))))
 
@@ -345,7 +212,7 @@ class TGN(Model):
         return self.head.fc2(torch.relu(hidden)).squeeze(-1)
 
     def messages(self, nodes, others, events):
-        code = self.time(tensor(self.w.time[events] - self.last[nodes]))
+        code = self.time(tensor(self.clock[events] - self.last[nodes]))
         return torch.cat([self.memory[tensor(nodes)], self.memory[tensor(others)], code,
                           self.features[tensor(events)]], 1)
 
@@ -360,10 +227,10 @@ class TGN(Model):
             self.memory[tensor(nodes)] = self.fresh.detach()[
                 tensor(np.searchsorted(self.needed, nodes))]
         taken = nodes[self.pending[nodes]]
-        self.last[taken] = self.message_time[taken]
+        self.last[taken] = self.due_time[taken]
         event, others = events[at // 2], both[at ^ 1]
-        self.message[tensor(nodes)] = self.messages(nodes, others, event)
-        self.message_time[nodes] = w.time[event]
+        self.due[tensor(nodes)] = self.messages(nodes, others, event)
+        self.due_time[nodes] = self.clock[event]
         self.pending[nodes] = True
         self.fresh = None
 
@@ -371,16 +238,15 @@ class TGN(Model):
     def flush(self):
         nodes = np.flatnonzero(self.pending)
         self.memory[tensor(nodes)] = self.updated(nodes)
-        self.last[nodes] = self.message_time[nodes]
+        self.last[nodes] = self.due_time[nodes]
         self.pending[:] = False
 
     @torch.no_grad()
     def observe(self, event):
-        w = self.w
-        nodes = np.array(w.ends(event))
+        nodes = np.array(self.w.ends(event))
         message = self.messages(nodes, nodes[::-1].copy(), np.array([event, event]))
-        self.memory[tensor(nodes)] = self.gru(message, self.memory[tensor(nodes)])
-        self.last[nodes] = w.time[event]
+        self.memory[tensor(nodes)] = self.take_in(message, self.memory[tensor(nodes)])
+        self.last[nodes] = self.clock[event]
 
     def state(self):
         return {"state.memory": self.memory.float().numpy(), "state.last_update": self.last}
@@ -404,32 +270,6 @@ class Patches(nn.Module):
         self.time, self.cooc = nn.Linear(P * dt, ch), nn.Linear(P * ch, ch)
 
 
-class TransformerLayer(nn.Module):
-    def __init__(self, d, heads, drop):
-        super().__init__()
-        self.heads, self.drop = heads, drop
-        self.norm1 = nn.LayerNorm(d)
-        self.qkv, self.out = nn.Linear(d, 3 * d), nn.Linear(d, d)
-        nn.init.uniform_(self.qkv.weight, -(6 / (4 * d)) ** 0.5, (6 / (4 * d)) ** 0.5)
-        for linear in (self.qkv, self.out):
-            nn.init.zeros_(linear.bias)
-        self.norm2 = nn.LayerNorm(d)
-        self.ffn1, self.ffn2 = nn.Linear(d, 4 * d), nn.Linear(4 * d, d)
-
-    def forward(self, x, groups):
-        """x (patches, d): sequences end to end; groups (number, length) of equal ones."""
-        d = x.shape[1]
-        qkv, mixed, at = self.qkv(self.norm1(x)), [], 0
-        for part in qkv.split([n * T for n, T in groups]):
-            n, T = groups[at]
-            q, k, v = part.view(n, T, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
-            c = F.scaled_dot_product_attention(q, k, v, None, self.drop.p * self.training)
-            mixed.append(c.transpose(1, 2).reshape(-1, d))
-            at += 1
-        x = x + self.drop(self.out(torch.cat(mixed)))
-        return x + self.drop(self.ffn2(self.drop(F.gelu(self.ffn1(self.norm2(x))))))
-
-
 class Side:
     """Token sequences of nodes: their kept entries, which patch slots they fill."""
 
@@ -446,7 +286,7 @@ class Side:
         self.delta = w.time[events[self.row]] - w.time[self.event]
 
 
-class DyGFormer(Model):
+class DyGFormer(PairModel):
     def __init__(self, window, settings):
         super().__init__(window, settings)
         d, dt, self.L, self.P = (settings[k] for k in ("dim", "time_dim", "history", "patch"))
@@ -454,13 +294,11 @@ class DyGFormer(Model):
         self.cooc = nn.ModuleDict({"fc1": nn.Linear(1, ch), "fc2": nn.Linear(ch, ch)})
         self.patch = Patches(ch, self.P, self.edges, dt)
         self.layers = nn.ModuleList(
-            TransformerLayer(d, settings["heads"], self.drop) for _ in range(settings["layers"]))
+            TransformerLayer(d, settings["heads"], self.drop, self.attention_drop)
+            for _ in range(settings["layers"]))
         self.output = nn.Linear(d, d)
-        self.gamma = settings["gamma"] if settings["model"] == "dygformer-lha" else None
-        self.head = PairHead(d, 0 if self.gamma is None else d)
-        if self.gamma is not None:
-            self.pair_ids = np.unique(window.src * window.nodes + window.dst)
-            self.reset()
+        self.head = PairHead(d, d if "gamma" in settings else 0)
+        self.remember_pairs(settings, d)
 
     # the sequences
 
@@ -538,82 +376,34 @@ class DyGFormer(Model):
         total = self.zeros(2 * b * C, x.shape[1]).index_add(0, segment, x)
         z = self.output(total / torch.bincount(segment)[:, None]).view(b * C, -1)
         current = torch.relu(self.head.fc1(z))
-        if self.gamma is not None:
-            self.now = events, candidates, current.detach().view(b, C, -1)
-            place = self.places(np.repeat(w.src[events], C), candidates.reshape(-1))
-            current = torch.cat([current, self.pairs[tensor(place)]], 1)
-        return self.head.fc2(current).view(b, C)
-
-    # LHA: the memory of pairs; one row more stays zero, for pairs that never occur
-
-    def reset(self):
-        if self.gamma is not None:
-            self.pairs = self.zeros(len(self.pair_ids) + 1, self.head.fc1.out_features)
-            self.stored = np.zeros(len(self.pair_ids), bool)
-            self.now = None  # the last forward: events, candidates, hidden states
-
-    def double(self):
-        super().double()
-        self.reset()
-        return self
-
-    def places(self, src, dst):
-        key = src * self.w.nodes + dst
-        at = np.searchsorted(self.pair_ids, key)
-        there = self.pair_ids[np.minimum(at, len(self.pair_ids) - 1)] == key
-        return np.where(there, at, len(self.pair_ids))
-
-    @torch.no_grad()
-    def write(self, events, current):
-        """The last event of a pair wins; all have read the same old row."""
-        place, at = np.unique(self.places(self.w.src[events], self.w.dst[events])[::-1],
-                              return_index=True)
-        new, row = current[tensor(len(events) - 1 - at)], tensor(place)
-        self.pairs[row] = self.gamma * new + (1 - self.gamma) * self.pairs[row]
-        self.stored[place] = True
-
-    def learned(self, events):
-        if self.gamma is not None:
-            self.write(events, self.now[2][:, 0])
-
-    @torch.no_grad()
-    def observe(self, event):
-        if self.gamma is None:
-            return
-        events, dst = np.array([event]), self.w.dst[event]
-        if self.now is None or self.now[0][0] != event or dst not in self.now[1]:
-            self(events, np.array([[dst]]))
-        current = self.now[2][0, np.flatnonzero(self.now[1][0] == dst)]
-        self.write(events, current)
-
-    def state(self):
-        if self.gamma is None:
-            return {}
-        ids = self.pair_ids[self.stored]
-        return {"state.pair.src": ids // self.w.nodes, "state.pair.dst": ids % self.w.nodes,
-                "state.pair.value": self.pairs[:-1][tensor(self.stored)].float().numpy()}
-
-    def load_state(self, tensors):
-        if self.gamma is None:
-            return
-        place = self.places(tensors["state.pair.src"], tensors["state.pair.dst"])
-        self.pairs[tensor(place)] = tensor(tensors["state.pair.value"].copy()).to(self.pairs.dtype)
-        self.stored[place] = True
-
+        return self.head.fc2(self.beside_memory(events, candidates, current)).view(b, C)
 
 # ---- checkpoints ----
 
-SHARED = {"window": 32768, "train_fraction": 0.85, "order": "stream", "dim": 64, "heads": 2,
-          "layers": 2, "dropout": 0.1, "lr": 0.001, "batch": 200, "epochs": 3, "loss": "bce",
-          "seed": 7, "time_dim": 32, "time_trainable": 0, "edge_dim": -1}
-DYGFORMER = {**SHARED, "history": 320, "patch": 10}
+BASE = {"window": 32768, "train_fraction": 0.85, "order": "stream", "dim": 64, "dropout": 0.1,
+        "lr": 0.001, "batch": 200, "epochs": 3, "loss": "bce", "seed": 7, "weight_decay": 0.0,
+        "negatives": "catalog", "shuffle": 0}
+ATTENTION = {**BASE, "heads": 2, "attention_dropout": -1.0}
+CODED = {"time_dim": 32, "time_trainable": 0, "edge_dim": -1}
+CRAFT = {**ATTENTION, "layers": 2, "history": 320, "attend": 0, "empty": "zero", "head_layers": 2,
+         "shuffle": 1}
+DYGFORMER = {**ATTENTION, **CODED, "layers": 2, "history": 320, "patch": 10}
+PATCH = {**ATTENTION, "layers": 2, "time_dim": 32, "history": 320, "patch": 10, "shuffle": 1}
+LHA = {"gamma": 0.9, "write_every": 1, "shuffle": 0}
 MODELS = {
-    "graphmixer": (GraphMixer, {**SHARED, "tokens": 30, "head_width": 100, "pool": "slots"}),
-    "tgn": (TGN, {**SHARED, "embedding": "attention", "neighbors": 10}),
+    "craft": (Craft, CRAFT),
+    "craft-r": (Craft, CRAFT),
+    "graphmixer": (GraphMixer, {**BASE, **CODED, "layers": 2, "tokens": 30, "head_width": 100,
+                                "pool": "slots", "padded": 0, "newest": "first"}),
+    "tgn": (TGN, {**ATTENTION, **CODED, "embedding": "attention", "neighbors": 10,
+                  "message": "identity", "clock": "window"}),
     "dygformer": (DyGFormer, DYGFORMER),
-    "dygformer-lha": (DyGFormer, {**DYGFORMER, "gamma": 0.9}),
+    "dygformer-lha": (DyGFormer, {**DYGFORMER, **LHA}),
+    "patch": (Patch, PATCH),
+    "patch-lha": (Patch, {**PATCH, **LHA}),
 }
-TRAINING = ("dropout", "lr", "batch", "epochs", "loss", "seed")
+TRAINING = ("dropout", "attention_dropout", "lr", "batch", "epochs", "loss", "seed", "weight_decay",
+            "negatives", "shuffle")
 TYPES = {"<f4": "F32", "<f8": "F64", "<i8": "I64"}
 
 
@@ -639,7 +429,9 @@ def save_checkpoint(path, model, window, settings, metadata):
              "n_catalog": len(window.catalog), "ntrain": window.ntrain,
              "data_sha256": window.sha256, "catalog_sha256": hashlib.sha256(
                  window.dst_ids[window.catalog].astype("<i8").tobytes()).hexdigest()}
-    settings = {**settings, "window": window.events, "edge_dim": window.features.shape[1]}
+    settings = {**settings, "window": window.events, "shuffle": "yes" if settings["shuffle"] else "no"}
+    if "edge_dim" in settings:
+        settings["edge_dim"] = window.features.shape[1]
     header = {"__metadata__": {k: str(v) for k, v in {**metadata, **settings, **facts}.items()}}
     at = 0
     for name, t in tensors.items():
@@ -678,7 +470,8 @@ def prepare(args):
             settings[key] = parsed(metadata[key], defaults[key])
     if args.action == "train":
         settings["epochs"] = settings["epochs"] if args.epochs is None else args.epochs
-        settings["dropout"] = 0.0 if args.deterministic else settings["dropout"]
+        if args.deterministic:
+            settings.update(dropout=0.0, attention_dropout=0.0, shuffle=0)
     window = Window(args.data, settings)
     torch.manual_seed(settings["seed"])
     model = kind(window, settings)
@@ -713,19 +506,23 @@ def train(args, settings, window, model, metadata):
     trainable = [p for p in model.parameters() if p.requires_grad]
     for p in trainable:  # a step moves, and counts for, also what has no gradient yet
         p.grad = torch.zeros_like(p)
-    optimiser = torch.optim.Adam(trainable, settings["lr"], eps=1e-8, fused=True)
+    optimiser = torch.optim.AdamW(trainable, settings["lr"], eps=1e-8, fused=True,
+                                  weight_decay=settings["weight_decay"])  # 0: it is Adam
     draws = None if args.deterministic else np.random.default_rng(settings["seed"])
     model.train()
-    starts = np.arange(0, window.ntrain, settings["batch"])
+    order, starts = np.arange(window.ntrain), np.arange(0, window.ntrain, settings["batch"])
+    pool = window.catalog if settings["negatives"] == "catalog" else np.arange(len(window.dst_ids))
     losses, means, seconds, timed = [], [], [], chosen(args.batches, starts)
     if timed is None or (timed is not starts and "every" in args.batches and model.state()):
         sys.exit(f"--batches {args.batches}: expected all, first:N or, without memory, every:N")
     for epoch in range(settings["epochs"]):
         begin, total, count = time.perf_counter(), 0.0, 0
         model.reset()
+        if settings["shuffle"]:
+            draws.shuffle(order)
         for at in timed:
-            events = np.arange(at, min(at + settings["batch"], window.ntrain))
-            pairs = np.stack([window.dst[events], negatives(window, events, epoch, draws)], 1)
+            events = order[at:at + settings["batch"]]
+            pairs = np.stack([window.dst[events], negatives(window, pool, events, epoch, draws)], 1)
             loss = loss_of(model(events, pairs), settings["loss"])
             optimiser.zero_grad(set_to_none=False)
             loss.backward()
