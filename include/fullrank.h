@@ -778,16 +778,6 @@ extern FR_API const fr_option fr_protocol_fields[];
 FR_API int fr_protocol_compare(const fr_protocol_facts *a, const fr_protocol_facts *b, char *out,
                                size_t size);
 
-/* What there is to score, for programs that write score files: FILE.npy has one row per covered
- * test event in stream order, fields event (row of the stream), source (original id) and time;
- * FILE.destinations.npy has the original ids of the catalog (of all candidates, if it depends on
- * time). Rows and columns of a score file are these, in this order. */
-typedef struct fr_list {
-    int64_t events, destinations;
-} fr_list;
-FR_API FR_MUST_USE fr_status fr_window_list(const fr_window *window, const char *path, bool force,
-                                            fr_list *out, fr_error *err);
-
 enum { FR_SHARE_EVENTS, FR_SHARE_CANDIDATES };
 
 typedef struct fr_rank_settings {
@@ -811,6 +801,19 @@ typedef struct fr_rank_settings {
     int share; /* FR_SHARE_*: what processes of the context share out */
 } fr_rank_settings;
 extern FR_API const fr_option fr_rank_options[FR_OPTIONS_MAX];
+
+/* What there is to score, for programs that write score files: FILE.npy has one row per covered
+ * test event in stream order, fields event (row of the stream), source (original id) and time;
+ * FILE.destinations.npy has the original ids of the catalog (of all candidates, if it depends on
+ * time). Rows and columns of a score file are these, in this order. Of the settings, which may be
+ * NULL, the sample counts: then it has the sample's events, and a score file of them needs its list
+ * of events beside it. */
+typedef struct fr_list {
+    int64_t events, destinations;
+} fr_list;
+FR_API FR_MUST_USE fr_status fr_window_list(const fr_window *window,
+                                            const fr_rank_settings *settings, const char *path,
+                                            bool force, fr_list *out, fr_error *err);
 
 /* Scores every test event and records where its destination comes. The caller closes both the
  * ranking, which needs nothing else to live on, and the scorer, which is used up: its state is that
@@ -846,7 +849,10 @@ FR_API void fr_feed_close(fr_feed *feed);
 
 /* The next test events in stream order, at most `most`; *count 0 = all have been handed out. Those
  * of before must have been submitted. All test events come, ranked or not: which ones are not would
- * tell of their destinations. The queries are the feed's, until the next call. */
+ * tell of their destinations. Of a sample (settings.sample_events), its events among the next
+ * `most` test events come, later ones if there are none, and in any case the first test event, so
+ * that the truth can be told from there on: the records are rows of those without a sample. The
+ * queries are the feed's, until the next call. */
 FR_API FR_MUST_USE fr_status fr_feed_next(fr_feed *feed, int most, const fr_query **queries,
                                           int *count, fr_error *err);
 /* Takes scores[count, row] of the queries handed out last. truth[*known], the feed's until the next
@@ -864,7 +870,7 @@ FR_API FR_MUST_USE fr_status fr_feed_finish(fr_feed *feed, fr_ranking **out, fr_
 typedef struct fr_feed_facts {
     int64_t row;       /* scores per query */
     int64_t events;    /* of the test part */
-    int64_t submitted; /* of them */
+    int64_t submitted; /* of them; of a sample, those that were passed over, too */
     int pending;       /* queries that wait for scores */
 } fr_feed_facts;
 FR_API fr_feed_facts fr_feed_get(const fr_feed *feed);
@@ -1452,8 +1458,9 @@ FR_API void fr_study_close(fr_study *study);
  * is FR_EINPUT in the end. A unit whose record in the ledger is not what was stored is done again,
  * with a warning.
  *
- * Of the context's processes process 0 has the ledger and hands units out; the others, which opened
- * the same document without a directory, do them and send back what came of them. */
+ * Of the context's processes process 0 has the ledger, hands units out and does some in a thread of
+ * its own; the others, which opened the same document without a directory, send back what came of
+ * theirs. */
 FR_API FR_MUST_USE fr_status fr_study_run(fr_study *study, const fr_context *context,
                                           fr_error *err);
 

@@ -348,7 +348,7 @@ static void test_files(void **state) {
     fixture f = open_fixture(*state, BIPARTITE, 0);
     fr_list list;
     char *path = in_directory(*state, "scores.npy"), spec[1024];
-    OK(fr_window_list(f.w, in_directory(*state, "list.npy"), false, &list, &err));
+    OK(fr_window_list(f.w, NULL, in_directory(*state, "list.npy"), false, &list, &err));
     static const unsigned expected[] = {0, BY(POSITION), BY(POSITION), BY(NUMBERS)};
     int64_t size = list.events * list.destinations;
     float *scores = calloc((size_t)size, sizeof *scores);

@@ -122,7 +122,7 @@ static fr_status step(fr_feed *feed, counts *c, int most, int *count, fr_error *
     return status;
 }
 
-static fr_ranking *push(const fr_window *w, bool catalog_only, int most) {
+static fr_ranking *push(const fr_window *w, bool catalog_only, int most, int64_t sample) {
     fr_error err;
     fr_feed *feed;
     fr_ranking *ranking;
@@ -130,8 +130,13 @@ static fr_ranking *push(const fr_window *w, bool catalog_only, int most) {
     fr_scorer_definition about = {
         .size = sizeof about, .name = "toy", .catalog_only = catalog_only};
     int count;
+    fr_rank_settings settings = {.size = sizeof settings,
+                                 .shard = 1,
+                                 .popularity_power = 1,
+                                 .sample_events = sample,
+                                 .sample_seed = 4};
     learn_until(&c, fr_window_cut(w, (int32_t)c.facts.train));
-    OK(fr_feed_open(w, &about, NULL, &feed, &err));
+    OK(fr_feed_open(w, &about, &settings, &feed, &err));
     do {
         OK(step(feed, &c, most, &count, &err));
         if (count)
@@ -160,7 +165,7 @@ static void test_same_records(void **state) {
             fr_window *w = open_window(stream, order, catalogs[kind % 2]);
             bool catalog_only = kind == 2;
             fr_ranking *by_engine = pull(w, catalog_only);
-            fr_ranking *one = push(w, catalog_only, 1), *many = push(w, catalog_only, 50);
+            fr_ranking *one = push(w, catalog_only, 1, 0), *many = push(w, catalog_only, 50, 0);
             same(by_engine, one, true);
             same(by_engine, many, false); /* it learns late */
             if (!catalog_only &&
@@ -179,6 +184,69 @@ static void test_same_records(void **state) {
             fr_window_close(w);
         }
     }
+    fr_stream_close(stream);
+}
+
+/* The records of a sample are rows of those of all events, learned in the same batches. */
+static void test_samples(void **state) {
+    static const int batches[] = {1, 4, 50, 1000};
+    fr_stream *stream = make_stream(*state);
+    for (int order = 0; order < 3; order++)
+        for (int kind = 0; kind < 4; kind++) {
+            fr_window *w = open_window(stream, order, "fixed");
+            fr_ranking *all = push(w, kind % 2, batches[kind], 0);
+            fr_ranking_facts a = fr_ranking_get(all);
+            for (int64_t sample = 1; sample < a.count; sample += 11) {
+                fr_ranking *some = push(w, kind % 2, batches[kind], sample);
+                fr_ranking_facts s = fr_ranking_get(some);
+                int64_t at = 0;
+                assert_int_equal(s.count, sample);
+                assert_int_equal(s.protocol.sample_of, a.count);
+                for (int64_t k = 0; k < s.count; k++) {
+                    while (a.records[at].event < s.records[k].event) at++;
+                    assert_memory_equal(&a.records[at], &s.records[k], sizeof *s.records);
+                }
+                fr_ranking_close(some);
+            }
+            fr_ranking_close(all);
+            fr_window_close(w);
+        }
+    fr_stream_close(stream);
+}
+
+/* Batches that become smaller on the way lose nothing; only what is asked for comes. */
+static void test_sampled_queries(void **state) {
+    fr_error err;
+    fr_stream *stream = make_stream(*state);
+    fr_window *w = open_window(stream, FR_ORDER_STREAM, "fixed");
+    fr_window_facts facts = fr_window_get(w);
+    fr_rank_settings settings = {
+        .size = sizeof settings, .shard = 1, .popularity_power = 1, .sample_events = 6};
+    fr_scorer_definition about = {.size = sizeof about, .name = "toy"};
+    float *scores = calloc((size_t)(8 * facts.candidates), sizeof *scores);
+    fr_feed *feed;
+    fr_ranking *ranking;
+    const fr_query *queries;
+    const fr_event *truth;
+    int count, known, asked = 0, told = 0;
+    assert_non_null(scores);
+    OK(fr_feed_open(w, &about, &settings, &feed, &err));
+    for (int most = 30;; most = 1) {
+        OK(fr_feed_next(feed, most, &queries, &count, &err));
+        if (!count) break;
+        if (!asked) assert_int_equal(queries[0].event, facts.train);
+        asked += count;
+        OK(fr_feed_submit(feed, scores, count, &truth, &known, &err));
+        told += known;
+    }
+    assert_in_range(asked, 6, 7); /* and the first */
+    assert_int_equal(told, facts.events - facts.train);
+    OK(fr_feed_finish(feed, &ranking, &err));
+    assert_int_equal(fr_ranking_get(ranking).count, 6);
+    fr_ranking_close(ranking);
+    fr_feed_close(feed);
+    free(scores);
+    fr_window_close(w);
     fr_stream_close(stream);
 }
 
@@ -327,8 +395,9 @@ static void test_histories(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {WITH_DIRECTORY(test_same_records),
-                                       WITH_DIRECTORY(test_misuse), WITH_DIRECTORY(test_given_up),
-                                       WITH_DIRECTORY(test_histories)};
+    const struct CMUnitTest tests[] = {
+        WITH_DIRECTORY(test_same_records),    WITH_DIRECTORY(test_samples),
+        WITH_DIRECTORY(test_sampled_queries), WITH_DIRECTORY(test_misuse),
+        WITH_DIRECTORY(test_given_up),        WITH_DIRECTORY(test_histories)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

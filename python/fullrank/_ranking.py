@@ -158,9 +158,12 @@ class Records:
 
         return polars.DataFrame({n: np.ascontiguousarray(self.records[n]) for n in self.records.dtype.names or ()})
 
+    def _shown(self) -> str:
+        return f"{self.label} (estimate: {len(self):,} of {self._of:,})" if self._of else self.label
+
     def _row(self) -> List[Any]:
         value = self.metrics(["mrr", "hits@1", "hits@10", "coverage"])
-        return [self.label, *(Table.number(v) for v in value.values()), int((self.records["covered"] == 1).sum())]
+        return [self._shown(), *(Table.number(v) for v in value.values()), int((self.records["covered"] == 1).sum())]
 
     def table(self) -> Table:
         """MRR, Hits and coverage as a table."""
@@ -169,7 +172,7 @@ class Records:
     def __str__(self) -> str:
         value = self.metrics(["mrr", "hits@10"])
         ranked = int((self.records["covered"] == 1).sum())
-        return f"{self.label}: MRR {value['mrr']:.4f}, Hits@10 {value['hits@10']:.4f} over {ranked:,} events"
+        return f"{self._shown()}: MRR {value['mrr']:.4f}, Hits@10 {value['hits@10']:.4f} over {ranked:,} events"
 
     def __repr__(self) -> str:
         return f"<{self}>"

@@ -161,10 +161,17 @@ class Feed:
         return Facts(C.feed_facts(self._handle))
 
     def next(self, most: int) -> Batch:
-        """The next queries in stream order, at most so many; none when all have been handed out."""
-        start, count = C.feed_next(self._handle, most)
+        """The next queries in stream order, at most so many; none when all have been handed out.
+
+        With `sample_events=n` they are the sample's among the next so many events, and once the first test event, so
+        that the truth can be told from there on.
+        """
+        start, count, events = C.feed_next(self._handle, most)
         stop = start + count
         self._pending = count
+        if events is not None:
+            event = np.frombuffer(events, np.int32)
+            return Batch(event, self._window.source[event], self._window.time[event])
         event = np.arange(start, stop, dtype=np.int32)
         return Batch(event, self._window.source[start:stop].copy(), self._window.time[start:stop].copy())
 
@@ -355,6 +362,9 @@ class Window:
             if isinstance(scorer, Run):  # which is kept while it is read: its files may go with it
                 return self.rank(scorer.checkpoint, seed=seed, force=force, threads=threads, progress=progress, **options)
             if isinstance(scorer, str) and scorer.startswith("counts:"):
+                if options:
+                    raise C.UsageError(f"{scorer}: counts are those of all events, so there is nothing to set: "
+                                       f"found {', '.join(sorted(options))}")
                 about = _core.about(name or scorer, True, {"seed": seed, "model": model})
                 return Ranking(C.rank_counts_file(self._handle, about, _core.text(scorer[len("counts:"):])))
             if isinstance(scorer, (str, bytes)) or hasattr(scorer, "__fspath__"):
@@ -366,7 +376,9 @@ class Window:
                 handle = self._ask(scorer, name, catalog_only, {"seed": seed, "model": model})
                 return Ranking(C.rank_run(handle, _core.options(options), force, how))
         feed = self.feed(name or "scores", seed=seed, model=model, catalog_only=catalog_only, force=force, **options)
-        feed.next(max(1, len(self.ranked)))
+        batch = feed.next(max(1, len(self.ranked)))
+        if len(batch) < len(self.ranked):  # a sample of the rows
+            scorer = _core.scores(scorer, (len(self.ranked), feed.row), feed.name)[batch.event - self.ranked.start]
         if len(self.ranked):
             feed.submit(scorer)
         return feed.finish()
@@ -438,9 +450,13 @@ class Window:
         about = _core.about(name, True, {"seed": seed, "model": model})
         return Ranking(C.rank_counts(self._handle, about, _core.address(counts), len(counts)))
 
-    def write_list(self, path: Path, *, force: bool = False) -> Facts:
-        """Writes what there is to score, for programs that write score files: PATH and its .destinations.npy."""
-        events, destinations = C.window_list(self._handle, _core.text(path), force)
+    def write_list(self, path: Path, *, force: bool = False, sample_events: int = 0, sample_seed: int = 1) -> Facts:
+        """Writes what there is to score, for programs that write score files: PATH and its .destinations.npy.
+
+        With `sample_events=n` the events of that sample alone.
+        """
+        options = _core.options({"sample_events": sample_events, "sample_seed": sample_seed})
+        events, destinations = C.window_list(self._handle, _core.text(path), options, force)
         return Facts(events=events, destinations=destinations)
 
     def scaling(self, spec: Any, *, seed: int = 0, threads: int = 0, progress: Progress = False,

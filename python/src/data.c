@@ -324,11 +324,18 @@ static PyObject *window_list(PyObject *self, PyObject *args) {
     (void)self;
     const fr_window *window;
     const char *path;
+    PyObject *options;
     int force;
     fr_list list;
+    fr_rank_settings settings;
     fr_error error = {0};
-    if (!PyArg_ParseTuple(args, "O&yp", as_window, &window, &path, &force)) return NULL;
-    if (fr_window_list(window, path, force, &list, &error)) return raise_error(&error);
+    if (!PyArg_ParseTuple(args, "O&yO!p", as_window, &window, &path, &PyDict_Type, &options,
+                          &force) ||
+        !SETTINGS(fr_rank_options, settings, options))
+        return NULL;
+    fr_status status = fr_window_list(window, &settings, path, force, &list, &error);
+    fr_options_free(fr_rank_options, &settings);
+    if (status) return raise_error(&error);
     return Py_BuildValue("(LL)", (long long)list.events, (long long)list.destinations);
 }
 

@@ -448,7 +448,8 @@ static PyObject *feed_facts(PyObject *self, PyObject *args) {
     return fields_dict(fields, &facts);
 }
 
-/* (first event, count) of the queries: they follow each other. */
+/* (first event, count, None) of the queries if they follow each other, else (0, count, their events
+ * as bytes of int32). */
 static PyObject *feed_next(PyObject *self, PyObject *args) {
     (void)self;
     PyObject *object;
@@ -459,9 +460,17 @@ static PyObject *feed_next(PyObject *self, PyObject *args) {
     fr_feed *feed = handle_at(object, kind_feed);
     if (!feed || !handle_claim(object, NULL)) return NULL;
     fr_status status = fr_feed_next(feed, most, &queries, &count, &error);
+    bool follow = !count || queries[count - 1].event - queries[0].event == count - 1;
+    PyObject *events =
+        follow ? NULL : PyBytes_FromStringAndSize(NULL, count * (Py_ssize_t)sizeof(int32_t));
+    char *to = events ? PyBytes_AsString(events) : NULL;
+    for (int k = 0; to && k < count; k++)
+        memcpy(to + (size_t)k * sizeof(int32_t), &queries[k].event, sizeof(int32_t));
+    int first = count ? queries->event : 0;
     handle_release(object);
     if (status) return raise_error(&error);
-    return Py_BuildValue("(ii)", count ? queries->event : 0, count);
+    if (follow) return Py_BuildValue("(iiO)", first, count, Py_None);
+    return events ? Py_BuildValue("(iiN)", 0, count, events) : NULL;
 }
 
 /* (first event, count) of the truth: its events follow each other. */

@@ -115,6 +115,34 @@ class Ways(unittest.TestCase):
             file = window.rank("scores:" + os.path.join(place, "m.npy"))
             self.assertEqual(file.records.tobytes(), want)
 
+    def test_samples(self):
+        """A sample's records are rows of all, whatever brings the scores."""
+        window, scores = self.window, self.all_scores()
+        everything, sample = self.fed(200).records, {"sample_events": 50, "sample_seed": 9}
+        want = window.rank(scores, "m", **sample)
+        self.assertEqual(len(want.records), 50)
+        rows = np.isin(everything["event"], want.records["event"])
+        self.assertEqual(everything[rows].tobytes(), want.records.tobytes())
+        self.assertIn("50 of 900", str(want))
+        function = window.rank(lambda batch: np.stack([self.scores(event) for event in batch.event]), "m", **sample)
+        self.assertEqual(function.records.tobytes(), want.records.tobytes())
+        for size in (1, 7, 200, 10**6):
+            feed, asked, told = window.feed("m", **sample), [], []
+            for batch in feed.batches(size):
+                np.testing.assert_array_equal(batch.source, window.source[batch.event])
+                asked.extend(batch.event)
+                told.extend(feed.submit(np.stack([self.scores(event) for event in batch.event])).event)
+            self.assertEqual(feed.finish().records.tobytes(), want.records.tobytes())
+            self.assertEqual(told, list(window.ranked.event))
+            self.assertEqual(sorted(set(asked)), asked)
+            self.assertLessEqual(len(asked), 51)  # and the first test event
+        with tempfile.TemporaryDirectory() as place:
+            listed = os.path.join(place, "list.npy")
+            self.assertEqual(window.write_list(listed, **sample).events, 50)
+            np.testing.assert_array_equal(np.load(listed)["event"], want.records["event"])
+        with self.assertRaisesRegex(fr.UsageError, "counts are those of all events"):
+            window.rank("counts:mine.npy", **sample)
+
     def test_types(self):
         scores = self.all_scores()
         want = self.fed(200).records.tobytes()

@@ -38,7 +38,8 @@ static int list(cli_call *call, const fr_window *window) {
     if (io->scorer || io->output)
         return cli_usage("options list and %s, expected one or the other",
                          io->scorer ? "scorer" : "output");
-    fr_status status = fr_window_list(window, io->list, io->force, &made, &err);
+    fr_status status =
+        fr_window_list(window, call->settings[RECORDS], io->list, io->force, &made, &err);
     if (status) return cli_report(status, &err);
     cli_terminal_clear();
     if (call->common.json)

@@ -12,10 +12,12 @@
 struct fr_feed {
     fr_scorer *about; /* what the records are of; it is never asked */
     run records;
-    int32_t next;    /* first event that has not been handed out */
+    int32_t first;   /* of the events that were looked at last */
+    int32_t next;    /* first event after them */
     int32_t told;    /* first event whose destination has not been told */
     int pending;     /* queries that wait for scores: the last ones handed out */
-    int64_t largest; /* number of queries handed out at once */
+    int most;        /* events to look at next */
+    int64_t largest; /* number of events looked at at once */
     ARRAY(fr_query) queries;
     ARRAY(fr_event) truth;
     float *spread; /* [candidates] of one event, if rows are over the catalog; else NULL */
@@ -30,9 +32,7 @@ static fr_status open_feed(fr_feed *f, const fr_window *w, const fr_scorer_defin
     TRY(run_open(&f->records, f->about, settings, 1, NULL, err));
     if (f->records.settings.verify)
         return fail(err, FR_EUSAGE, "option verify: a feed has one way of scoring only");
-    if (f->records.settings.sample_events)
-        return fail(err, FR_EUSAGE, "option sample-events: a feed asks for every test event");
-    f->next = f->told = w->from;
+    f->first = f->next = f->told = w->from;
     f->open = true;
     return is.catalog_only ? engine_spread_room(w, &f->spread, err) : FR_OK;
 }
@@ -72,8 +72,25 @@ fr_feed_facts fr_feed_get(const fr_feed *feed) {
     const fr_window *w = feed->about->window;
     return (fr_feed_facts){.row = feed->about->row,
                            .events = w->to - w->from,
-                           .submitted = feed->next - w->from - feed->pending,
+                           .submitted = (feed->pending ? feed->first : feed->next) - w->from,
                            .pending = feed->pending};
+}
+
+/* Is the event asked for? The first one always is: what follows it is told with its scores. */
+static bool is_asked(const fr_feed *f, int32_t event) {
+    int32_t place = event - f->about->window->from;
+    return !place || events_row(&f->records.events, place) >= 0;
+}
+
+/* Passes over events of which none is asked for, as many at a time as would have been looked at. */
+static void pass_over(fr_feed *f) {
+    const fr_window *w = f->about->window;
+    while (f->next < w->to) {
+        int32_t end = w->to - f->next < f->most ? w->to : f->next + f->most;
+        for (int32_t event = f->next; event < end; event++)
+            if (is_asked(f, event)) return;
+        f->next = end;
+    }
 }
 
 fr_status fr_feed_next(fr_feed *feed, int most, const fr_query **queries, int *count,
@@ -87,13 +104,16 @@ fr_status fr_feed_next(fr_feed *feed, int most, const fr_query **queries, int *c
     if (feed->pending)
         return fail(err, FR_EUSAGE, "%s: %d queries wait for their scores", feed->about->is.name,
                     feed->pending);
+    int32_t from = feed->next, end = from;
     feed->queries.count = 0;
-    for (int32_t event = feed->next; event < w->to && event - feed->next < most; event++)
-        ARRAY_PUSH(&feed->queries, ((fr_query){event, w->source[event], window_time(w, event)}),
-                   err);
+    for (; end < w->to && (end - from < most || !feed->queries.count); end++)
+        if (is_asked(feed, end))
+            ARRAY_PUSH(&feed->queries, ((fr_query){end, w->source[end], window_time(w, end)}), err);
     feed->pending = (int)feed->queries.count;
-    feed->next += feed->pending;
-    if (feed->pending > feed->largest) feed->largest = feed->pending;
+    feed->first = from;
+    feed->next = end;
+    feed->most = most;
+    if (end - from > feed->largest) feed->largest = end - from;
     *queries = feed->queries.at;
     *count = feed->pending;
     return FR_OK;
@@ -104,6 +124,7 @@ static fr_status read_row(fr_feed *f, int32_t event, const float *row, fr_error 
     const fr_window *w = f->about->window;
     const run *r = &f->records;
     scored_event facts = engine_describe(w, event);
+    if (events_row(&r->events, facts.place) < 0) return FR_OK;
     if (!engine_ranks(w, &facts, f->about->is.catalog_only, r->settings.met)) return FR_OK;
     if (f->spread) engine_spread(w, row, f->spread), row = f->spread;
     return engine_read(w, &facts, row, r->probe, r->probes, err);
@@ -121,6 +142,7 @@ fr_status fr_feed_submit(fr_feed *feed, const float *scores, int count, const fr
     for (int k = 0; k < count; k++)
         TRY(read_row(feed, feed->queries.at[k].event, scores + k * feed->about->row, err));
     feed->truth.count = 0;
+    pass_over(feed);
     int32_t until = feed->next < w->to ? window_cut(w, feed->next) : w->to;
     for (int32_t event = feed->told; event < until; event++)
         ARRAY_PUSH(&feed->truth, fr_window_event(w, event), err);

@@ -1,5 +1,7 @@
 /* list.c - what there is to score, for programs that write score files (fullrank.h, chapter 10). */
 #include "base/npy.h"
+#include "base/options.h"
+#include "rank/events.h"
 #include "rank/ranking.h"
 
 #include <stdlib.h>
@@ -14,8 +16,10 @@ static const npy_field fields[] = {{.name = "event", .kind = 'i', .size = 8},
                                    {.name = "source", .kind = 'i', .size = 8},
                                    {.name = "time", .kind = 'f', .size = 8}};
 
-static fr_status put_events(npy_writer *to, const fr_window *w, int64_t *events, fr_error *err) {
-    for (int32_t i = w->from; i < w->to; i++) {
+static fr_status put_events(npy_writer *to, const fr_window *w, const event_list *chosen,
+                            int64_t *events, fr_error *err) {
+    for (int32_t k = 0; k < chosen->count; k++) {
+        int32_t i = events_at(chosen, k);
         if (!window_covered(w, i)) continue;
         listed row = {w->first + i, w->source_id[w->source[i]], w->time[i]};
         TRY(npy_writer_put(to, &row, 1, err));
@@ -33,12 +37,8 @@ static fr_status put_destinations(npy_writer *to, const fr_window *w, int64_t *d
     return FR_OK;
 }
 
-fr_status fr_window_list(const fr_window *window, const char *path, bool force, fr_list *out,
-                         fr_error *err) {
-    NEED(window, err);
-    NEED(path, err);
-    NEED(out, err);
-    *out = (fr_list){0};
+static fr_status write_list(const fr_window *w, const event_list *chosen, const char *path,
+                            bool force, fr_list *out, fr_error *err) {
     char *beside = NULL;
     lock pair = {0};
     npy_writer events = {0}, destinations = {0};
@@ -47,14 +47,29 @@ fr_status fr_window_list(const fr_window *window, const char *path, bool force, 
     if (!status) status = fr_ranking_check(beside, force, err);
     if (!status) status = ranking_lock(&pair, path, force, err);
     if (!status) status = npy_writer_open_struct(&events, path, fields, 3, err);
-    if (!status) status = put_events(&events, window, &out->events, err);
+    if (!status) status = put_events(&events, w, chosen, &out->events, err);
     if (!status) status = npy_writer_open(&destinations, beside, 'i', 8, 0, err);
-    if (!status) status = put_destinations(&destinations, window, &out->destinations, err);
+    if (!status) status = put_destinations(&destinations, w, &out->destinations, err);
     if (!status) status = npy_writer_commit(&destinations, err);
     if (!status) status = npy_writer_commit(&events, err);
     npy_writer_discard(&events);
     npy_writer_discard(&destinations);
     lock_release(&pair);
     free(beside);
+    return status;
+}
+
+fr_status fr_window_list(const fr_window *window, const fr_rank_settings *settings,
+                         const char *path, bool force, fr_list *out, fr_error *err) {
+    NEED(window, err);
+    NEED(path, err);
+    NEED(out, err);
+    *out = (fr_list){0};
+    fr_rank_settings own;
+    event_list chosen;
+    TRY(options_settle(fr_rank_options, settings, &own, sizeof own, err));
+    fr_status status = events_open(&chosen, window, own.sample_events, own.sample_seed, err);
+    if (!status) status = write_list(window, &chosen, path, force, out, err);
+    events_close(&chosen);
     return status;
 }

@@ -40,6 +40,7 @@ typedef struct score_file {
     int32_t *place;                   /* [columns] in a row of scores, -1 = not in it */
     bool straight;                    /* column k has place k, and there are no others */
     uint8_t *scored;                  /* [destinations] */
+    bool some;                        /* not all covered events have rows: they are of a sample */
     bool catalog_only;                /* as in the definition */
     number_list events, destinations; /* from the files beside it; empty = the usual order */
 } score_file;
@@ -244,10 +245,7 @@ static fr_status match_rows(score_file *s, fr_error *err) {
                         (long long)s->row[place], (long long)row, (long long)s->events.at[row]);
         s->row[place] = row;
     }
-    for (int32_t k = 0; k < test; k++)
-        if (s->row[k] < 0 && window_covered(w, w->from + k))
-            return fail(err, FR_EINPUT, "%s: no row for event %lld, a covered test event", s->path,
-                        (long long)(w->first + w->from + k));
+    for (int32_t k = 0; k < test; k++) s->some |= s->row[k] < 0 && window_covered(w, w->from + k);
     return FR_OK;
 }
 
@@ -367,7 +365,7 @@ static fr_status score(void *state, const fr_query *query, int count, int worker
     for (int32_t v = 0; !s->catalog_only && v < s->w->destinations; v++)
         if (!s->scored[v]) scores[v] = -FLT_MAX; /* never read as a candidate */
     if (row < 0)
-        return fail(err, FR_EINPUT, "%s: no row for event %lld", s->path,
+        return fail(err, FR_EINPUT, "%s: no row for event %lld, which is to be ranked", s->path,
                     (long long)(s->w->first + query->event));
     const void *data = row_at(s, row, &file);
     if (s->straight && file->item == sizeof *scores) {
@@ -377,12 +375,18 @@ static fr_status score(void *state, const fr_query *query, int count, int worker
     return scores_take_row(file, data, s->columns, s->place, scores, err);
 }
 
-bool scores_lack(const fr_window *w, const uint8_t *scored, const int64_t *row) {
+/* Is there no column for a candidate of the time-available catalog? */
+static bool lack_columns(const fr_window *w, const uint8_t *scored) {
     int32_t last = window_cut(w, w->to - 1);
     for (int32_t v = 0; v < w->destinations; v++) {
         bool has = scored ? scored[v] : w->catalog_place[v] >= 0;
         if (!has && window_available(w, v, last)) return true;
     }
+    return false;
+}
+
+bool scores_lack(const fr_window *w, const uint8_t *scored, const int64_t *row) {
+    if (lack_columns(w, scored)) return true;
     for (int32_t i = w->from; i < w->to; i++) {
         bool has = row ? row[i - w->from] >= 0 : window_covered(w, i);
         if (!has && window_candidate(w, i, w->destination[i])) return true;
@@ -409,7 +413,8 @@ static fr_status open_file(score_file *s, fr_error *err) {
     TRY(hash_chunks(s, err));
     TRY(match_columns(s, err));
     TRY(match_rows(s, err));
-    s->catalog_only = scores_lack(s->w, s->scored, s->row);
+    s->catalog_only =
+        s->some ? lack_columns(s->w, s->scored) : scores_lack(s->w, s->scored, s->row);
     TRY(ALLOCATE(s->place, s->columns, err));
     s->straight = s->columns == (s->catalog_only ? s->w->catalog_size : s->w->destinations);
     for (int64_t k = 0; k < s->columns; k++) {

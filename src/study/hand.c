@@ -168,8 +168,7 @@ static bool hear_stop(void *user) {
 
 static void repeat_lines(const fr_context *context, const char *text) {
     for (const char *end; text && (end = strchr(text, '\n')); text = end + 1)
-        context_log(context, *text == '0' + FR_WARNING ? FR_WARNING : FR_NOTICE, "%.*s",
-                    (int)(end - text - 1), text + 1);
+        context_log(context, (fr_level)(*text - '0'), "%.*s", (int)(end - text - 1), text + 1);
 }
 
 /* Does the unit of a message; *answer, the caller's, is what came of it, but for t->unit -1. */

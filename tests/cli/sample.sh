@@ -29,6 +29,14 @@ runs "counts are of all events" 2 rank --scorer counts:x.npy --sample-events 300
 has "which it says" "$stderr" "counts are made from all events"
 runs "scores of sampled events alone are dumped" 0 rank --scorer baseline:random --sample-events 5 -o five.npy --dump-scores five-scores.npy --top 2
 is "and listed" "$(wc -l <five.top.csv | tr -d ' ')" 11
+runs "such a file is enough for the sample" 0 rank --scorer scores:five-scores.npy --sample-events 5 -o back.npy
+if cmp -s five.npy back.npy; then pass "with the same records"; else miss "with the same records"; fi
+runs "but not for all events" 1 rank --scorer scores:five-scores.npy -o x.npy
+has "which it says" "$stderr" "which is to be ranked"
+runs "what is to be scored of a sample" 0 "$fullrank" rank --data tiny --list five-list.npy --sample-events 5
+has "is its events" "$stdout" "five-list.npy: 5 events"
+runs "of all" 0 "$fullrank" rank --data tiny --list list.npy
+has "all events" "$stdout" "list.npy: 900 events"
 
 runs "metrics of both kinds" 0 "$fullrank" metrics all-recency.npy recency.npy
 has "warns" "$stderr" "they differ in sample (0 against 300)"
