@@ -91,7 +91,8 @@ FR_API fr_status fr_fail(fr_error *err, fr_status code, const char *format, ...)
 typedef const char *fr_name_at(const void *list, int index);
 FR_API const char *fr_text_nearest(const char *text, fr_name_at *names, const void *list);
 
-typedef enum fr_level { FR_NOTICE, FR_WARNING } fr_level;
+/* FR_DETAIL: for a log that is kept, such as how long each unit of a study took. */
+typedef enum fr_level { FR_NOTICE, FR_WARNING, FR_DETAIL } fr_level;
 
 /* How long work talks to its caller. Any pointer may be NULL, and so may the context itself.
  * Callbacks come from the calling thread only; their texts live during the call. */
@@ -99,7 +100,8 @@ typedef struct fr_context {
     void *user;
     void (*log)(void *user, fr_level level, const char *line);
     /* `done` of `total` units of `unit` of the named stage; total 0 = not known. The name may
-     * change on the way, such as the loss in it. */
+     * change on the way, such as the loss in it. A study tells milliseconds ("ms") of work done and
+     * expected of the whole of it; there the total may change as well. */
     void (*progress)(void *user, const char *stage, uint64_t done, uint64_t total,
                      const char *unit);
     bool (*cancel)(

@@ -34,7 +34,8 @@ static void test_threads_give_equal_results(void **state) {
     static const int threads[] = {1, 2, 5};
     for (int r = 0; r < 3; r++) {
         fr_context context = {.threads = threads[r]};
-        OK(shards_run(&context, "sums", SHARDS, sum_shard, &runs[r], &err));
+        OK(shards_run(&context, &(shard_stage){"sums", SHARDS, "sums"}, SHARDS, sum_shard, &runs[r],
+                      &err));
         for (int i = 0; i < SHARDS; i++) assert_int_equal(runs[r].times[i], 1);
         assert_true(runs[r].highest_worker < threads[r]);
         assert_memory_equal(runs[r].result, runs[0].result, sizeof runs[0].result);
@@ -197,7 +198,7 @@ static void hear_progress(void *user, const char *stage, uint64_t done, uint64_t
                           const char *unit) {
     listener *l = user;
     l->foreign |= !pthread_equal(l->caller, pthread_self());
-    l->foreign |= strcmp(stage, "count") || strcmp(unit, "shards");
+    l->foreign |= strcmp(stage, "count") || strcmp(unit, "things");
     l->foreign |= done <= l->last_done || done > total;
     l->last_done = done;
     l->total = total;
@@ -234,10 +235,11 @@ static void test_progress(void **state) {
         _Atomic int done = 0;
         listener l = {.caller = pthread_self()};
         fr_context context = {.user = &l, .progress = hear_progress, .threads = threads[r]};
-        OK(shards_run(&context, "count", 500, count_shard, &done, &err));
+        OK(shards_run(&context, &(shard_stage){"count", 12345, "things"}, 500, count_shard, &done,
+                      &err));
         assert_int_equal(done, 500);
         assert_false(l.foreign);
-        assert_int_equal(l.last_done, 500);
+        assert_int_equal(l.last_done, 12345);
     }
 }
 

@@ -12,7 +12,7 @@
 
 typedef struct team {
     const fr_context *context;
-    const char *stage; /* of the only phase */
+    const shard_stage *stage; /* of the only phase */
     int phases;
     const shard_phase *phase;
     void *job;
@@ -36,7 +36,10 @@ typedef struct member {
 static void tell(team *t, int64_t done) {
     if (!t->stage || done == t->told) return;
     t->told = done;
-    context_progress(t->context, t->stage, (uint64_t)done, (uint64_t)t->phase->count, "shards");
+    uint64_t total = (uint64_t)t->stage->total, count = (uint64_t)t->phase->count;
+    uint64_t part = (uint64_t)((double)total * (double)done / (double)count);
+    context_progress(t->context, t->stage->name, (uint64_t)done == count ? total : part, total,
+                     t->stage->unit);
 }
 
 /* The first turn from `turn` on that has shards; t->turns = none. */
@@ -134,7 +137,7 @@ fr_status shards_check(const fr_context *context, int worker, _Atomic bool *stop
     return status;
 }
 
-fr_status shards_run(const fr_context *context, const char *stage, int64_t count,
+fr_status shards_run(const fr_context *context, const shard_stage *stage, int64_t count,
                      shard_function *function, void *job, fr_error *err) {
     shard_phase only = {count, function};
     team t = {

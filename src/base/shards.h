@@ -12,10 +12,17 @@
 /* Does shard number `shard` as worker `worker` (0..threads-1, for scratch memory). */
 typedef fr_status shard_function(void *job, int64_t shard, int worker, fr_error *err);
 
+/* What progress is told in: the shards together are `total` things named `unit`, such as events. */
+typedef struct shard_stage {
+    const char *name;
+    int64_t total;
+    const char *unit;
+} shard_stage;
+
 /* Runs shards 0..count-1. Stops early at the first failure or when the context is cancelled (asked
  * from the calling thread between its shards); of several failures the one with the smallest shard
- * number is reported. Progress is told as shards done under `stage` (NULL = silent). */
-fr_status shards_run(const fr_context *context, const char *stage, int64_t count,
+ * number is reported. Progress is told under `stage` (NULL = silent). */
+fr_status shards_run(const fr_context *context, const shard_stage *stage, int64_t count,
                      shard_function *function, void *job, fr_error *err);
 
 /* For shards that take long: asked now and then from inside one, with a `stop` that the job's

@@ -12,7 +12,7 @@
  *   main.c      list of commands, finding one, exit codes     terminal.c  stderr, signals, styles
  *   parse.c     argv and config files to settings             output.c    numbers, lines, JSON
  *   help.c      --help                                        man.c       man page, completions
- *   tables.c    --format
+ *   tables.c    --format                                      plans.c     what is about to be done
  */
 #ifndef FR_CLI_H
 #define FR_CLI_H
@@ -38,7 +38,7 @@ typedef struct cli_group {
 /* Options of every command. */
 typedef struct cli_common {
     int64_t threads; /* 0 = all cores */
-    bool quiet, json, wide, help;
+    bool quiet, verbose, json, wide, help;
     char *config, *set; /* used while parsing */
 } cli_common;
 
@@ -167,6 +167,9 @@ void cli_format(char *out, size_t size, const char *format, va_list args)
     __attribute__((format(printf, 3, 0)));
 /* Prints a note to stderr, like those of the library; not with --quiet. */
 void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The same for what a long command is about to do. How long its stages take follows: on a terminal
+ * in the bar, elsewhere in a line once the first second of a stage is done. */
+void cli_plan(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Prints "fullrank: message" to stderr, always as one line. */
 void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same; returns CLI_USAGE. */
@@ -177,8 +180,18 @@ void cli_terminal_forced(const char *text);
 int cli_report(fr_status status, const fr_error *err);
 
 /* Escape sequences; empty unless `stream` is a terminal and NO_COLOR is not set. */
-typedef enum cli_look { CLI_PLAIN, CLI_BOLD, CLI_YELLOW } cli_look;
+typedef enum cli_look { CLI_PLAIN, CLI_BOLD, CLI_YELLOW, CLI_CYAN } cli_look;
 const char *cli_style(FILE *stream, cli_look look);
+
+/* ---- What is about to be done (plans.c) ---- */
+
+/* A scorer that needs no training and takes next to no time. */
+bool cli_untrained(const char *spec);
+/* Ranking the window with a scorer, all of it or a sample of events (0 = all); nothing is said of
+ * one that takes no time. */
+void cli_plan_rank(const fr_window *window, const char *spec, int64_t sample);
+void cli_plan_train(const fr_window *window, const char *model, const fr_training *how);
+void cli_plan_scaling(const fr_window *window, const char *spec, const fr_scaling_settings *how);
 
 /* ---- Shared by commands (cmd_data.c) ---- */
 

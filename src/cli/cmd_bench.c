@@ -68,6 +68,7 @@ static int run_scaling(cli_call *call) {
     int count = 0;
     fr_status status = fr_stream_open(io->data, import, &call->context, &stream, &err);
     if (!status) status = fr_window_open(stream, protocol, &call->context, &window, &err);
+    if (!status) cli_plan_scaling(window, io->scorer, settings);
     if (!status)
         status = fr_scaling_run(window, io->scorer, settings, seed->seed, &call->context, point,
                                 &count, &err);

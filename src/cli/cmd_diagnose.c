@@ -205,14 +205,11 @@ fr_status diagnose_rank(const cli_call *call, const fr_window *window, const cha
     if (!status) status = fr_scorer_open(spec, window, seed, &call->context, &scorer, err);
     if (!status && removal != FR_REMOVE_NOTHING)
         status = fr_scorer_project(scorer, removal, seed, &call->context, err);
+    if (!status && removal == FR_REMOVE_NOTHING) cli_plan_rank(window, spec, 0);
     if (!status) status = fr_rank_run(scorer, &settings, &call->context, out, err);
     fr_scorer_close(scorer);
     fr_options_free(fr_rank_options, &settings);
     return status;
-}
-
-static bool needs_no_file(const char *spec) {
-    return !strncmp(spec, "baseline:", 9) || !strcmp(spec, "oracle");
 }
 
 /* --data with --scorer or --train. */
@@ -232,12 +229,13 @@ static fr_status diagnose_scorer(const cli_call *call, diagnosis *d, fr_error *e
         training->force = io->force;
         (void)snprintf(trained, sizeof trained, "%s/model.safetensors", io->output);
         spec = trained;
+        cli_plan_train(window, io->train, training);
         status = fr_train_run(window, io->train, model, training, io->output, &call->context, err);
     }
     if (!status)
         status = diagnose_rank(call, window, spec, FR_REMOVE_NOTHING, 0, training->seed,
                                &d->cells.ranking, err);
-    if (!status && !io->exhaustive && needs_no_file(spec)) {
+    if (!status && !io->exhaustive && cli_untrained(spec)) {
         fr_protocol ranking = *protocol;
         ranking.window = io->ranking_window;
         status = diagnose_window(call, stream, ranking, "fixed", &short_window, err);

@@ -19,6 +19,8 @@ static const fr_option common_options[] = {
      "Threads to use, 0 = all cores; results do not depend on it."},
     {"quiet", FR_OPTION_FLAG, "no", NULL, 0, 0, offsetof(cli_common, quiet),
      "Show no progress and no notes; warnings and errors stay."},
+    {"verbose", FR_OPTION_FLAG, "no", NULL, 0, 0, offsetof(cli_common, verbose),
+     "Also log details, such as how long each unit of a study took."},
     {"json", FR_OPTION_FLAG, "no", NULL, 0, 0, offsetof(cli_common, json),
      "Print the results as one JSON document."},
     {"wide", FR_OPTION_FLAG, "no", NULL, 0, 0, offsetof(cli_common, wide),

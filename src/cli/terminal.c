@@ -2,9 +2,10 @@
  *
  * On a terminal, progress is one line, redrawn at most ten times a second and removed when its
  * stage is done; elsewhere it is a plain line every ten seconds. Any other output removes the bar
- * first, so that lines do not mix. The first SIGINT, SIGTERM or SIGHUP sets a flag, which the
- * library reads through the cancel callback; the second one ends the process. A mapped file that
- * becomes shorter raises SIGBUS, which ends the process with a message that names the file.
+ * first, so that lines do not mix. Blanks overwrite it, so that there is no escape sequence at all
+ * with NO_COLOR. The first SIGINT, SIGTERM or SIGHUP sets a flag, which the library reads through
+ * the cancel callback; the second one ends the process. A mapped file that becomes shorter raises
+ * SIGBUS, which ends the process with a message that names the file.
  *
  * The state is global because a process has one terminal and one set of signals.
  */
@@ -20,16 +21,19 @@
 #include <time.h>
 #include <unistd.h>
 
-#define ERASE "\r\033[K"
-enum { STAGE_SIZE = 256, LINE_SIZE = 1280, BAR_MOST = 40, BAR_LEAST = 8 };
+enum { STAGE_SIZE = 256, LINE_SIZE = 1280, BAR = 20 };
 
 static struct {
-    bool live, quiet;       /* stderr can redraw lines; --quiet */
-    bool drawn;             /* the cursor is after a bar */
-    char stage[STAGE_SIZE]; /* of the progress shown, "" = none */
-    uint64_t first, done;   /* where the stage began (a resumed download), and where it is now */
-    uint64_t total;         /* where it ends, 0 = unknown */
-    double began, shown;    /* seconds */
+    bool live;                   /* stderr can redraw lines */
+    bool quiet, verbose;         /* --quiet, --verbose */
+    bool planned;                /* a plan was told, so the time of each stage is told, too */
+    bool told;                   /* of this stage it was */
+    bool study;                  /* what is shown is a study, in milliseconds */
+    volatile sig_atomic_t drawn; /* columns of the bar that the cursor is after */
+    char stage[STAGE_SIZE];      /* of the progress shown, "" = none */
+    uint64_t first, done; /* where the stage began (a resumed download), and where it is now */
+    uint64_t total;       /* where it ends, 0 = unknown */
+    double began, shown;  /* seconds */
 } terminal;
 
 static volatile sig_atomic_t interrupted;
@@ -48,8 +52,10 @@ static void on_signal(int number) {
         return;
     }
     interrupted = 1;
-    static const char text[] = ERASE "fullrank: stopping; press Ctrl-C again to end at once\n";
-    if (terminal.live && !terminal.quiet && write(STDERR_FILENO, text, sizeof text - 1) < 0) {
+    static const char text[] = "\nfullrank: stopping; press Ctrl-C again to end at once\n";
+    int skip = !terminal.drawn;
+    if (terminal.live && !terminal.quiet &&
+        write(STDERR_FILENO, text + skip, sizeof text - 1 - (size_t)skip) < 0) {
         /* there is nowhere to report it */
     }
 }
@@ -68,7 +74,7 @@ static void on_lost_bytes(int number, siginfo_t *facts, void *machine) {
     while (atomic_flag_test_and_set(&told)) (void)pause();
     char shown[LINE_SIZE / 2];
     (void)fr_text_printable(path, shown, sizeof shown);
-    const char *const parts[] = {terminal.live ? ERASE : "", "fullrank: ", shown,
+    const char *const parts[] = {terminal.drawn ? "\n" : "", "fullrank: ", shown,
                                  ": was shortened or could not be read while it was in use\n"};
     char line[LINE_SIZE];
     size_t used = 0;
@@ -117,26 +123,44 @@ int cli_terminal_width(FILE *stream) {
 }
 
 const char *cli_style(FILE *stream, cli_look look) {
-    static const char *const codes[] = {"\033[0m", "\033[1m", "\033[33m"};
+    static const char *const codes[] = {"\033[0m", "\033[1m", "\033[33m", "\033[36m"};
     const char *unwanted = getenv("NO_COLOR");
     if ((unwanted && *unwanted) || !is_terminal(stream)) return "";
     return codes[look];
+}
+
+static void erase(void) {
+    if (terminal.drawn) (void)fprintf(stderr, "\r%*s\r", (int)terminal.drawn, "");
+    terminal.drawn = 0;
+}
+
+/* Breaks a text that begins in this column at blanks, so that the terminal need not. */
+static void wrap(char *text, int column) {
+    int width = cli_terminal_width(stderr);
+    char *blank = NULL;
+    for (char *c = text; *c; c++) {
+        if (*c == ' ') blank = c;
+        column += ((unsigned char)*c & 0xc0) != 0x80;
+        if (column <= width || !blank) continue;
+        *blank = '\n';
+        column = (int)(c - blank);
+        blank = NULL;
+    }
 }
 
 /* Prints one line in place of the bar; control characters are escaped. */
 static void print_line(cli_look look, const char *kind, const char *text) {
     char line[4 * LINE_SIZE]; /* each byte may become \xHH */
     (void)fr_text_printable(text, line, sizeof line);
-    if (terminal.drawn || (terminal.live && interrupted)) (void)fputs(ERASE, stderr); /* or ^C */
-    terminal.drawn = false;
+    erase();
     (void)fflush(stdout); /* earlier results come before the message about them */
+    if (terminal.live) wrap(line, (int)strlen("fullrank: ") + (int)strlen(kind));
     (void)fprintf(stderr, "fullrank: %s%s%s%s\n", cli_style(stderr, look), kind,
                   cli_style(stderr, CLI_PLAIN), line);
 }
 
 void cli_terminal_clear(void) {
-    if (terminal.drawn) (void)fputs(ERASE, stderr);
-    terminal.drawn = false;
+    erase();
     terminal.stage[0] = 0;
 }
 
@@ -171,28 +195,47 @@ static void progress_numbers(uint64_t total, const char *unit, double elapsed, c
                    bytes ? "MB" : unit, speed, left);
 }
 
-/* "stage [=====>    ]  33%  numbers", cut to the width; without room, the bar is dropped first. */
+/* Columns: letters that go on in more bytes count once. */
+static int columns_of(const char *text) {
+    int n = 0;
+    for (; *text; text++) n += ((unsigned char)*text & 0xc0) != 0x80;
+    return n;
+}
+
+/* Ends a text after this many columns, with dots if something is cut off. */
+static void cut(char *text, int columns) {
+    if (columns_of(text) <= columns) return;
+    int dots = columns >= 12 ? 3 : 0, n = 0;
+    char *c = text;
+    for (; *c; c++) {
+        if (((unsigned char)*c & 0xc0) != 0x80 && n++ == columns - dots) break;
+    }
+    (void)memcpy(c, "...", (size_t)dots);
+    c[dots] = 0;
+}
+
+/* "[====>    ]  34%  1,234/15,000 events  432/s  0:31 left  rank", of at most the terminal's width:
+ * a bar where there is room for it, and what does not fit is cut off at the end. */
 static void draw_bar(uint64_t total, const char *numbers) {
-    char line[LINE_SIZE], bar[BAR_MOST + 8] = "";
+    char bar[BAR + 1] = "", line[LINE_SIZE];
     int width = cli_terminal_width(stderr) - 1; /* the last column would wrap on some terminals */
-    int rest = width - (int)strlen(terminal.stage) - (int)strlen(numbers) - 12;
-    if (total && rest >= BAR_LEAST) {
-        int size = rest < BAR_MOST ? rest : BAR_MOST;
-        int full = (int)((double)terminal.done / (double)total * size);
-        bar[0] = '[';
-        for (int i = 0; i < size; i++) bar[i + 1] = i < full ? '=' : i == full ? '>' : ' ';
-        bar[size + 1] = ']';
-        int percent = (int)((double)terminal.done / (double)total * 100);
-        (void)snprintf(bar + size + 2, 6, " %3d%%", percent);
-    }
-    (void)snprintf(line, sizeof line, "%s %s%s%s", terminal.stage, bar, *bar ? "  " : "", numbers);
-    if (width < (int)strlen(line) && width >= 0) {
-        while (width > 0 && ((unsigned char)line[width] & 0xc0) == 0x80)
-            width--; /* whole characters */
-        line[width] = 0;
-    }
-    (void)fprintf(stderr, ERASE "%s", line);
-    terminal.drawn = true;
+    double share = total ? (double)terminal.done / (double)total : 0;
+    if (total)
+        (void)snprintf(line, sizeof line, "%3d%%  %s  %s", (int)(share * 100), numbers,
+                       terminal.stage);
+    else
+        (void)snprintf(line, sizeof line, "%s  %s", numbers, terminal.stage);
+    cut(line, width > 0 ? width : 0);
+    int room = width - columns_of(line) - 3; /* of few sizes: it should not dance */
+    int size = !total ? 0 : room >= BAR ? BAR : room >= BAR / 2 ? BAR / 2 : 0;
+    for (int i = 0, full = (int)(share * size); i < size; i++)
+        bar[i] = i < full ? '=' : i == full ? '>' : ' ';
+    erase();
+    if (size)
+        (void)fprintf(stderr, "[%s%s%s] ", cli_style(stderr, CLI_CYAN), bar,
+                      cli_style(stderr, CLI_PLAIN));
+    (void)fputs(line, stderr);
+    terminal.drawn = columns_of(line) + (size ? size + 3 : 0);
 }
 
 /* A stage with a total may change its text, for example to show the loss. */
@@ -201,27 +244,58 @@ static bool same_stage(const char *stage, uint64_t done, uint64_t total) {
            (total || !strcmp(terminal.stage, stage));
 }
 
+/* Where no bar shows it: how long a stage of a plan takes, once a second of it is done. */
+static void tell_time(double elapsed) {
+    if (terminal.live || !terminal.planned || terminal.told || elapsed < 1) return;
+    double part = (double)(terminal.done - terminal.first);
+    if (part <= 0) return;
+    terminal.told = true;
+    double all = elapsed / part * (double)(terminal.total - terminal.first);
+    (void)fprintf(stderr, "fullrank: %s: about %s in all, judged by the first %.1f s\n",
+                  terminal.stage, cli_duration(all).s, elapsed);
+}
+
+static void on_study(uint64_t total) {
+    char left[48];
+    double seconds = total > terminal.done ? (double)(total - terminal.done) * 1e-3 : 0;
+    (void)snprintf(left, sizeof left, "%s left", cli_duration(seconds).s);
+    if (terminal.live)
+        draw_bar(total ? total : 1, left);
+    else
+        (void)fprintf(stderr, "fullrank: %d%% of the study, %s, %s\n",
+                      total ? (int)((double)terminal.done / (double)total * 100) : 0, left,
+                      terminal.stage);
+}
+
 static void on_progress(void *user, const char *stage, uint64_t done, uint64_t total,
                         const char *unit) {
     (void)user;
     if (terminal.quiet) return;
     double time = now();
     char name[STAGE_SIZE];
+    bool study = unit && !strcmp(unit, "ms");
     (void)fr_text_printable(stage, name, sizeof name);
-    if (!same_stage(name, done, total)) {
+    if (!same_stage(name, done, total) && !(study && terminal.study)) {
         cli_terminal_clear();
         terminal.first = done;
-        terminal.total = total;
         terminal.began = terminal.shown = time;
+        terminal.told = false;
     }
+    terminal.study = study;
+    terminal.total = total;
     memcpy(terminal.stage, name, sizeof name);
     terminal.done = total && done > total ? total : done;
     if (total && done >= total) {
         cli_terminal_clear();
         return;
     }
+    if (total && !study) tell_time(time - terminal.began);
     if (time - terminal.shown < (terminal.live ? 0.1 : 10)) return;
     terminal.shown = time;
+    if (study) {
+        on_study(total);
+        return;
+    }
     char numbers[256];
     progress_numbers(total, unit ? unit : "", time - terminal.began, numbers, sizeof numbers);
     if (terminal.live)
@@ -234,7 +308,7 @@ static void on_log(void *user, fr_level level, const char *line) {
     (void)user;
     if (level == FR_WARNING)
         print_line(CLI_YELLOW, "warning: ", line);
-    else if (!terminal.quiet)
+    else if (!terminal.quiet && (level != FR_DETAIL || terminal.verbose))
         print_line(CLI_BOLD, "note: ", line);
 }
 
@@ -245,6 +319,7 @@ static bool on_cancel(void *user) {
 
 fr_context cli_terminal_context(const cli_common *common) {
     terminal.quiet = common->quiet;
+    terminal.verbose = common->verbose;
     return (fr_context){.log = on_log,
                         .progress = on_progress,
                         .cancel = on_cancel,
@@ -278,6 +353,16 @@ void cli_note(const char *format, ...) {
     cli_format(text, sizeof text, format, args);
     va_end(args);
     if (!terminal.quiet) print_line(CLI_BOLD, "note: ", text);
+}
+
+void cli_plan(const char *format, ...) {
+    char text[LINE_SIZE];
+    va_list args;
+    va_start(args, format);
+    cli_format(text, sizeof text, format, args);
+    va_end(args);
+    terminal.planned = true;
+    if (!terminal.quiet && cli_first()) print_line(CLI_BOLD, "note: ", text);
 }
 
 void cli_error(const char *format, ...) {

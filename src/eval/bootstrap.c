@@ -69,8 +69,9 @@ static fr_status run(resample_job *job, const fr_context *context, const char *s
     int64_t each = job->blocks->blocks + job->blocks->series;
     fr_context team = context_team(context, 0);
     TRY(ALLOCATE(job->scratch, team.threads * each, err));
-    fr_status status = shards_run(&team, stage, (job->how.resamples + SHARD - 1) / SHARD,
-                                  resample_shard, job, err);
+    shard_stage told = {stage, job->how.resamples, "resamples"};
+    fr_status status =
+        shards_run(&team, &told, (told.total + SHARD - 1) / SHARD, resample_shard, job, err);
     free(job->scratch);
     return status;
 }

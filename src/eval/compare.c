@@ -695,14 +695,16 @@ static fr_status judge_pairs(fr_comparison *c, const fr_context *context, fr_err
     if (!status) status = ALLOCATE(scratch, team.threads * how.resamples, err);
     pair_job job = {.c = c, .mean = mean, .scratch = scratch};
     if (!status) status = resample(c, how, &team, mean, err);
-    if (!status) status = shards_run(&team, "intervals", shards, judge_shard, &job, err);
-    if (!status)
-        status = shards_run(&team, "intervals", c->facts.models * columns, judge_model, &job, err);
+    shard_stage told = {"intervals", shards, "differences"};
+    if (!status) status = shards_run(&team, &told, shards, judge_shard, &job, err);
+    told = (shard_stage){"intervals", c->facts.models * columns, "means"};
+    if (!status) status = shards_run(&team, &told, told.total, judge_model, &job, err);
     job.flips = true;
     if (!status && !c->mean_of_events) status = swap_pairs(c, how, &team, scratch, err);
     if (!status && c->mean_of_events) status = bootstrap_flips(&c->blocks, how, &team, mean, err);
+    told = (shard_stage){"tests", shards, "differences"};
     if (!status && c->mean_of_events)
-        status = shards_run(&team, "tests", shards, judge_shard, &job, err);
+        status = shards_run(&team, &told, shards, judge_shard, &job, err);
     free(scratch);
     free(mean);
     return status ? status : adjust(c, err);

@@ -168,7 +168,8 @@ fr_status fr_draws_compute(const fr_record *records, int64_t count, const fr_sam
     if (!each && (status = TAKE(&memory, job.each, seeds * job.k_count, err))) goto done;
     if ((status = order_k(&job, sampling->k, &memory, err))) goto done;
     if ((status = count_events(&job, sampling->oov, err))) goto done;
-    if ((status = shards_run(context, "draws", seeds, draw_seed, &job, err))) goto done;
+    shard_stage told = {"draws", seeds, "seeds"};
+    if ((status = shards_run(context, &told, seeds, draw_seed, &job, err))) goto done;
     for (int k = 0; k < job.k_count; k++) {
         int place = job.place[k];
         out[place] = (fr_draws){.k = job.k[k], .events = job.events[k]};

@@ -96,9 +96,9 @@ static fr_status run(statistic_job *job, shard_function *function, const char *s
     fr_status status = TAKE(&scratch, job->weight, team.threads * cut->blocks, err);
     if (!status) status = TAKE(&scratch, job->records, team.threads * job->room, err);
     if (!status) status = TAKE(&scratch, job->value, (int64_t)team.threads * job->names, err);
+    shard_stage told = {stage, job->how.resamples, "resamples"};
     if (!status)
-        status =
-            shards_run(&team, stage, (job->how.resamples + SHARD - 1) / SHARD, function, job, err);
+        status = shards_run(&team, &told, (told.total + SHARD - 1) / SHARD, function, job, err);
     arena_free(&scratch);
     return status;
 }

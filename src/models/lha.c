@@ -176,8 +176,9 @@ static fr_status find_states(replay_job *job, const fr_context *context, fr_erro
     fr_context team = context_team(context, 0);
     TRY(ALLOCATE(job->tapes, team.threads, err));
     for (int i = 0; i < team.threads; i++) job->tapes[i].params = &job->m->params;
-    fr_status status = shards_run(&team, "replay", (w->to - job->from + SHARD - 1) / SHARD,
-                                  replay_shard, job, err);
+    shard_stage told = {"replay", w->to - job->from, "events"};
+    fr_status status =
+        shards_run(&team, &told, (told.total + SHARD - 1) / SHARD, replay_shard, job, err);
     for (int i = 0; i < team.threads; i++) tape_free(&job->tapes[i]);
     free(job->tapes);
     return status;

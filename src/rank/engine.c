@@ -295,7 +295,8 @@ fr_status engine_run(fr_scorer *scorer, const event_list *events, const probe *p
     if (!status && scorer->is.observe)
         status = rank_in_order(&e, context, err);
     else if (!status)
-        status = shards_run(&team, "rank", shards, rank_shard, &e, err);
+        status = shards_run(&team, &(shard_stage){"rank", events->count, "events"}, shards,
+                            rank_shard, &e, err);
     for (int k = 0; e.batches && k < team.threads; k++) free_batch(&e.batches[k]);
     free(e.batches);
     return status;

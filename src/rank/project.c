@@ -70,7 +70,8 @@ static fr_status mean_difference(const project_pairs *p, bool shuffled, int64_t 
                     p->count, sizeof *mixed);
         job.label = mixed;
     }
-    if (!status) status = shards_run(&team, "direction", shards, sum_shard, &job, err);
+    shard_stage told = {"direction", p->count, "pairs"};
+    if (!status) status = shards_run(&team, &told, shards, sum_shard, &job, err);
     for (int c = 0; !status && c < p->width; c++) {
         double sum[2] = {0};
         for (int64_t s = 0; s < shards; s++)

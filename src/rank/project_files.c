@@ -185,8 +185,8 @@ static fr_status measure(project_job *j, const fr_context *context, fr_projectio
     size_t scratch = (size_t)team.threads * SHARD * (size_t)width;
     labelled *order;
     TRY(ALLOCATE(j->scratch, scratch, err));
-    TRY(shards_run(&team, "separation", (j->pairs.count + SHARD - 1) / SHARD, measure_shard, j,
-                   err));
+    shard_stage told = {"separation", j->pairs.count, "pairs"};
+    TRY(shards_run(&team, &told, (told.total + SHARD - 1) / SHARD, measure_shard, j, err));
     TRY(ALLOCATE(order, j->pairs.count, err));
     const double *m = j->a[FR_REMOVE_MEMBERSHIP], *along = j->along[FR_REMOVE_MEMBERSHIP];
     out->direction[FR_REMOVE_NOTHING] =

@@ -13,6 +13,7 @@
 #include "base/processes.h"
 #include "rank/ranking.h"
 #include "rank/spec.h"
+#include "study/forecast.h"
 #include "study/hand.h"
 
 #include <errno.h>
@@ -219,11 +220,8 @@ static void hear_log(void *user, fr_level level, const char *line) {
 
 static void hear_progress(void *user, const char *stage, uint64_t done, uint64_t total,
                           const char *unit) {
-    const fr_study *s = user;
-    char text[256];
-    (void)snprintf(text, sizeof text, "%td/%zu %s: %s", s->unit - s->plan.units.at + 1,
-                   s->plan.units.count, s->unit->key, stage);
-    context_progress(s->caller, text, done, total, unit);
+    (void)unit;
+    forecast_tell(user, stage, done, total);
 }
 
 static bool hear_cancel(void *user) {
@@ -387,11 +385,13 @@ static fr_status conclude(fr_study *s, const hand_result *r, bool *failed, fr_er
         return fail(err, status, "%s", r->error.message); /* nothing else would work either */
     if (status) {
         *failed = true;
+        forecast_end(s, u, 0);
         context_log(s->caller, FR_WARNING, "%s failed: %s", u->key, r->error.message);
         return store_failure(s, u, r->error.message, err);
     }
     TRY(record_store(&s->book, u->id, s->directory, r->inputs, &r->record, err));
-    context_log(s->caller, FR_NOTICE, "%td/%zu %s: %.1f s", u - s->plan.units.at + 1,
+    forecast_end(s, u, r->seconds);
+    context_log(s->caller, FR_DETAIL, "%td/%zu %s: %.1f s", u - s->plan.units.at + 1,
                 s->plan.units.count, u->key, r->seconds);
     return FR_OK;
 }
@@ -407,6 +407,7 @@ static fr_status attempt(fr_study *s, const plan_unit *u, const char *inputs, bo
     double start = clock_now();
     (void)memcpy(r.inputs, inputs, sizeof r.inputs);
     TRY(begin(s, u, inputs, err));
+    forecast_begin(s, u);
     r.error.code = work_do(s, u, again, &r.record, &r.error);
     r.seconds = clock_now() - start;
     fr_status status = conclude(s, &r, failed, err);
@@ -432,6 +433,8 @@ static fr_status skip(fr_study *s, const plan_unit *u, pass *p, fr_error *err) {
                    d->name, d->path);
     context_log(s->caller, FR_WARNING, "%s skipped: %s", d->name, message);
     p->skipped++;
+    for (size_t i = 0; i < s->plan.units.count; i++)
+        if (s->plan.units.at[i].data == u->data) forecast_end(s, &s->plan.units.at[i], 0);
     p->tried[u - s->plan.units.at] = true;
     fr_status status = ledger_begin(&s->book, err);
     if (!status)
@@ -453,6 +456,7 @@ static fr_status take(fr_study *s, pass *p, bool stop, fr_error *err) {
     bool failed = false;
     fr_status status = hands_take(s, &p->hands, stop, &r, err);
     if (!status) status = conclude(s, &r, &failed, err);
+    if (!status) forecast_tell(s, NULL, 0, 0);
     if (r.unit) ledger_unlock(&s->book, r.unit->id);
     if (failed) {
         p->failed++;
@@ -492,6 +496,7 @@ static fr_status visit(fr_study *s, plan_unit *u, pass *p, fr_error *err) {
     if (status) return fail(err, status, "%s", inner.message);
     if (where == MISSING && u->external) return FR_OK; /* check_externals said so */
     if (where == MISSING) return skip(s, u, p, err);
+    if (where == DONE) forecast_end(s, u, 0); /* by another process */
     if (where != READY) return FR_OK;
     TRY(ledger_lock(&s->book, u->id, &taken, err));
     if (!taken) {
@@ -687,6 +692,8 @@ fr_status fr_study_run(fr_study *study, const fr_context *context, fr_error *err
     if (!status) status = ALLOCATE(p.tried, n, err);
     if (!status) status = look_back(s, err);
     if (!status) status = check_beforehand(s, &p, err);
+    if (!status) status = forecast_open(s, p.hands.count > 1 ? p.hands.count : 1, err);
+    if (!status) forecast_say(s);
     if (!status) status = check_externals(s, &p, err);
     p.share = p.hands.count > 1;
     do {
@@ -708,6 +715,7 @@ fr_status fr_study_run(fr_study *study, const fr_context *context, fr_error *err
     fr_status closed = hands_close(&p.hands, status ? NULL : err);
     if (!status) status = closed;
     work_leave(s);
+    forecast_close(s);
     free(p.tried);
     study_listen(s, NULL, NULL);
     if (!status && p.failed)

@@ -5,7 +5,7 @@
  *   record.c   what one unit left behind    results.c  reading it all back
  *   state.c    how far the study is         paper.c    the paper's numbers, where they fit
  *   external.c runs that others made     choice.c   which configuration is ranked
- *   hand.c     units that several processes do
+ *   hand.c     units that several processes do   forecast.c how long the rest takes
  */
 #ifndef FR_STUDY_STUDY_H
 #define FR_STUDY_STUDY_H
@@ -25,6 +25,8 @@ typedef struct hashed_file {
     char sha256[65];
 } hashed_file;
 
+typedef struct forecast forecast;
+
 struct fr_study {
     char *directory;
     char *document,
@@ -34,6 +36,7 @@ struct fr_study {
     const fr_context *caller;  /* of the call under way */
     const fr_context *context; /* what units talk to: the caller, told which unit speaks */
     const plan_unit *unit;     /* being looked at or done */
+    forecast *forecast;        /* of the run under way; NULL = none is made */
     /* The data set at hand. */
     int data; /* its number, -1 = none */
     fr_stream *stream;

@@ -379,6 +379,17 @@ static fr_status do_data(fr_study *s, const plan_unit *unit, unit_record *result
     return status;
 }
 
+/* What is before everybody who scores this data set. */
+static void say_facts(const fr_study *s, const plan_unit *unit, const fr_window_facts *w,
+                      const fr_facts *f) {
+    context_log(s->caller, FR_NOTICE,
+                "%s: %lld training events; %lld of %lld test events are ranked, against %lld "
+                "candidates: %lld scores by each scorer",
+                s->plan.data[unit->data].name, (long long)w->train, (long long)f->covered,
+                (long long)w->test, (long long)w->catalog_size,
+                (long long)f->covered * (long long)w->catalog_size);
+}
+
 static fr_status do_facts(fr_study *s, const plan_unit *unit, unit_record *result, fr_error *err) {
     fr_window *w, *wide;
     plan_unit diagnostic = *unit;
@@ -412,6 +423,7 @@ static fr_status do_facts(fr_study *s, const plan_unit *unit, unit_record *resul
                  {"membership-new", (double)f.membership_new}};
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
         TRY(note(result, facts[i].value, window.test, err, facts[i].name));
+    say_facts(s, unit, &window, &f);
     return keep(result, "catalog_sha256", window.catalog_sha256, strlen(window.catalog_sha256),
                 err);
 }

@@ -237,7 +237,9 @@ static void tell(const trainer *t) {
     char stage[64];
     (void)number_print(stage, sizeof stage, "epoch %lld/%lld loss %.4f", (long long)t->epoch + 1,
                        (long long)t->settings.epochs, t->sum / t->done);
-    context_progress(t->context, stage, (uint64_t)t->done, (uint64_t)t->count, "events");
+    /* of all epochs: how long the whole training takes is what one wants to know */
+    context_progress(t->context, stage, (uint64_t)(t->epoch * t->count + t->done),
+                     (uint64_t)(t->settings.epochs * t->count), "events");
 }
 
 /* Before a step, on the calling thread. */

@@ -36,7 +36,7 @@ lists='{"my-tgn": ["theirs/ranks-7.npy", "theirs/ranks-17.npy", "theirs/ranks-27
 scores='{"their scores": "scores:theirs/scores.npy"}'
 write study.json "$lists" "$scores"
 
-runs "a study with models of others" 0 study run study.json -o study
+runs "a study with models of others" 0 study run --verbose study.json -o study
 has "their units are named" "$stderr" "mine/my-tgn/17/rank"
 has "those without seeds, too" "$stderr" "mine/their scores/rank"
 for table in main expected ties time-available exhaustive pairs; do
@@ -118,19 +118,19 @@ has "is a report, too" "$(cat new.html)" "<h1>a &amp; b</h1>"
 is "nothing is left behind" "$(ls -A tmp)" ""
 
 # What is done is not done again; a changed file is.
-runs "again" 0 study run study.json -o study
+runs "again" 0 study run --verbose study.json -o study
 is "nothing is done twice" "$stderr" ""
 cp -r theirs other && mkdir elsewhere && mv other elsewhere/theirs
 cp -r mine elsewhere/mine && cp study.json elsewhere
-runs "with the files elsewhere" 0 study run elsewhere/study.json -o study
+runs "with the files elsewhere" 0 study run --verbose elsewhere/study.json -o study
 is "the same contents are the same" "$stderr" ""
 rank theirs/ranks-17.npy --window 0 --scorer baseline:random --seed 99
-runs "with a changed file" 0 study run study.json -o study
+runs "with a changed file" 0 study run --verbose study.json -o study
 is "only its unit is done again" "$(printf '%s\n' "$stderr" | sed 's/.*note: [^ ]* //; s/: .*//')" "mine/my-tgn/17/rank"
 mv theirs/ranks-27.npy theirs/ranks-27.json .
-runs "without a file that is in the ledger" 0 study run study.json -o study
+runs "without a file that is in the ledger" 0 study run --verbose study.json -o study
 has "says so" "$stderr" "theirs/ranks-27.npy: is not there any more; what the ledger has of mine/my-tgn/27/rank stays"
-runs "without a file that is not" 1 study run study.json -o fresh
+runs "without a file that is not" 1 study run --verbose study.json -o fresh
 has "is refused" "$stderr" "theirs/ranks-27.npy: is not there; the study names it as my-tgn"
 is "before anything is done" "$(printf '%s\n' "$stderr" | grep -c 'note:')" 0
 mv ranks-27.npy ranks-27.json theirs
@@ -138,7 +138,7 @@ mv ranks-27.npy ranks-27.json theirs
 # A study that was begun without them takes them in.
 sed '/"ranks":/d; s/"gain": [^]]*], //; s/"history": 8},/"history": 8}}/' study.json >before.json
 study run before.json -o grown -q >/dev/null 2>&1
-runs "a study grows" 0 study run study.json -o grown
+runs "a study grows" 0 study run --verbose study.json -o grown
 is "by their units alone" "$(printf '%s\n' "$stderr" | sed -n 's/.*note: [^ ]* \(.*\): .*/\1/p')" "mine/my-tgn/7/rank
 mine/my-tgn/17/rank
 mine/my-tgn/27/rank
@@ -149,7 +149,7 @@ refused() { # NAME MESSAGE RANKS SCORERS
     rm -rf refused
     write refused.json "$3" "$4"
     sed -i 's/"gain": [^]]*], //' refused.json
-    runs "$1" 1 study run refused.json -o refused
+    runs "$1" 1 study run --verbose refused.json -o refused
     has "$1: refused" "$stderr" "$2"
     lacks "$1: nothing was trained" "$stderr" "craft/"
 }
@@ -182,15 +182,15 @@ cat >records.json <<END
 {"data": {"known": null, "mine": "mine"}, "protocol": {"window": 0}, "baselines": ["recency"], "seeds": [7, 17],
  "ranks": {"a": {"known": {"7": "short.npy"}, "mine": "theirs/ranks-7.npy"}, "b": {"known": ["short.npy", "short.npy"]}}}
 END
-runs "records without data" 0 study run records.json -o records
+runs "records without data" 0 study run --verbose records.json -o records
 is "both sets are in the table" "$(awk -F, 'NR > 1 { print $1, $2 }' records/tables/expected.csv | grep -v '^#')" "known a
 known b
 mine recency
 mine a"
 sed 's/"known": null, //' records.json >none.json
-runs "a set that is not named" 1 study run none.json -o none
+runs "a set that is not named" 1 study run --verbose none.json -o none
 has "is refused" "$stderr" '"ranks": a: there is no data set known'
 sed 's/"mine": "theirs/"other": "theirs/; s/\("mine": "mine"\)/\1, "other": null/; s/short.npy/zero.npy/' records.json >mixed.json
-runs "records that disagree" 1 study run mixed.json -o mixed
+runs "records that disagree" 1 study run --verbose mixed.json -o mixed
 has "are refused" "$stderr" "short.npy: made under another protocol than zero.npy; they differ in window (1000 against 1500)"
 finish

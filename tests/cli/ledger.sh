@@ -162,7 +162,7 @@ has "is named below the main table" "$(cat changed/tables/main.md)" "Training wa
 # What is damaged is done again.
 cp -r one/tables before
 change "UPDATE metric SET value = 0.5 WHERE name = 'mrr' AND removed = 'base'" "UPDATE run SET status = 'left' WHERE place = 4"
-runs "a run on a changed ledger" 0 study run one.json -o changed
+runs "a run on a changed ledger" 0 study run --verbose one.json -o changed
 has "does again what is damaged" "$stderr" "/craft-r/bce/7/project is done again: "
 is "and gives the same tables" "$(diff -r before changed/tables 2>&1)" ""
 
@@ -171,14 +171,14 @@ change --format-2
 runs "a report of format 2" 1 study report changed
 has "says what helps" "$stderr" "format 2 of an earlier version; \`fullrank study run\` with its document and -o changed brings it to format 3"
 is "and leaves it" "$(python3 -c 'import sqlite3; print(sqlite3.connect("changed/study.db").execute("PRAGMA user_version").fetchone()[0])')" 2
-runs "a run on it" 0 study run one.json -o changed
+runs "a run on it" 0 study run --verbose one.json -o changed
 lacks "does nothing again" "$stderr" ": "
 is "and gives the same tables" "$(diff -r before changed/tables 2>&1)" ""
 is "and the same costs" "$(diff -r one/costs changed/costs 2>&1)" ""
 is "and the same ledger" "$(metrics one)" "$(metrics changed)"
 change --format-2
 python3 change.py "UPDATE metric SET value = 0.5 WHERE name = 'base-mrr'"
-runs "a run on format 2 with a damaged unit" 0 study run one.json -o changed
+runs "a run on format 2 with a damaged unit" 0 study run --verbose one.json -o changed
 has "does it again" "$stderr" "/craft-r/bce/7/project is done again: "
 is "and gives the same tables" "$(diff -r before changed/tables 2>&1)" ""
 change --format-2
@@ -186,7 +186,7 @@ python3 change.py "ALTER TABLE run DROP COLUMN seal" "ALTER TABLE run DROP COLUM
     "ALTER TABLE study DROP COLUMN seal" "PRAGMA user_version = 1"
 runs "a report of an old ledger" 1 study report changed
 has "says what helps" "$stderr" "\`fullrank study run\` with its document and -o changed brings it to format 3"
-runs "a run on an old ledger" 0 study run one.json -o changed
+runs "a run on an old ledger" 0 study run --verbose one.json -o changed
 lacks "does nothing again" "$stderr" "drawn/facts: "
 is "and gives the same tables but for a note" "$(diff -r before changed/tables | grep '^[<>]' | grep -vc 'different versions\|early one')" 0
 
@@ -198,9 +198,9 @@ has "says so" "$stdout" "done by different versions: 0.0.9 abc (4), "
 runs "its report" 0 study report changed
 has "says so" "$(cat changed/tables/settings.md)" "Units of work were done by different versions of the tool: 0.0.9 abc (4), "
 has "the page, too" "$(cat changed/report.html)" "done by different versions of the tool: 0.0.9 abc (4), "
-runs "a run leaves them alone" 0 study run one.json -o changed
+runs "a run leaves them alone" 0 study run --verbose one.json -o changed
 has "and says so" "$stderr" "4 units done by other versions of the tool stay; option redo-other-versions does them again"
-runs "or does them again" 0 study run one.json -o changed --redo-other-versions
+runs "or does them again" 0 study run --verbose one.json -o changed --redo-other-versions
 has "all of them" "$stderr" "drawn/facts: "
 lacks "and only them" "$stderr" "craft/bce/7/train: "
 is "which gives the same tables" "$(diff -r before changed/tables 2>&1)" ""
@@ -235,7 +235,7 @@ mkdir pipes && mkfifo pipes/study.db
 runs "a pipe in place of the ledger" 1 study status pipes
 has "is told" "$stderr" "pipes/study.db: expected a plain file"
 rm one/study.lock && mkfifo one/study.lock
-runs "a pipe in place of the lock" 1 study run one.json -o one
+runs "a pipe in place of the lock" 1 study run --verbose one.json -o one
 has "is told" "$stderr" "one/study.lock: expected a plain file"
 rm one/study.lock
 runs "a report needs no lock" 0 study report one
@@ -243,7 +243,7 @@ runs "a report needs no lock" 0 study report one
 # A database of something else is left alone.
 mkdir other && python3 -c "import sqlite3; db = sqlite3.connect('other/study.db'); db.execute('CREATE TABLE mine (x)'); db.commit()"
 cp other/study.db other.db
-runs "a database of something else" 1 study run one.json -o other
+runs "a database of something else" 1 study run --verbose one.json -o other
 has "is told" "$stderr" "a database of something else, expected a study"
 is "and left alone" "$(cmp other.db other/study.db 2>&1)" ""
 

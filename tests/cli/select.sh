@@ -19,7 +19,7 @@ cat >grid.json <<END
  "settings": {"epochs": 3, "dim": 8},
  "model-settings": {"craft": {"lr": [0.0001, 0.03], "history": [4, 8]}, "GraphMixer": {"tokens": 4}}}
 END
-runs "a study with a grid" 0 study run grid.json -o grid
+runs "a study with a grid" 0 study run --verbose grid.json -o grid
 has "trains every configuration" "$stderr" "drawn/craft/bce/17/lr=0.03,history=8/train"
 has "chooses" "$stderr" "drawn/craft/bce/select"
 is "ranks the chosen one only, once for each seed" "$(find grid/ranks -name '*craft*.npy' | wc -l)" 2
@@ -56,11 +56,11 @@ for wait in 3 5 7 9; do
 done
 runs "a killed study goes on" 0 study run grid.json -o killed -q
 is "and ends with the same tables" "$(diff -r grid/tables killed/tables 2>&1)" ""
-runs "again" 0 study run grid.json -o grid
+runs "again" 0 study run --verbose grid.json -o grid
 lacks "nothing is done twice" "$stderr" "/train:"
 cp grid/tables/selection.csv grid-selection.csv
 sed 's/"lr": \[0.0001, 0.03\]/"lr": [0.0001, 0.03, 0.01]/' grid.json >wider.json
-runs "a wider grid" 0 study run wider.json -o grid
+runs "a wider grid" 0 study run --verbose wider.json -o grid
 has "trains what is new" "$stderr" "lr=0.01,history=4/train"
 lacks "and nothing else" "$stderr" "lr=0.03,history=4/train"
 has "chooses again" "$stderr" "drawn/craft/bce/select"
@@ -68,7 +68,7 @@ has "chooses again" "$stderr" "drawn/craft/bce/select"
 # The chosen configuration alone is trained again, on training and validation.
 sed 's/"epochs": 3/"epochs": 3, "final": "train+val"/' grid.json >final.json
 rm killed/runs/drawn+craft+bce+7+*/state.safetensors # then it begins anew
-runs "a final training" 0 study run final.json -o killed
+runs "a final training" 0 study run --verbose final.json -o killed
 lacks "trains no configuration again" "$stderr" "/lr=0.03,history=4/train:"
 has "but the chosen one, for each seed" "$stderr" "drawn/craft/bce/17/train:"
 is "one folder for each seed" "$(find killed/runs -name 'drawn+craft+bce+*[0-9]+train' | grep -vc =)" 2
@@ -86,7 +86,7 @@ has "and the one that is ranked" "$(cat killed/ranks/drawn+craft+bce+17+rank.jso
 
 refused() { # NAME MESSAGE FROM TO
     sed "s/$3/$4/" grid.json >bad.json
-    runs "$1" 1 study run bad.json -o bad
+    runs "$1" 1 study run --verbose bad.json -o bad
     has "$1: says why" "$stderr" "$2"
     is "$1: nothing is left" "$(ls -d bad 2>/dev/null)" ""
 }

@@ -29,7 +29,7 @@ write small.json 2
 cp small.json plain.json
 
 # Straight through.
-runs "a study runs" 0 study run small.json -o straight
+runs "a study runs" 0 study run --verbose small.json -o straight
 has "a missing set is skipped" "$stderr" "lastfm skipped: ./lastfm is not there; \`fullrank data get lastfm -o ./lastfm\`"
 has "the rest is done" "$stderr" "mine/craft-r/bce/17/diagnostic-project"
 has "the main table is shown" "$stdout" "CRAFT-R"
@@ -39,7 +39,7 @@ has "says what is done" "$stdout" "0 running, 0 failed, 0 left"
 runs "status as JSON" 0 study status straight --json
 has "has every unit" "$stdout" '"key": "mine/craft/bce/7/rank"'
 before=$(ls -l straight/runs/*/model.safetensors)
-runs "again" 0 study run small.json -o straight
+runs "again" 0 study run --verbose small.json -o straight
 is "nothing is done twice" "$(ls -l straight/runs/*/model.safetensors)" "$before"
 
 # Killed at random moments, and continued: the same tables, byte for byte. Not through a function: the shell
@@ -62,16 +62,16 @@ study run begun.json -o begun -q >/dev/null 2>&1
 mkdir -p else/where && mv begun else/where/study
 rm -rf else/where/study/data
 cd else || exit 1
-runs "a study that was moved goes on" 0 study run ../small.json -o where/study/
+runs "a study that was moved goes on" 0 study run --verbose ../small.json -o where/study/
 has "says what is done, of how much" "$stderr" "/$(study status where/study --json | grep -c '"key"') mine/craft/bce/17/rank: "
 lacks "one line for each unit" "$stderr" "epoch"
 cd ..
 is "and gives the same tables, too" "$(diff -r straight/tables else/where/study/tables 2>&1)" ""
 
 # Two processes share one study.
-study run small.json -o shared >first.log 2>&1 &
+study run --verbose small.json -o shared >first.log 2>&1 &
 first=$!
-study run small.json -o shared >second.log 2>&1
+study run --verbose small.json -o shared >second.log 2>&1
 wait $first
 units() { sed -n 's/^fullrank: note: [0-9]*\/[0-9]* \(.*\/[a-z-]*\): [0-9.]* s$/\1/p' "$@"; }
 is "no unit is done twice" "$(units first.log second.log | sort | uniq -d)" ""
@@ -87,12 +87,12 @@ is "gives the same tables" "$(diff -r straight/tables ledger/tables 2>&1)" ""
 
 # What depends on changed inputs is done again, and only that.
 write small.json 1
-runs "with other settings" 0 study run small.json -o straight
+runs "with other settings" 0 study run --verbose small.json -o straight
 has "models are trained again" "$stderr" "mine/craft/bce/7/train"
 lacks "baselines are left alone" "$stderr" "recency/rank"
 cp plain.json small.json
 rm straight/runs/mine+craft+bce+7+train/model.safetensors
-runs "a model that is gone is trained again when it is needed" 0 study run small.json -o straight
+runs "a model that is gone is trained again when it is needed" 0 study run --verbose small.json -o straight
 is "and gives the same tables" "$(diff -r straight/tables killed/tables 2>&1)" ""
 
 # A unit that fails is recorded and stops nothing but what needs it.
@@ -100,18 +100,18 @@ cat >wrong.json <<'END'
 {"data": {"drawn": {"synth": "tiny", "events": 1500}}, "protocol": {"window": 0}, "baselines": ["recency"],
  "models": ["craft", "graphmixer"], "seeds": [7, 17], "settings": {"epochs": 1, "dim": 9}}
 END
-runs "a study with units that fail" 1 study run wrong.json -o wrong
+runs "a study with units that fail" 1 study run --verbose wrong.json -o wrong
 has "says so" "$stderr" "2 units failed; \`fullrank study status wrong\` says why"
 runs "its status" 0 study status wrong
 has "gives the reason" "$stdout" "failed   drawn/craft/bce/17/train: dim 9 is not a multiple of heads 2"
 has "the rest was done, but what needs them" "$stdout" "7 of 11 units done, 0 running, 2 failed, 2 left"
 
 # A study works in a directory of its own.
-runs "a folder with data" 1 study run plain.json -o mine
+runs "a folder with data" 1 study run --verbose plain.json -o mine
 has "is refused" "$stderr" "mine: holds other files and no study; choose another directory"
 is "and left alone" "$(find mine -name '*study*')" ""
 mkdir notes && echo mine >notes/room
-runs "a folder with anything" 1 study run plain.json -o notes
+runs "a folder with anything" 1 study run --verbose plain.json -o notes
 is "is left alone, too" "$(ls notes):$(cat notes/room)" "room:mine"
 
 # Names that differ in one character have files of their own.
@@ -119,7 +119,7 @@ echo '{"data": {"a:b": {"synth": "tiny", "events": 300}, "a-b": {"synth": "tiny"
  "a+b": {"synth": "tiny", "events": 300, "seed": 6}}, "protocol": {"window": 0}, "baselines": ["recency"]}' >names.json
 runs "names that look alike" 0 study run names.json -o names -q
 is "have files of their own" "$(count names/data/*) $(count names/ranks/*.npy)" "3 3"
-runs "and again" 0 study run names.json -o names
+runs "and again" 0 study run --verbose names.json -o names
 lacks "nothing is made twice" "$stderr" "gone or changed"
 long=$(printf '%0230d' 0)
 echo "{\"data\": {\"${long}x\": {\"synth\": \"tiny\", \"events\": 300}, \"${long}y\": {\"synth\": \"tiny\", \"events\": 300}},
@@ -133,7 +133,7 @@ echo "my notes" >$kept/notes.txt
 mkdir outside && mv straight/runs/mine+craft+bce+17+train outside/run && echo precious >outside/run/state.safetensors
 ln -s "$PWD/outside/run" straight/runs/mine+craft+bce+17+train
 write small.json 1
-runs "with a link among the runs" 1 study run small.json -o straight
+runs "with a link among the runs" 1 study run --verbose small.json -o straight
 has "the unit fails" "$stderr" "mine+craft+bce+17+train: a symbolic link, expected what the study made"
 is "and nothing is written through it" "$(cat outside/run/state.safetensors)" "precious"
 is "a user's file is kept" "$(cat $kept/notes.txt)" "my notes"
@@ -159,7 +159,7 @@ fi
 # Documents that are not studies.
 bad() { # NAME TEXT MESSAGE
     printf '%s\n' "$2" >bad.json
-    runs "$1" 1 study run bad.json -o bad
+    runs "$1" 1 study run --verbose bad.json -o bad
     has "$1: the reason" "$stderr" "$3"
     if [ -e bad ]; then miss "$1: nothing is left behind"; else pass "$1: nothing is left behind"; fi
 }
@@ -243,13 +243,13 @@ runs "a family that is not there" 1 sh -c 'sed s/published/publishd/ family.json
 has "says what was meant" "$stderr" "did you mean published?"
 
 runs "no document" 2 study run -o none
-runs "two documents" 2 study run plain.json --preset demo -o none
+runs "two documents" 2 study run --verbose plain.json --preset demo -o none
 runs "unknown preset" 2 study run --preset papre -o none
 runs "no study there" 1 study status nowhere
 has "says so" "$stderr" "nowhere: no study there"
 mkdir odd
 echo "hello there, this is no database" >odd/study.db
-runs "not a ledger" 1 study run plain.json -o odd
+runs "not a ledger" 1 study run --verbose plain.json -o odd
 has "says so" "$stderr" "odd/study.db: file is not a database"
 runs "presets can be printed" 0 study preset paper
 has "as documents" "$stdout" '"diagnostic-window": 131072'

@@ -30,7 +30,7 @@ is "leaves its files" "$(find run -type f | sort | tr '\n' ' ')" \
 has "train.json has the loss" "$(cat run/train.json)" '"loss": ['
 if script -qc true /dev/null >/dev/null 2>&1 </dev/null; then
     # looked at until it is there; then the training is stopped
-    bars() { tr '\r' '\n' <bar.txt | grep -c 'epoch ./3 loss 0.* events .* left'; }
+    bars() { tr '\r' '\n' <bar.txt | grep -c ' events .* left  epoch ./3 loss 0'; }
     : >bar.txt
     TERM=xterm script -qfc "echo \$\$ >bar.pid; exec $fullrank train --data tiny --model dygformer --batch-size 50 --threads 1 -o bar" \
         /dev/null >bar.txt </dev/null &

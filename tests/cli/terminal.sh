@@ -1,0 +1,102 @@
+#!/bin/sh
+# terminal.sh - what a person sees while long work runs: on a terminal, with NO_COLOR, in a pipe.
+# Prints TAP.
+#
+# usage: FULLRANK_SOURCE=REPOSITORY terminal.sh path/to/fullrank
+# shellcheck disable=SC2154 # tap.sh sets scratch
+set -u
+. "$FULLRANK_SOURCE/tests/tap.sh"
+fullrank=${1:?usage: terminal.sh path/to/fullrank}
+case $fullrank in /*) ;; *) fullrank=$PWD/$fullrank ;; esac
+cd "$scratch" || exit 1
+if ! command -v python3 >/dev/null; then
+    skip "progress on a terminal" "python3 not found"
+    finish
+fi
+cat >terminal.py <<'END'
+"""usage: terminal.py COLUMNS COMMAND...: runs it on a terminal that is so wide, and says of what came:
+the number of lines wider than that, of escape sequences, of lines with a time left; then all lines."""
+import fcntl, os, pty, re, struct, sys, termios
+columns = int(sys.argv[1])
+pid, end = pty.fork()
+if pid == 0:
+    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    os.environ["TERM"] = "xterm"
+    os.execv(sys.argv[2], sys.argv[2:])
+out = b""
+while True:
+    try:
+        piece = os.read(end, 65536)
+    except OSError:
+        break
+    if not piece:
+        break
+    out += piece
+code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+text = out.decode()
+plain = re.sub(r"\x1b\[[0-9;]*m", "", text)
+lines = [line for line in re.split(r"[\r\n]", plain) if line.strip()]
+print("code %d, %d too wide, %s escapes, %s time left" % (
+    code, sum(len(line) > columns for line in lines), "some" if "\x1b" in text else "no",
+    "some" if any(re.search(r"\d+%  .*\d:\d\d left  ", line) for line in lines) else "no"))
+for line in lines:
+    print(line)
+END
+sees() { # COLUMNS COMMAND...: what it shows, in $shown, with the first line about it in $about
+    python3 terminal.py "$@" >shown 2>&1
+    about=$(head -n 1 shown)
+    shown=$(cat shown)
+}
+
+"$fullrank" data synth --preset tiny -o data -q >/dev/null
+epochs=3
+
+sees 80 "$fullrank" train --data data --model craft -o run --epochs "$epochs"
+is "train: 80 columns, a bar with the time left" "$about" "code 0, 0 too wide, some escapes, some time left"
+has "train: events of all epochs" "$shown" "/15,300 events"
+has "train: what it will do" "$shown" "trains craft on 5,100 events for $epochs epochs"
+sees 80 "$fullrank" rank --data data --scorer run/model.safetensors -o ranks.npy --threads 1
+is "rank: 80 columns, colours" "${about%,*}" "code 0, 0 too wide, some escapes"
+has "rank: what it will do" "$shown" "ranks 900 test events against 100 candidates each: at most"
+lacks "rank: no shards" "$shown" shards
+sees 40 env NO_COLOR=1 "$fullrank" rank --data data --scorer run/model.safetensors -o ranks.npy --force --wide
+is "NO_COLOR: 40 columns, no escape sequences" \
+    "$(printf '%s' "$shown" | grep -c "$(printf '\033')"), ${about#*wide, }" "0, no escapes, ${about##*, }"
+
+# ---- a study ----
+
+cat >study.json <<END
+{"name": "small", "data": {"drawn": {"synth": "tiny", "events": 3000}}, "protocol": {"window": 0},
+ "diagnostic-window": 0, "baselines": ["recency", "popularity"], "models": ["craft", "tgn"],
+ "seeds": [7, 17], "k": [1, 20], "settings": {"epochs": 5, "dim": 16, "history": 16}}
+END
+sees 80 "$fullrank" study run study.json -o study
+is "study: 80 columns, one line with the time left" "$about" "code 0, 0 too wide, some escapes, some time left"
+has "study: what it will do" "$shown" "small: 12 of 12 units to do"
+has "study: about how long" "$shown" "seconds, judged by usual rates"
+has "study: events, candidates and scores" "$shown" "443 of 450 test events are ranked"
+has "study: units done of all, and what runs now" "$(grep -c '% .* left  [0-9]*/12 craft/bce/7/train: epoch' shown | sed 's/^0$/none/;s/^[0-9]*$/some/')" some
+lacks "study: no line for each unit" "$shown" "rank: 0."
+rm -rf study
+runs "study in a pipe" 0 "$fullrank" study run study.json -o study --verbose
+lacks "a pipe: no escape sequences" "$stderr$stdout" "$(printf '\033')"
+lacks "a pipe: nothing redrawn" "$stderr$stdout" "$(printf '\r')"
+has "--verbose: a line for each unit" "$stderr" "12/12 drawn/tgn/bce/17/rank: "
+is "--verbose: all of them" "$(printf '%s\n' "$stderr" | grep -c '[0-9]*/12 drawn/.*: [0-9.]* s$')" 12
+runs "what is done is not done again" 0 "$fullrank" study run study.json -o study
+is "nothing to do, nothing to say" "$stderr" ""
+rm -rf study
+runs "a study with --quiet" 0 "$fullrank" study run study.json -o study --quiet
+is "--quiet: nothing" "$stderr" ""
+
+# ---- the others ----
+
+runs "train in a pipe" 0 "$fullrank" train --data data --model craft -o again --epochs 1
+has "train in a pipe: what it will do" "$stderr" "trains craft on 5,100 events for 1 epochs, one negative each: 10,200 scores"
+runs "bench in a pipe" 0 "$fullrank" bench scaling --data data --scorer run/model.safetensors --events 20
+has "bench: what it will do" "$stderr" "on 20 test events with catalogs of up to 100 candidates"
+runs "diagnose in a pipe" 0 "$fullrank" diagnose membership --data data --scorer run/model.safetensors
+has "diagnose: what it will do" "$stderr" "ranks 900 test events against 100 candidates each"
+runs "a baseline" 0 "$fullrank" rank --data data --scorer baseline:recency -o recency.npy
+lacks "a baseline is done before a plan is read" "$stderr" "ranks 900"
+finish
