@@ -1540,8 +1540,8 @@ extern FR_API const fr_option fr_scaling_options[FR_OPTIONS_MAX];
 typedef struct fr_scaling_point {
     int64_t size; /* of the catalog, the positive included */
     /* "forward": the model's plain forward, asked for these candidates only; "fast": its fast path,
-     * which scores every destination; "whole": a scorer without a model, which does the same. The
-     * library's. */
+     * which scores every destination; "whole": a scorer without a model, which does the same;
+     * "rank": any, as fr_rank_run ranks, its counted ranks over all test events. The library's. */
     const char *path;
     int64_t scored; /* destinations it gave a score */
     int64_t events;

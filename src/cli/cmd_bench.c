@@ -88,8 +88,10 @@ const cli_command cli_bench_scaling_command = {
             "contains the positive and the previous catalog. One thread scores, and the fastest of "
             "--repeats counts for each event. The path `forward` is the plain forward pass of a "
             "model over these candidates only. `fast` is the fast path of `rank`, which scores "
-            "every destination at once; `whole` is the same for scorers without a model. Memory is "
-            "the largest resident size of the process while it scored, including the data.",
+            "every destination at once; `whole` is the same for scorers without a model. `rank` is "
+            "the time per event of `rank` itself, with all fields of the records; baselines whose "
+            "ranks are counted rank all test events for it. Memory is the largest resident size of "
+            "the process while it scored, including the data.",
     .required = "data scorer",
     .example = "fullrank bench scaling --data wikipedia --scorer run/model.safetensors",
     .groups = {{"Input", bench_io_options, sizeof(bench_io)},

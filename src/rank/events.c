@@ -52,6 +52,19 @@ fr_status events_open(event_list *l, const fr_window *w, int64_t sample, int64_t
     return FR_OK;
 }
 
+fr_status events_given(event_list *l, const fr_window *w, const int32_t *event, int32_t count,
+                       fr_error *err) {
+    *l = (event_list){.first = w->from, .part = w->to - w->from, .count = count};
+    TRY(ALLOCATE(l->event, count, err));
+    TRY(ALLOCATE(l->row, l->part, err));
+    for (int32_t k = 0; k < l->part; k++) l->row[k] = -1;
+    for (int32_t k = 0; k < count; k++) {
+        l->event[k] = event[k];
+        l->row[event[k] - l->first] = k;
+    }
+    return FR_OK;
+}
+
 fr_status events_share(const event_list *all, int number, int count, int64_t shard, event_list *out,
                        fr_error *err) {
     int32_t rows = 0;

@@ -23,6 +23,9 @@ typedef struct event_list {
  * fails or not. */
 fr_status events_open(event_list *l, const fr_window *w, int64_t sample, int64_t seed,
                       fr_error *err);
+/* These of them, ascending. The same as above. */
+fr_status events_given(event_list *l, const fr_window *w, const int32_t *event, int32_t count,
+                       fr_error *err);
 void events_close(event_list *l);
 /* The part of a list that process `number` of `count` ranks: every so many shards of `shard`
  * events. The same as above. */

@@ -5,7 +5,6 @@
 #include "base/context.h"
 #include "base/options.h"
 #include "base/processes.h"
-#include "rank/counting.h"
 #include "rank/learned.h"
 
 #include <math.h>
@@ -260,6 +259,16 @@ static fr_status join(run *r, const fr_context *context, fr_status status, fr_er
 
 enum { ALWAYS_CHECKED = 16 }; /* events that are counted and scored */
 
+/* Other probes than the recorder read whole vectors. */
+bool run_counts(const run *r) { return r->scorer->is.stand && r->probes == 1; }
+
+fr_status run_events(run *r, fr_scorer *scorer, const event_list *events, counting_check *check,
+                     const fr_context *context, fr_error *err) {
+    if (run_counts(r))
+        return counting_run(scorer, &r->records, r->settings.met, context, check, err);
+    return engine_run(scorer, events, r->probe, r->probes, &r->settings, context, err);
+}
+
 fr_status fr_rank_run(fr_scorer *scorer, const fr_rank_settings *settings,
                       const fr_context *context, fr_ranking **out, fr_error *err) {
     NEED(out, err);
@@ -271,22 +280,19 @@ fr_status fr_rank_run(fr_scorer *scorer, const fr_rank_settings *settings,
     run r;
     fr_status status =
         run_open(&r, scorer, settings, engine_team(scorer, context).threads, context, err);
-    bool counts = scorer->is.stand && r.probes == 1; /* others read whole vectors */
     /* `stand` is told the positive, which `score` is not: that both agree is always looked at. */
     bool asked = r.settings.verify > 0;
     counting_check check = {.wanted = asked ? r.settings.verify : ALWAYS_CHECKED,
                             .agree = !asked || processes_number(context)}; /* 0 reports its own */
-    if (!status && counts)
-        status = counting_run(scorer, &r.records, r.settings.met, context, &check, err);
-    else if (!status)
-        status = engine_run(scorer, r.records.events, r.probe, r.probes, &r.settings, context, err);
+    if (!status) status = run_events(&r, scorer, r.records.events, &check, context, err);
     status = join(&r, context, status, err);
     if (!status) status = run_keep_scores(&r, err);
     ranking_notes notes = {.seconds = clock_now() - r.started,
                            .verified = asked ? check.verified : 0,
                            .verified_ranks = check.differ};
     bool all = !processes_number(context); /* the others have handed theirs in */
-    if (!status && all && r.settings.verify && !counts) status = verify(&r, &notes, context, err);
+    if (!status && all && r.settings.verify && !run_counts(&r))
+        status = verify(&r, &notes, context, err);
     if (!status && all) status = run_finish(&r, notes, out, err);
     run_close(&r);
     return status;

@@ -2,6 +2,7 @@
 #ifndef FR_RANK_RANK_H
 #define FR_RANK_RANK_H
 
+#include "rank/counting.h"
 #include "rank/dump.h"
 #include "rank/ranking.h"
 #include "rank/record.h"
@@ -24,6 +25,11 @@ typedef struct run {
 /* `threads` as many as read events at a time. To be closed whether it fails or not. */
 fr_status run_open(run *r, const fr_scorer *scorer, const fr_rank_settings *settings, int threads,
                    const fr_context *context, fr_error *err);
+/* Are ranks counted without score vectors? */
+bool run_counts(const run *r);
+/* Fills the records: of all events where they are counted, else of `events`, which have records. */
+fr_status run_events(run *r, fr_scorer *scorer, const event_list *events, counting_check *check,
+                     const fr_context *context, fr_error *err);
 /* When all events have been read: puts the files of scores in place that were to be kept. */
 fr_status run_keep_scores(run *r, fr_error *err);
 /* The records as a ranking; of the notes, those of the settings are added. */

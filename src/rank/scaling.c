@@ -3,7 +3,8 @@
  * Models can be asked for some candidates only, through plain forward; fast paths, baselines and
  * score files fill the whole vector whatever is read of it. Each is measured as it is: forward over
  * growing catalogs and the fast path over the largest; the others over growing catalogs, of which
- * only the counting of ranks grows.
+ * only the counting of ranks grows. Last, all of them as `rank` has it: through the engine, many
+ * events at once, with all fields of the records, or counted without scoring.
  *
  * Sizes go up, so that memory kept for a smaller catalog never counts for a larger one. Of each
  * event the fastest of some repeats counts, and of two clocks the smaller: processor time leaves
@@ -18,6 +19,7 @@
 #include "base/rng.h"
 #include "rank/engine.h"
 #include "rank/learned.h"
+#include "rank/rank.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -95,6 +97,12 @@ static int64_t count_among(const float *scores, const int32_t *candidate, int32_
     return twice;
 }
 
+/* Wall time, and processor time of this thread. */
+static void clock_both(double out[2]) {
+    out[0] = clock_now();
+    out[1] = clock_seconds(CLOCK_THREAD_CPUTIME_ID);
+}
+
 /* Scores the candidates of one event and ranks its positive among them. */
 static fr_status score_event(scaling *s, fr_scorer *scorer, const model *forward, int32_t event,
                              int32_t count, int64_t *twice, fr_error *err) {
@@ -147,6 +155,62 @@ static fr_status measure(scaling *s, fr_scorer *scorer, const model *forward, in
     return FR_OK;
 }
 
+/* What a test event costs in `rank`: its share of what is made for all events beforehand, and its
+ * ranking. Where ranks are counted, an event hardly costs more than observing it, so all are
+ * ranked. */
+static fr_status rank_once(scaling *s, fr_scorer *scorer, const event_list *chosen,
+                           fr_scaling_point *out, fr_error *err) {
+    fr_context alone = context_team(s->context, 1);
+    alone.processes = NULL; /* whoever measures ranks all */
+    counting_check none = {0};
+    run r;
+    double start[2], opened[2], done[2];
+    clock_both(start);
+    fr_status status = run_open(&r, scorer, NULL, 1, &alone, err);
+    clock_both(opened);
+    if (!status) status = run_events(&r, scorer, chosen, &none, &alone, err);
+    clock_both(done);
+    const event_list *ranked = status || run_counts(&r) ? &r.events : chosen;
+    double seconds = INFINITY;
+    for (int k = 0; k < 2; k++)
+        seconds = fmin(seconds, (opened[k] - start[k]) / r.events.count +
+                                    (done[k] - opened[k]) / ranked->count);
+    if (out->seconds == 0 || seconds < out->seconds) out->seconds = seconds;
+    out->events = 0;
+    out->mrr = 0;
+    for (int32_t k = 0; !status && k < ranked->count; k++) {
+        const fr_record *record = &r.records.records[events_at(ranked, k) - s->w->from];
+        out->events += record->covered;
+        if (record->covered) out->mrr += 2 / (2.0 + 2.0 * record->above + record->tied);
+    }
+    if (out->events) out->mrr /= (double)out->events;
+    run_close(&r);
+    return status;
+}
+
+/* A scorer that remembers is a fresh one each time. */
+static fr_status measure_rank(scaling *s, const char *spec, int64_t seed, fr_scaling_point *out,
+                              fr_error *err) {
+    fr_context alone = context_team(s->context, 1);
+    fr_scorer *scorer = NULL;
+    event_list chosen;
+    *out = (fr_scaling_point){.size = s->w->catalog_size, .path = "rank"};
+    out->scored = s->w->destinations;
+    fr_status status = events_given(&chosen, s->w, s->event, s->events, err);
+    for (int64_t k = 0; !status && k < s->settings->repeats; k++) {
+        if (!scorer || scorer->is.observe) {
+            fr_scorer_close(scorer);
+            status = fr_scorer_open(spec, s->w, seed, &alone, &scorer, err);
+        }
+        os_forget_peak();
+        if (!status) status = rank_once(s, scorer, &chosen, out, err);
+    }
+    out->peak_bytes = os_peak_memory();
+    fr_scorer_close(scorer);
+    events_close(&chosen);
+    return status;
+}
+
 /* Ranked test events, evenly spread. */
 static fr_status choose_events(scaling *s, fr_error *err) {
     const fr_window *w = s->w;
@@ -164,8 +228,8 @@ static fr_status choose_events(scaling *s, fr_error *err) {
     return FR_OK;
 }
 
-static fr_status run(scaling *s, const char *spec, int64_t seed, fr_scaling_point *out, int *count,
-                     fr_error *err) {
+static fr_status measure_all(scaling *s, const char *spec, int64_t seed, fr_scaling_point *out,
+                             int *count, fr_error *err) {
     const fr_window *w = s->w;
     int32_t sizes[FR_SCALING_MAX];
     int size_count = catalog_sizes(w->catalog_size, sizes);
@@ -190,7 +254,7 @@ static fr_status run(scaling *s, const char *spec, int64_t seed, fr_scaling_poin
         point->path = "fast";
     }
     fr_scorer_close(scorer);
-    return status;
+    return status ? status : measure_rank(s, spec, seed, &out[(*count)++], err);
 }
 
 fr_status fr_scaling_run(const fr_window *window, const char *spec,
@@ -216,7 +280,7 @@ fr_status fr_scaling_run(const fr_window *window, const char *spec,
     if (!status) status = ALLOCATE(s.catalog_row, w->catalog_size, err);
     if (!status) {
         scaling_order(w, (uint64_t)seed, s.order);
-        status = run(&s, spec, seed, out, count, err);
+        status = measure_all(&s, spec, seed, out, count, err);
     }
     free(s.order);
     free(s.event);

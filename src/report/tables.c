@@ -804,7 +804,9 @@ static void scaling_table(const summary *s, table *t) {
     start(s, t, "Cost against catalog size",
           "Milliseconds per event of one thread, scoring and ranking, over 128 test events, and "
           "the largest memory of the process meanwhile. forward: the plain forward asked for these "
-          "candidates alone; fast: the path that scores every destination.");
+          "candidates alone; fast: the path that scores every destination; rank: a whole run of "
+          "it, shared out over "
+          "the events.");
     table_column(t, NULL, "model", TABLE_LEFT);
     table_column(t, NULL, "candidates", TABLE_RIGHT);
     table_column(t, NULL, "path", TABLE_LEFT);

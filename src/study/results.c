@@ -324,11 +324,12 @@ int results_next_group(const results *r, int from, unit_kind kind, const char *d
 }
 
 /* In the order in which people read them. */
-static const char *const paths[] = {"forward", "fast", "whole"};
+static const char *const paths[] = {"forward", "fast", "whole", "rank"};
+enum { PATHS = sizeof paths / sizeof *paths };
 
 static int place_of(const char *path) {
     int p = 0;
-    while (p < 3 && strcmp(paths[p], path) != 0) p++;
+    while (p < PATHS && strcmp(paths[p], path) != 0) p++;
     return p;
 }
 
@@ -343,7 +344,7 @@ int results_scaling(const result *unit, fr_scaling_point out[FR_SCALING_MAX]) {
     for (size_t i = 0; i < unit->record.metrics.count && n < FR_SCALING_MAX; i++) {
         const unit_metric *m = &unit->record.metrics.at[i];
         int path = place_of(m->path);
-        if (path == 3 || strcmp(m->name, "seconds") != 0) continue;
+        if (path == PATHS || strcmp(m->name, "seconds") != 0) continue;
         double bytes =
             results_number(unit, (metric_key){.name = "bytes", .path = paths[path], .k = m->k});
         out[n++] = (fr_scaling_point){.size = m->k,

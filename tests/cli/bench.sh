@@ -20,7 +20,7 @@ has "up to the whole catalog" "$stdout" "$all  whole"
 runs "a model" 0 scaling --scorer run/model.safetensors --csv --repeats 1
 is "as CSV" "$(printf '%s\n' "$stdout" | head -n 1)" "size,path,scored,events,ms_per_event,mrr,peak_bytes"
 is "of these sizes" "$(printf '%s\n' "$stdout" | awk -F, 'NR > 1 { printf "%s %s %s, ", $1, $2, $4 }')" \
-    "20 forward 20, 50 forward 20, $all forward 20, $all fast 20, "
+    "20 forward 20, 50 forward 20, $all forward 20, $all fast 20, $all rank 20, "
 runs "as JSON" 0 scaling --scorer baseline:popularity --json
 has "with its keys" "$stdout" '"ms_per_event"'
 runs "one form only" 2 scaling --scorer baseline:recency --json --csv
