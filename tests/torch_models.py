@@ -28,7 +28,8 @@ spec.loader.exec_module(rival)
 torch.set_num_threads(1)
 FORMS = (("craft", {"history": 20}), ("craft-r", {"history": 30, "attend": 7, "empty": "pad"}),
          ("graphmixer", {"tokens": 12}), ("tgn", {}), ("tgn", {"embedding": "identity"}),
-         ("dygformer", {"history": 45}), ("dygformer-lha", {"history": 45}),
+         ("tgn", {"identities": 1}), ("dygformer", {"history": 45}),
+         ("dygformer-lha", {"history": 45}), ("dygformer", {"history": 45, "identities": 1}),
          ("patch", {"history": 45}), ("patch-lha", {"history": 45, "patch": 4}))
 SMALL = {"dim": 16}
 PRESETS = os.path.join(os.path.dirname(SCRIPT), "../../src/study/presets/settings.json")
@@ -84,11 +85,15 @@ def scores_of(folder, checkpoint, prepared=None, events="every:15", granularity=
 
 def count_parameters(folder, model, settings):
     """MODELS 7: at the default widths."""
-    m, w = made(folder, model, {"embedding": "identity"} if "embedding" in settings else {})
+    form = {k: v for k, v in settings.items() if k in ("embedding", "identities")}
+    m, w = made(folder, model, form)
     f, items = w.features.shape[1], 64 * (w.nodes - w.first_dst)
+    identities = 64 * w.nodes if "identities" in form else 0
+    named = 16 * 640 if identities else 0  # what DyGFormer's patches make of them
     want = {"craft": 137474 + items, "craft-r": 158338 + items,
-            "dygformer": 120497 + 160 * f, "dygformer-lha": 120561 + 160 * f,
-            "tgn": 51713 + 192 * f if settings else 103329 + 384 * f,
+            "dygformer": 120497 + 160 * f + identities + named,
+            "dygformer-lha": 120561 + 160 * f,
+            "tgn": (51713 + 192 * f if "embedding" in form else 103329 + 384 * f) + identities,
             "graphmixer": 100879 + 64 * f + 64 * w.nodes,
             "patch": 187009 + 64 * w.nodes, "patch-lha": 178881 + 64 * w.nodes}[model]
     found = sum(p.numel() for p in m.parameters() if p.requires_grad)
@@ -171,7 +176,7 @@ def train_both(folder, model, settings):
     """Leaves ours/ and theirs.safetensors. With a rate of 0 an epoch keeps initial parameters."""
     for kind in ("first", "ours"):
         shutil.rmtree(kind, ignore_errors=True)
-    given = [w for k, v in {**SMALL, **settings}.items() for w in ("--" + k, v)]
+    given = [w for pair in text({**SMALL, **settings}) for w in ("--set", pair)]
     training = published_training() if "settings" in settings else []
     common = ["train", "--data", folder, "--model", model, "--deterministic", "-q", *given]
     run(*common, "--lr", 0, "--epochs", 1, "-o", "first")

@@ -131,6 +131,9 @@ class TGN(Model):
             self.message = nn.ModuleDict({"fc1": nn.Linear(self.raw, self.raw // 2),
                                           "fc2": nn.Linear(self.raw // 2, d)})
         self.gru = nn.GRUCell(d if self.mlp else self.raw, d)
+        if settings["identities"]:
+            self.node = nn.Embedding(window.nodes, d)
+            nn.init.normal_(self.node.weight, 0, 0.02)
         self.attention = settings["embedding"] == "attention"
         if self.attention:
             self.attn = nn.ModuleDict({
@@ -185,12 +188,15 @@ class TGN(Model):
             place = np.cumsum(used) - 1
         else:
             self.needed, self.fresh, place = None, self.memory, np.arange(w.nodes)
-        s = F.embedding(tensor(place[nodes]), self.fresh)
+        shown = self.fresh
+        if hasattr(self, "node"):
+            shown = shown + self.node(tensor(np.arange(w.nodes) if self.needed is None else self.needed))
+        s = F.embedding(tensor(place[nodes]), shown)
         if not self.attention:
             return s
         past = w.event[entry]
         code = self.time(tensor(w.time[events][:, None] - w.time[past]))
-        k = torch.cat([F.embedding(tensor(place[other]), self.fresh),
+        k = torch.cat([F.embedding(tensor(place[other]), shown),
                        self.features[tensor(past)], code], 2)
         zero = self.time(torch.zeros(1, dtype=torch.float64)).expand(n, -1)
         q0 = torch.cat([s, zero], 1)
@@ -260,9 +266,12 @@ class TGN(Model):
 
 
 class Patches(nn.Module):
-    def __init__(self, ch, P, edges, dt):
+    def __init__(self, ch, P, identities, edges, dt):
         super().__init__()
-        self.node = nn.ParameterDict({"bias": torch.zeros(ch)})
+        if identities:
+            self.node = nn.Linear(P * identities, ch)
+        else:
+            self.node = nn.ParameterDict({"bias": torch.zeros(ch)})
         if edges:
             self.edge = nn.Linear(P * edges, ch)
         else:
@@ -292,7 +301,10 @@ class DyGFormer(PairModel):
         d, dt, self.L, self.P = (settings[k] for k in ("dim", "time_dim", "history", "patch"))
         ch = d // 4
         self.cooc = nn.ModuleDict({"fc1": nn.Linear(1, ch), "fc2": nn.Linear(ch, ch)})
-        self.patch = Patches(ch, self.P, self.edges, dt)
+        if settings["identities"]:
+            self.node = nn.Embedding(window.nodes, d)
+            nn.init.normal_(self.node.weight, 0, 0.02)
+        self.patch = Patches(ch, self.P, d if settings["identities"] else 0, self.edges, dt)
         self.layers = nn.ModuleList(
             TransformerLayer(d, settings["heads"], self.drop, self.attention_drop)
             for _ in range(settings["layers"]))
@@ -309,7 +321,13 @@ class DyGFormer(PairModel):
         zero = self.time(torch.zeros(1, dtype=torch.float64)).expand(len(own), -1)
         code = self.zeros(n * P, zero.shape[1])
         code = code.index_copy(0, slot, self.time(tensor(side.delta))).index_copy(0, own, zero)
-        node = self.patch.node["bias"].expand(n, -1)
+        if hasattr(self, "node"):
+            node = self.zeros(n * P, self.node.embedding_dim)
+            node = node.index_copy(0, slot, self.node(tensor(side.other)))
+            node = node.index_copy(0, own, self.node(tensor(side.nodes)))
+            node = self.patch.node(node.view(n, -1))
+        else:
+            node = self.patch.node["bias"].expand(n, -1)
         if self.edges:
             edge = self.zeros(n * P, self.edges)
             edge[slot] = self.features[tensor(side.event)]
@@ -387,7 +405,7 @@ ATTENTION = {**BASE, "heads": 2, "attention_dropout": -1.0}
 CODED = {"time_dim": 32, "time_trainable": 0, "edge_dim": -1}
 CRAFT = {**ATTENTION, "layers": 2, "history": 320, "attend": 0, "empty": "zero", "head_layers": 2,
          "shuffle": 1}
-DYGFORMER = {**ATTENTION, **CODED, "layers": 2, "history": 320, "patch": 10}
+DYGFORMER = {**ATTENTION, **CODED, "layers": 2, "history": 320, "patch": 10, "identities": 0}
 PATCH = {**ATTENTION, "layers": 2, "time_dim": 32, "history": 320, "patch": 10, "shuffle": 1}
 LHA = {"gamma": 0.9, "write_every": 1, "shuffle": 0}
 MODELS = {
@@ -396,7 +414,7 @@ MODELS = {
     "graphmixer": (GraphMixer, {**BASE, **CODED, "layers": 2, "tokens": 30, "head_width": 100,
                                 "pool": "slots", "padded": 0, "newest": "first"}),
     "tgn": (TGN, {**ATTENTION, **CODED, "embedding": "attention", "neighbors": 10,
-                  "message": "identity", "clock": "window"}),
+                  "message": "identity", "clock": "window", "identities": 0}),
     "dygformer": (DyGFormer, DYGFORMER),
     "dygformer-lha": (DyGFormer, {**DYGFORMER, **LHA}),
     "patch": (Patch, PATCH),
