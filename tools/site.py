@@ -77,11 +77,10 @@ for name in sorted(os.listdir(os.path.join(repository, "docs"))):
         put_page("docs/" + name, read("docs/" + name))
     else:
         shutil.copy(os.path.join(repository, "docs", name), os.path.join(output, "docs", name))
-for folder, title in (("examples", "Examples"), ("examples/python", "Examples in Python")):
-    names = [e for e in sorted(os.listdir(os.path.join(repository, folder)))
-             if os.path.splitext(e)[1] in LANGUAGE]
-    put_page(folder + "/index.md", f"# {title}\n\nPrograms to copy; the tests build and run them.\n\n" +
-             "".join(f"- [{e}]({e})\n" for e in names))
+put_page("examples/index.md", read("examples/README.md"))
+names = [e for e in sorted(os.listdir(os.path.join(repository, "examples/python"))) if e.endswith(".py")]
+put_page("examples/python/index.md", "# Examples in Python\n\nPrograms to copy; the tests run them.\n\n" +
+         "".join(f"- [{e}]({e})\n" for e in names))
 sources.add("include/fullrank.h")
 for path in sorted(sources):
     write(path + ".md", source_page(path))

@@ -239,7 +239,8 @@ cp -r family/tables tables-before
 rm -r family/tables family/runs
 runs "the report of such a study" 0 study report family -q
 is "has the same tables" "$(diff -r tables-before family/tables)" ""
-runs "a family that is not there" 1 sh -c 'sed s/published/publishd/ family.json >odd.json; exec "$0" study run odd.json -o none -q' "$fullrank"
+sed s/published/publishd/ family.json >odd.json
+runs "a family that is not there" 1 study run odd.json -o none -q
 has "says what was meant" "$stderr" "did you mean published?"
 
 runs "no document" 2 study run -o none
