@@ -413,7 +413,7 @@ def check_grid(page):
     choose(page, "sampler", "popularity")
     choose(page, "k-number", 19)
     shown = page.run("document.querySelector('.board h4').textContent")
-    test("K snaps to what was computed", shown == "K = 20 sampled, computed beforehand", shown)
+    test("K snaps to what was computed", shown == "K = 20 sampled, precomputed", shown)
     choose(page, "sampler", "uniform")
 
 

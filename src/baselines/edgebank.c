@@ -177,21 +177,21 @@ static const fr_option edgebank_options[] = {
     {"memory", FR_OPTION_CHOICE, "unlimited", "unlimited|window|duration|threshold|interval", 0, 0,
      offsetof(edgebank_settings, memory), "which pairs are remembered"},
     {"share", FR_OPTION_REAL, "0.15", "SHARE", 0, 1, offsetof(edgebank_settings, share),
-     "memory=window: of all events so far; memory=duration: of the training prefix's duration"},
+     "memory=window: share of all events so far; memory=duration: share of the duration "
+     "of the training prefix"},
     {0}};
 const fr_scorer_kind baseline_edgebank = {
     "edgebank",
     "1 if the pair is in memory, else 0",
-    "EdgeBank of Poursafaei et al. (2022), brought up to date before every event. "
-    "memory=unlimited remembers every pair met so far. memory=window (DGB, and TGB at first): "
-    "those met at or after the 0.85 quantile of all event times so far (share=0.15). "
-    "memory=duration (TGB today): those met in the last 0.15 of the training prefix's "
-    "duration, counted back from the latest event. memory=threshold (DGB): those met at least "
-    "as often as the average pair. memory=interval (DyGLib's repeat_interval): those met in the "
-    "last "
-    "stretch of time that is as long as the average time between two meetings of a pair, a pair "
-    "met "
-    "once counting as 0. Scores are 0 and 1, so ties are real and the tie rule "
+    "EdgeBank of Poursafaei et al. (2022), updated before every event. "
+    "memory=unlimited remembers every pair that has met so far. memory=window (DGB, "
+    "and TGB at first): pairs that met at or after the 0.85 quantile of all event "
+    "times so far (share=0.15). memory=duration (TGB today): pairs that met in the "
+    "last 0.15 of the training prefix's duration, counted back from the latest event. "
+    "memory=threshold (DGB): pairs that met at least as often as the average pair. "
+    "memory=interval (DyGLib's repeat_interval): pairs that met in the last stretch of "
+    "time that is as long as the average time between two meetings of a pair, a pair "
+    "met once counting as 0. Scores are 0 and 1, so ties are real and the tie rule "
     "decides the number.",
     edgebank_options,
     .settings = sizeof(edgebank_settings),
@@ -199,6 +199,7 @@ const fr_scorer_kind baseline_edgebank = {
 
 const fr_scorer_kind baseline_membership = {
     "membership", "1 if the pair has met before, else 0",
-    "Pair membership alone, s = M(u, v): what remains of a model that only knows which "
-    "destinations the source has met. The same scores as edgebank with unlimited memory.",
+    "Pair membership alone, s = M(u, v): a model that only knows which destinations "
+    "the source has met. The scores are the same as those of edgebank with unlimited "
+    "memory.",
     .open = open_membership};

@@ -208,10 +208,10 @@ static fr_status open_markov(const fr_window *w, const void *settings, int64_t s
     return status;
 }
 
-const fr_scorer_kind baseline_markov = {"markov", "what has followed the source's last destination",
-                                        "Destinations that have followed the source's last "
-                                        "destination, in anyone's sequence, come "
-                                        "first, by how often they did, equal counts by "
-                                        "popularity. All others follow by popularity. "
-                                        "A source without history gets plain popularity.",
-                                        .open = open_markov};
+const fr_scorer_kind baseline_markov = {
+    "markov", "destinations that have followed the source's last destination",
+    "Destinations that have followed the source's last destination, in the sequence of "
+    "any source, come first. They are ordered by how often they did, and equal counts "
+    "by popularity. All others follow by popularity. A source without history gets "
+    "plain popularity.",
+    .open = open_markov};

@@ -210,16 +210,16 @@ static fr_status open_recent(const fr_window *w, const void *settings, int64_t s
 
 const fr_scorer_kind baseline_popularity = {
     "popularity", "how often the destination has occurred",
-    "The score is the number of events of the destination so far, of all sources, in the "
-    "training prefix and the test suffix alike. The same order for every source.",
+    "The score is the number of events of the destination so far, from all sources, in "
+    "the training prefix and the test suffix. The order is the same for every source.",
     .open = open_count};
 
 const fr_scorer_kind baseline_recent_popularity = {
     "recent-popularity",
     "how often the destination has occurred lately",
-    "As popularity, but an event counts 2^(-age / half-life), so destinations are ordered "
-    "by their present rate; the score is the place in that order, from 1 for the lowest. "
-    "Destinations that have never occurred have 0.",
+    "Like popularity, but an event counts 2^(-age / half-life), so destinations are "
+    "ordered by their present rate. The score is the position in that order, starting "
+    "with 1 for the lowest. Destinations that have never occurred have 0.",
     baseline_decay_options,
     .settings = sizeof(decay_settings),
     .open = open_recent};

@@ -44,6 +44,6 @@ static fr_status open_random(const fr_window *w, const void *settings, int64_t s
 
 const fr_scorer_kind baseline_random = {
     "random", "scores drawn at random",
-    "Every destination gets a uniform random score in [0, 1), drawn anew for every event from "
-    "the seed. Its MRR is what knowing nothing gives: about H(N)/N for a catalog of N.",
+    "Every destination gets a uniform random score in [0, 1) for every event. Its MRR "
+    "is that of pure chance: about H(N)/N for a catalog of N.",
     .open = open_random};

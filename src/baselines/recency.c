@@ -177,24 +177,24 @@ static fr_status open_decayed(const fr_window *w, const void *settings, int64_t 
 
 const fr_scorer_kind baseline_recency = {
     "recency", "own destinations, most recent first",
-    "The source's own destinations come first, the most recently met on top. All others "
-    "follow "
-    "by their last position in the stream, whoever met them; those that have never occurred "
-    "come last and tie.",
+    "The source's own destinations come first, the most recently met at the top. All "
+    "others follow by their last position in the stream, from any source; those that "
+    "have never occurred come last and tie.",
     .open = open_last};
 
 const fr_scorer_kind baseline_frequency = {
     "frequency", "own destinations, most often met first",
-    "The source's own destinations come first, by the number of times the pair has met, equal "
-    "numbers by the more recent meeting. All others follow as in recency.",
+    "The source's own destinations come first, by the number of times the pair has "
+    "met; among equal numbers the more recent meeting wins. All others follow as in "
+    "recency.",
     .open = open_count};
 
 const fr_scorer_kind baseline_decayed_frequency = {
     "decayed-frequency",
     "own destinations, by decayed count",
-    "As frequency, but a meeting counts 2^(-age / half-life), and equal counts tie: between "
-    "recency (short half-life) and frequency (long half-life). All others follow as in "
-    "recency.",
+    "Like frequency, but a meeting counts 2^(-age / half-life), and equal counts tie. "
+    "It is between recency (short half-life) and frequency (long half-life). All "
+    "others follow as in recency.",
     baseline_decay_options,
     .settings = sizeof(decay_settings),
     .open = open_decayed};

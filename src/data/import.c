@@ -17,16 +17,18 @@
 
 const fr_option fr_import_options[FR_OPTIONS_MAX] = {
     {"columns", FR_OPTION_TEXT, "", "SPEC", 0, 0, offsetof(fr_import, columns),
-     "which column is what, if the header does not tell: source=user,destination=3,time=ts,"
-     "features=5-176 (names or numbers from 1; features=none), also split=4 or split=none"},
+     "the columns, if the header does not name them: "
+     "source=user,destination=3,time=ts,features=5-176 (names or numbers from 1; "
+     "features=none), also split=4 or split=none"},
     {"ids", FR_OPTION_CHOICE, "auto", "auto|numbers|words", 0, 0, offsetof(fr_import, ids),
-     "ids are whole numbers, or any words (numbered in sorted order, words kept beside); auto: "
-     "numbers if all ids of the file are"},
+     "ids are whole numbers, or any words (numbered in sorted order; the words are "
+     "kept); auto: numbers if all ids of the file are numbers"},
     {"time-unit", FR_OPTION_CHOICE, "s", "s|ms|us|ns", 0, 0, offsetof(fr_import, time_unit),
-     "what times count, if they are numbers; they are kept as seconds"},
+     "unit of the times, if they are numbers; they are stored in seconds"},
     {"shared-ids", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(fr_import, shared_ids),
-     "sources and destinations are the same things: one id space, no source is its own "
-     "candidate, and models have one history and one state of a node, whatever its role"},
+     "sources and destinations are the same kind of node: they share their ids, a "
+     "source is never its own candidate, and models have one history and one state per "
+     "node, whatever its role"},
     OPTIONS_END(fr_import)};
 
 /* The feature file of ml_X.csv is ml_X.npy: float64 or float32 [events + 1, width]. */

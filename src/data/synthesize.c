@@ -10,9 +10,9 @@
 
 const fr_option fr_synth_options[FR_OPTIONS_MAX] = {
     {"preset", FR_OPTION_TEXT, "tiny", "tiny|wikipedia|reddit|mooc|lastfm", 0, 0,
-     offsetof(fr_synth, preset), "what to imitate"},
+     offsetof(fr_synth, preset), "the data set to imitate"},
     {"seed", FR_OPTION_INT, "1", "N", 0, 0x1p53, offsetof(fr_synth, seed),
-     "which of all such streams"},
+     "seed of the random numbers"},
     {"events", FR_OPTION_INT, "0", "N", 0, 1e12, offsetof(fr_synth, events),
      "length of the stream; 0 = the preset's own"},
     {"parameters", FR_OPTION_TEXT, "", "LIST", 0, 0, offsetof(fr_synth, parameters),

@@ -17,18 +17,18 @@
     {"window", FR_OPTION_INT, size, "N", 0, INT32_MAX, offsetof(fr_protocol, window), \
      "most recent events used; 0 = all"}, \
     {"train-share", FR_OPTION_REAL, "0.85", "SHARE", 0, 1, offsetof(fr_protocol, train_share), \
-     "first part of the window, for training; the rest is the test suffix"}, \
+     "first share of the window, for training; the rest is the test suffix"}, \
     {"val-share", FR_OPTION_REAL, "0", "SHARE", 0, 1, offsetof(fr_protocol, val_share), \
-     "the part after it, for validation"}, \
+     "share of the events after it, for validation"}, \
     {"split", FR_OPTION_TEXT, "share", "share|quantile|column|rows:A,B|times:A,B", 0, 0, \
      offsetof(fr_protocol, split), \
-     "how the parts are cut: by these shares of the events, by quantiles of their times (TGB, " \
+     "how the parts are cut: by shares of the events, by quantiles of their times (TGB, " \
      "DyGLib), by the file's split column, or where validation and test begin, as rows, times or " \
      "dates (times:2024-01-31,2024-03-01)"}, \
     {"order", FR_OPTION_TEXT, "stream", "stream|strict|batch:N", 0, 0, \
      offsetof(fr_protocol, order), \
-     "what is history of an event: everything earlier in the stream, only smaller times, or what " \
-     "came before its batch of N test events (most published code: batch:200)"}
+     "the history of an event: everything earlier in the stream, only smaller times, or what came " \
+     "before its batch of N test events (most published code: batch:200)"}
 // clang-format on
 
 const fr_option fr_protocol_options[FR_OPTIONS_MAX] = {
@@ -37,14 +37,15 @@ const fr_option fr_protocol_options[FR_OPTIONS_MAX] = {
      "the part whose events are ranked"},
     {"catalog", FR_OPTION_TEXT, "fixed", "fixed|train+val|all|range|time|FILE", 0, 0,
      offsetof(fr_protocol, catalog),
-     "the candidates: destinations of the training part, of training and validation, of the whole "
-     "window, all ids from the smallest to the largest of the data (TGB), destinations seen so "
-     "far, or the ids listed in a file"},
+     "the candidates: destinations of the training part, of training and validation, of "
+     "the whole window, all ids from the smallest to the largest of the data (TGB), "
+     "destinations that have occurred so far, or the ids listed in a file"},
     {"filter", FR_OPTION_CHOICE, "none", "none|same-time", 0, 0, offsetof(fr_protocol, filter),
-     "same-time: other true destinations of the same source at the same time are no candidates "
-     "(TGB)"},
+     "same-time: other true destinations of the same source at the same time are not "
+     "candidates (TGB)"},
     {"oov", FR_OPTION_CHOICE, "exclude", "exclude|zero", 0, 0, offsetof(fr_protocol, oov),
-     "events whose destination is no candidate: left out, or counted with reciprocal rank 0"},
+     "events whose destination is not a candidate: left out, or counted with reciprocal "
+     "rank 0"},
     OPTIONS_END(fr_protocol)};
 
 const fr_option fr_diagnostic_options[FR_OPTIONS_MAX] = {SPLIT("131072"), OPTIONS_END(fr_protocol)};

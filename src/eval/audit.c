@@ -14,24 +14,26 @@
 
 const fr_definition fr_audit_checks[FR_AUDIT_CHECKS] = {
     {"future", 0, "sees the future",
-     "The event's own destination and features and all later events are redrawn, put in random "
-     "order or removed: scores keep their bits."},
+     "The event's own destination and features and all later events are redrawn, put in "
+     "random order or removed. Scores keep their bits."},
     {"same-time", 0, "sees events of its time",
-     "With order strict, events of the same time that stand before the event are redrawn, with "
-     "order batch those of its batch: scores keep their bits."},
+     "With order strict, earlier events of the same time are redrawn; with order batch, "
+     "those of its batch. Scores keep their bits."},
     {"batch", 0, "depends on its batch",
-     "Alone, in batches of 7 and 200, in other company, by another worker: the same scores."},
+     "An event gets the same scores alone, in batches of 7 and 200, with other events, "
+     "and from another worker."},
     {"candidates", 0, "depends on other candidates",
-     "With half of the catalog, and with more candidates: each candidate keeps its score."},
+     "Each candidate keeps its score with half of the catalog, and with more candidates."},
     {"state", 0, "is changed by scoring",
-     "Scored again, scored twice in a row, scored after other events: the same scores. It comes "
-     "first, always: of a scorer that fails it, differences tell nothing of their cause."},
+     "An event gets the same scores again, twice in a row, and after other events. This "
+     "check always comes first: if a scorer fails it, the cause of other differences is "
+     "unknown."},
     {"position", 0, "knows the place of the positive",
-     "Destinations that were drawn at random are ranked at chance. Scores go along when "
-     "destinations exchange their ids, or at least do not follow the order of ids."},
+     "Destinations drawn at random are ranked at chance level. If destinations exchange "
+     "their ids, scores move with them, or at least do not follow the order of ids."},
     {"numbers", 0, "has bad numbers",
-     "No score is NaN or infinite, none are lost at the end of a sigmoid; ties and rows of one "
-     "score are counted."}};
+     "No score is NaN or infinite, and none is saturated by a sigmoid. Ties and rows "
+     "with only one score are counted."}};
 
 const char *const fr_severity_names[FR_SEVERITIES] = {"leak", "batch dependence", "nondeterminism",
                                                       "numeric"};
@@ -40,12 +42,13 @@ const fr_option fr_audit_options[FR_OPTIONS_MAX] = {
     {"checks", FR_OPTION_TEXT, "all", "LIST", 0, 0, offsetof(fr_audit_settings, checks),
      "future, same-time, batch, candidates, state, position, numbers, separated by commas"},
     {"events", FR_OPTION_TEXT, "200", "N|row:LIST", 0, 0, offsetof(fr_audit_settings, events),
-     "how many ranked events are audited, or which rows of the stream"},
+     "number of ranked events to audit, or their rows in the stream"},
     {"streams", FR_OPTION_INT, "50", "N", 1, 1000000, offsetof(fr_audit_settings, streams),
-     "changed streams of the checks future and same-time; the events are shared out over them"},
+     "number of changed streams in the checks future and same-time; the events are "
+     "distributed over them"},
     {"tolerance", FR_OPTION_REAL, "1e-5", "X", 0, 1, offsetof(fr_audit_settings, tolerance),
-     "differences that rounding may make in the checks batch and candidates and between equal "
-     "runs, relative to the event's largest score"},
+     "differences that rounding may cause in the checks batch and candidates and "
+     "between equal runs, relative to the event's largest score"},
     OPTIONS_END(fr_audit_settings)};
 
 struct fr_audit {
@@ -239,10 +242,9 @@ static bool is_unsteady(const audit *a) {
 static const char *why_not(const audit *a, int check, bool unsteady) {
     bool looks = check == FR_AUDIT_POSITION || check == FR_AUDIT_NUMBERS;
     if (check == FR_AUDIT_STATE && !a->fixed) return NULL;
-    if (!a->wanted[check]) return "not asked for";
+    if (!a->wanted[check]) return "not requested";
     if (a->fixed && !looks) return "scores of a file cannot change";
-    if (unsteady && !looks)
-        return "cannot be told while the same call gives other scores: see state";
+    if (unsteady && !looks) return "not possible while the same call gives other scores: see state";
     return NULL;
 }
 

@@ -31,23 +31,24 @@
 
 const fr_option fr_compare_options[FR_OPTIONS_MAX] = {
     {"metric", FR_OPTION_TEXT, "mrr", "NAME", 0, 0, offsetof(fr_compare_settings, metric),
-     "what is compared: mrr, hits@10 or any other that `metrics --help metrics` lists"},
+     "the metric to compare: mrr, hits@10 or any other in `metrics --help metrics`"},
     {"sampler", FR_OPTION_TEXT, "uniform", "NAME", 0, 0, offsetof(fr_compare_settings, sampler),
      "how the K negatives are drawn; `metrics --help samplers` lists the names"},
     {"small", FR_OPTION_CHOICE, "whole", "whole|ineligible", 0, 0,
      offsetof(fr_compare_settings, small),
-     "a pool smaller than what is drawn from it: taken whole, or the event does not count"},
+     "if a pool is too small: take it whole, or leave the event out"},
     {"block", FR_OPTION_INT, "128", "EVENTS", 1, INT32_MAX, offsetof(fr_compare_settings, block),
      "consecutive ranked events that the bootstrap draws together"},
     {"resamples", FR_OPTION_INT, "10000", "N", 100, 1000000,
-     offsetof(fr_compare_settings, resamples), "of the bootstrap and of the permutation test"},
+     offsetof(fr_compare_settings, resamples),
+     "number of resamples of the bootstrap and the permutation test"},
     {"level", FR_OPTION_REAL, "0.95", "SHARE", 0.5, 0.9999, offsetof(fr_compare_settings, level),
-     "of both intervals"},
+     "level of all intervals"},
     {"force", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(fr_compare_settings, force),
-     "compare runs of different protocols, with a warning"},
+     "compare runs with different protocols, with a warning"},
     {"across-orders", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(fr_compare_settings, across_orders),
-     "compare runs of different orders (stream, batch:200, ...), each as a model of its own: what "
-     "the granularity of updates does"},
+     "compare runs with different orders (stream, batch:200, ...), each as a separate "
+     "model: shows the effect of the granularity of updates"},
     OPTIONS_END(fr_compare_settings)};
 
 static char standard_sampler[] = "uniform", standard_metric[] = "mrr";

@@ -325,14 +325,15 @@ static void find_steps(explain *x) {
 
 const fr_option fr_explain_options[FR_OPTIONS_MAX] = {
     {"from", FR_OPTION_TEXT, "tgb", "PROTOCOL", 0, 0, offsetof(fr_explain_settings, from),
-     "a protocol's name and what is different: tgb,order=stream,negatives=uniform-100"},
+     "the first protocol: its name and any changes, as in "
+     "tgb,order=stream,negatives=uniform-100"},
     {"to", FR_OPTION_TEXT, "fullrank", "PROTOCOL", 0, 0, offsetof(fr_explain_settings, to),
-     "the same of the other end"},
+     "the second protocol, in the same form"},
     {"metric", FR_OPTION_TEXT, "mrr", "NAME", 0, 0, offsetof(fr_explain_settings, metric),
-     "what is explained: mrr, hits@k, or over all candidates any metric"},
+     "the metric to explain: mrr, hits@k, or over all candidates any metric"},
     {"average", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(fr_explain_settings, average),
-     "effects are means over all orders of switching, not of the order shown; for s settings that "
-     "takes 2^s numbers instead of s + 1"},
+     "effects are means over all orders of switching, not those of the order shown; for "
+     "s settings this takes 2^s rankings instead of s + 1"},
     OPTIONS_END(fr_explain_settings)};
 
 fr_status fr_explain_run(const fr_stream *stream, const char *spec,

@@ -18,9 +18,9 @@ const fr_option fr_interval_options[FR_OPTIONS_MAX] = {
     {"block", FR_OPTION_INT, "128", "EVENTS", 1, INT32_MAX, offsetof(fr_interval_settings, block),
      "consecutive ranked events that the bootstrap draws together"},
     {"resamples", FR_OPTION_INT, "10000", "N", 100, 1000000,
-     offsetof(fr_interval_settings, resamples), "of the bootstrap"},
+     offsetof(fr_interval_settings, resamples), "number of resamples of the bootstrap"},
     {"level", FR_OPTION_REAL, "0.95", "SHARE", 0.5, 0.9999, offsetof(fr_interval_settings, level),
-     "of the intervals"},
+     "level of the intervals"},
     OPTIONS_END(fr_interval_settings)};
 
 /* What both functions need. Run memory. */

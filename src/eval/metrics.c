@@ -302,10 +302,10 @@ static fr_status tied_events(const request *q, fr_metric_value *out, fr_error *e
 #define AB "With a candidates scoring above the positive and b others scoring equal, "
 
 #define LOSS                                                                                       \
-    "A part of the loss 1 - MRR. With w = ranks lost inside the positive's own group (repeated: "  \
+    "A part of the loss 1 - MRR. With w = ranks lost within the positive's own group (repeated: "  \
     "seen_above + seen_tied/2; new: the same of the unseen) and x = ranks lost to the other "      \
     "group, RR = 1/(1 + w + x); the parts are Shapley values of these two causes. "
-#define WITHIN_FORMULA  "((1 - 1/(1+w)) + (1/(1+x) - 1/(1+w+x))) / 2: order inside the groups."
+#define WITHIN_FORMULA  "((1 - 1/(1+w)) + (1/(1+x) - 1/(1+w+x))) / 2: order within the groups."
 #define BETWEEN_FORMULA "((1 - 1/(1+x)) + (1/(1+w) - 1/(1+w+x))) / 2: order between the groups."
 
 static const metric metrics[] = {
@@ -317,20 +317,20 @@ static const metric metrics[] = {
      .value = rr_value,
      .missed = every},
     {{"hits@k", FR_KIND_SHARE, "share of events ranked within k (recall@k)",
-      AB
-      "the average rank is r = 1 + a + b/2 and Hits@k is the share of events with r <= k, for any "
-      "k: hits@1, hits@10. Under oov = zero an event outside the catalog is no hit. An event has "
-      "one relevant destination, so this is its recall@k, too; that name is understood."},
+      AB "the average rank is r = 1 + a + b/2 and Hits@k is the share of events with r <= "
+         "k, for any k: hits@1, hits@10. Under oov = zero an event outside the catalog is "
+         "not a hit. An event has one relevant destination, so this is also its recall@k; "
+         "that name works too."},
      .compute = mean_over,
      .applies = every,
      .value = hits_value,
      .missed = every},
     {{"ndcg@k", FR_KIND_MEAN, "NDCG within k",
-      AB "the average rank is r = 1 + a + b/2 and NDCG@k is the mean over ranked events of 1 / "
-         "log2(1 + r) if r <= k, else 0; under oov = zero an event outside the catalog counts 0. "
-         "The one relevant destination has gain 1, so the ideal is 1. Ties: the rank is that of "
-         "mrr and hits@k. The mean over all orders of equals, which some programs take, is another "
-         "number."},
+      AB "the average rank is r = 1 + a + b/2 and NDCG@k is the mean over ranked events of "
+         "1 / log2(1 + r) if r <= k, else 0; under oov = zero an event outside the catalog "
+         "counts 0. The one relevant destination has gain 1, so the ideal value is 1. The "
+         "rank is that of mrr and hits@k, also with ties. The mean over all orders of "
+         "equals, which some programs take, is another number."},
      .compute = mean_over,
      .applies = every,
      .value = ndcg_value,
@@ -414,14 +414,14 @@ static const metric metrics[] = {
      .value = between_value,
      .missed = is_new},
     {{"mrr-available", FR_KIND_MEAN, "MRR in the time-available catalog",
-      "The catalog of an event holds every destination that appeared before it: mean of 1 / (1 + "
-      "avail_above + avail_tied/2) over the events whose positive is among them."},
+      "The catalog of an event is every destination that appeared before it: mean of 1 / "
+      "(1 + avail_above + avail_tied/2) over the events whose positive is among them."},
      .compute = mean_available},
     {{"mrr-adjusted", FR_KIND_MEAN, "MRR adjusted for chance",
-      "(MRR - E0) / (1 - E0), where E0 is the mean over the same events of H_n / n, what a random "
-      "order of the n candidates is expected to get (H_n = 1 + 1/2 + ... + 1/n). 0 is chance, 1 is "
-      "perfect, below 0 is worse than chance; comparable across catalog sizes. Over ranked events, "
-      "whatever oov is."},
+      "(MRR - E0) / (1 - E0), where E0 is the mean over the same events of H_n / n, the "
+      "expectation for a random order of the n candidates (H_n = 1 + 1/2 + ... + 1/n). 0 "
+      "is chance, 1 is perfect, and below 0 is worse than chance. Values can be compared "
+      "across catalog sizes. Over ranked events, whatever oov is."},
      .compute = adjusted_mrr},
     {{"hits-adjusted@k", FR_KIND_MEAN, "Hits@k adjusted for chance",
       "(Hits@k - E0) / (1 - E0), where E0 is the mean over the same events of min(k/n, 1), the "
@@ -435,18 +435,18 @@ static const metric metrics[] = {
       "PyKEEN. 0 is chance, 1 is perfect, -1 is always last. Over ranked events, whatever oov is."},
      .compute = adjusted_rank},
     {{"z-mrr", FR_KIND_MEAN, "MRR in standard deviations above chance",
-      "(MRR - E0) / sqrt(V0), where E0 is the mean over the m ranked events of H_n / n and V0 = "
-      "1/m^2 times the sum of (n G_n - H_n^2) / n^2: mean and variance of the MRR of independent "
-      "random orders (G_n = 1 + 1/4 + ... + 1/n^2): the z-scored MRR of PyKEEN. It grows with "
-      "sqrt(m): a test against chance, not a size to compare across data sets. Over ranked events, "
-      "whatever oov is."},
+      "(MRR - E0) / sqrt(V0), where E0 is the mean over the m ranked events of H_n / n "
+      "and V0 = 1/m^2 times the sum of (n G_n - H_n^2) / n^2: mean and variance of the "
+      "MRR of independent random orders (G_n = 1 + 1/4 + ... + 1/n^2). It is the "
+      "z-scored MRR of PyKEEN. It grows with sqrt(m), so it is a test against chance and "
+      "must not be compared across data sets. Over ranked events, whatever oov is."},
      .compute = z_mrr},
-    {{"auc", FR_KIND_MEAN, "chance to beat one random negative",
-      AB "and c = n - 1 - a - b below, the mean over ranked events of (c + b/2) / (n - 1): the "
-         "chance that the positive scores above one negative drawn uniformly from its own event's "
-         "candidates, a tie counting half. Not the AUC of scores pooled over events, which is no "
-         "function of ranks. An event without negatives does not count; under oov = zero one "
-         "outside the catalog counts 0."},
+    {{"auc", FR_KIND_MEAN, "probability to beat one random negative",
+      AB "and c = n - 1 - a - b below, the mean over ranked events of (c + b/2) / (n - 1): "
+         "the probability that the positive scores above one negative drawn uniformly from "
+         "its own event's candidates, where a tie counts half. It is not the AUC of scores "
+         "pooled over events, which is not a function of ranks. An event without negatives "
+         "does not count; under oov = zero one outside the catalog counts 0."},
      .compute = mean_over,
      .applies = has_negatives,
      .value = auc_value,
@@ -462,38 +462,39 @@ static const metric metrics[] = {
       "the two middle ones if their number is even."},
      .compute = median_rank},
     {{"mrr-optimistic", FR_KIND_MEAN, "MRR, ties in favour",
-      AB "the mean of 1/(1 + a): the positive comes first among equals. A constant scorer gets 1."},
+      AB "the mean of 1/(1 + a): the positive comes first among ties. A constant scorer "
+         "gets 1."},
      .compute = mean_over,
      .applies = every,
      .value = optimistic_value,
      .missed = every},
     {{"mrr-pessimistic", FR_KIND_MEAN, "MRR, ties against",
-      AB "the mean of 1/(1 + a + b): the positive comes last among equals."},
+      AB "the mean of 1/(1 + a + b): the positive comes last among ties."},
      .compute = mean_over,
      .applies = every,
      .value = pessimistic_value,
      .missed = every},
     {{"mrr-random-ties", FR_KIND_MEAN, "MRR, expected over random tie order",
-      AB "the mean of (H_{a+b+1} - H_a) / (b+1), the expectation of 1/rank when equals are put in "
-         "random order (H_n = 1 + 1/2 + ... + 1/n)."},
+      AB "the mean of (H_{a+b+1} - H_a) / (b+1), the expectation of 1/rank if ties are put "
+         "in random order (H_n = 1 + 1/2 + ... + 1/n)."},
      .compute = mean_over,
      .applies = every,
      .value = random_ties_value,
      .missed = every},
-    {{"mrr-trec", FR_KIND_MEAN, "MRR, ties by id as trec_eval",
-      AB "the mean of 1/(1 + a + f), f = tied_before of the record: those of the b whose id, as "
-         "decimal text, is larger than the positive's, which is the order in which trec_eval "
-         "sorts equal scores. The number depends on how destinations are named: a constant scorer "
-         "gets more for larger names. None if the records do not have the field (made from counts, "
-         "or by an earlier release) and there are ties."},
+    {{"mrr-trec", FR_KIND_MEAN, "MRR, ties by id as in trec_eval",
+      AB "the mean of 1/(1 + a + f), f = tied_before of the record: the number of ties "
+         "whose id, as decimal text, is larger than the positive's. This is how trec_eval "
+         "sorts equal scores. The value depends on the names of the destinations: a "
+         "constant scorer gets more for larger names. None if the records do not have the "
+         "field (made from counts, or by an earlier release) and there are ties."},
      .compute = mean_over,
      .order = true,
      .applies = every,
      .value = trec_value,
      .missed = every},
     {{"tie-spread", FR_KIND_MEAN, "largest difference between tie rules",
-      "mrr-optimistic minus mrr-pessimistic; the other rules lie between them. Above 1e-4 "
-      "the tie rule decides digits people report, and a warning is due."},
+      "mrr-optimistic minus mrr-pessimistic; the other rules are between them. Above "
+      "1e-4 the tie rule changes digits that people report, and there is a warning."},
      .compute = tie_spread},
     {{"ties", FR_KIND_COUNT, "events with ties",
       "Number of ranked events in which at least one other candidate has exactly the score of the "

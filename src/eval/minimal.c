@@ -15,8 +15,8 @@
 const fr_option fr_minimal_options[FR_OPTIONS_MAX] = {
     {"penalty", FR_OPTION_REAL, "0.0001", "WEIGHT", 1e-12, 1e6,
      offsetof(fr_minimal_settings, penalty),
-     "of beta: the logistic loss, summed over positives and negatives, plus WEIGHT/2 beta^2 is "
-     "minimised; b0 is free"},
+     "penalty of beta: the fit minimises the logistic loss, summed over positives and "
+     "negatives, plus WEIGHT/2 beta^2; b0 has no penalty"},
     OPTIONS_END(fr_minimal_settings)};
 
 /* Samples by membership: [0] not met, [1] met. */

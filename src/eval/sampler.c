@@ -144,7 +144,7 @@ static bool deal_tgb_halves(int64_t k, int small, expected_pool pool[]) {
 
 #define CELL                                                                                       \
     " One cell of the membership table; an event needs K seen and K unseen negatives to be "       \
-    "eligible, so that all four cells have the same events. The paper's table draws from the "     \
+    "eligible, so all four cells have the same events. The paper's table draws from the "          \
     "destinations available before the event: rank with catalog=time for that (a positive that "   \
     "appears for the first time is then not covered), or see `fullrank diagnose membership`."
 
@@ -168,55 +168,59 @@ static const sampler samplers[] = {
       "p)."},
      .pools = from_catalog_replaced,
      .deal = deal_first},
-    {{"dyglib", FR_KIND_SAMPLER, "uniform, the positive too, as DyGLib",
-      "K independent uniform draws from all n candidates, the positive among them: the random "
-      "strategy of DyGLib's NegativeEdgeSampler, which never looks at the positive (there K = 1). "
-      "A draw of the positive scores exactly what the positive does, so it is a tie and costs half "
-      "a rank. With p = above/n, e = (tied + 1)/n: E[RR] is the trinomial sum over 1/(1 + h + "
-      "g/2); for K = 1 it is 1 - p/2 - e/3. DyGLib draws from the destinations of the whole data "
-      "set; here the catalog of the records says what the candidates are."},
+    {{"dyglib", FR_KIND_SAMPLER, "uniform, including the positive, as DyGLib",
+      "K independent uniform draws from all n candidates, including the positive. This "
+      "is the random strategy of DyGLib's NegativeEdgeSampler, which never checks for "
+      "the positive (K = 1 in DyGLib). A draw of the positive has the same score, so it "
+      "is a tie and adds half a rank. With p = above/n, e = (tied + 1)/n: E[RR] is the "
+      "trinomial sum over 1/(1 + h + g/2); for K = 1 it is 1 - p/2 - e/3. DyGLib draws "
+      "from the destinations of the whole data set; here the candidates are the catalog "
+      "of the records."},
      .pools = from_catalog_whole,
      .deal = deal_first},
     {{"popularity", FR_KIND_SAMPLER, "by training popularity, with replacement",
-      "K independent draws from the catalog without the positive, each destination with a chance "
-      "proportional to its number of events in the training prefix. With p = pop_above / (1 - "
-      "pop_self) and no ties, E[RR] = (1 - (1-p)^(K+1)) / ((K+1) p). An event whose positive holds "
-      "all popularity has nothing to draw and is not counted."},
+      "K independent draws from the catalog without the positive, each destination with "
+      "a probability proportional to its number of events in the training prefix. With p "
+      "= pop_above / (1 - pop_self) and no ties, E[RR] = (1 - (1-p)^(K+1)) / ((K+1) p). "
+      "If the positive has all the popularity, there is nothing to draw and the event is "
+      "not counted."},
      .pools = from_popularity,
      .deal = deal_first},
     {{"source-history", FR_KIND_SAMPLER, "destinations the source has met",
-      "K different negatives among the catalog destinations the source has met before the event, "
-      "without the positive (historical negatives). A source with fewer than K gives all it has "
-      "(small = whole) or the event is not counted (small = ineligible); an event without any such "
-      "negative is never counted."},
+      "K different negatives among the catalog destinations the source has met before "
+      "the event, without the positive (historical negatives). If there are fewer than "
+      "K, all are taken (small = whole) or the event is not counted (small = "
+      "ineligible). An event without any is never counted."},
      .part = PART_SEEN,
      .pools = from_seen,
      .deal = deal_first},
     {{"unseen", FR_KIND_SAMPLER, "destinations the source has not met",
-      "K different negatives among the catalog destinations the source has not met before the "
-      "event, without the positive. The counterpart of source-history, with the same rules."},
+      "K different negatives among the catalog destinations the source has not met "
+      "before the event, without the positive. This is the counterpart of "
+      "source-history, with the same rules."},
      .part = PART_UNSEEN,
      .pools = from_unseen,
      .deal = deal_first},
     {{"tgb-rnd", FR_KIND_SAMPLER, "TGB's rnd lists",
-      "K different negatives among the candidates, or all of them if they are fewer: the rnd lists "
-      "of TGB, exactly, for records made with " TGB_SETTINGS ". An event "
-      "without a negative counts as rank 1, as there."},
+      "K different negatives among the candidates, or all of them if there are fewer. "
+      "These are exactly the rnd lists of TGB, for records made with " TGB_SETTINGS ". An event "
+      "without a negative counts as rank 1, as in TGB."},
      .pools = from_catalog,
      .deal = deal_tgb},
     {{"tgb-hist", FR_KIND_SAMPLER, "TGB's hist_rnd lists",
-      "h = min(floor(K/2), S) different negatives among the S destinations that the source has met "
-      "in the training part (train_n), and K - h among the other candidates, or all of these if "
-      "they are fewer: the hist_rnd lists of TGB, exactly, for records made with " TGB_SETTINGS
-      ". An event without a negative counts as rank 1, as there."},
+      "h = min(floor(K/2), S) different negatives among the S destinations that the "
+      "source has met in the training part (train_n), and K - h among the other "
+      "candidates, or all of these if there are fewer. These are exactly the hist_rnd "
+      "lists of TGB, for records made with " TGB_SETTINGS
+      ". An event without a negative counts as rank 1, as in TGB."},
      .trained = true,
      .pools = from_trained_and_others,
      .deal = deal_tgb_halves},
     {{"history-mix", FR_KIND_SAMPLER, "half source history, half unseen",
-      "floor(K/2) different negatives among the destinations the source has met before the event "
-      "and the rest of K among those it has not met. With small = whole, what the history cannot "
-      "give is drawn from the unseen ones, which are taken whole if they are fewer than asked. "
-      "TGB's lists know the training part alone: see tgb-hist."},
+      "floor(K/2) different negatives among the destinations the source has met before "
+      "the event and the rest of K among those it has not met. With small = whole, "
+      "missing history is replaced by unseen destinations; if these are too few, all are "
+      "taken. TGB's lists use only the training part: see tgb-hist."},
      .pools = from_seen_and_unseen,
      .deal = deal_halves},
     {{"repeated-seen", FR_KIND_SAMPLER, "repeated positives against seen negatives",

@@ -94,11 +94,12 @@ static const field fields[] = {
       "Repeated: source and destination have met before the event. New: they have not."},
      .class = {"repeated", "new"},
      .values = repeated_values},
-    {{"inductive", FR_KIND_SLICE, "nodes that the past of the ranked part does not have",
-      "No: both nodes have events before the ranked part. Source, destination, both: the first "
-      "record of this node has degree 0, so all its events are in the ranked part. Nodes are told "
-      "by role: one that has been a source only is a new destination. In a fixed catalog a new "
-      "destination is no candidate, and its events are not ranked."},
+    {{"inductive", FR_KIND_SLICE, "nodes without events before the ranked part",
+      "No: both nodes have events before the ranked part. Source, destination, both: the "
+      "first record of this node has degree 0, so all its events are in the ranked part. "
+      "Nodes are distinguished by role: a node that has only been a source is a new "
+      "destination. A new destination is not a candidate of a fixed catalog, so its "
+      "events are not ranked."},
      .class = {"no", "source", "destination", "both"},
      .values = inductive_values},
     {{"source-degree", FR_KIND_SLICE, "events of the source so far",
@@ -119,12 +120,12 @@ static const field fields[] = {
      .whole = true,
      .values = pair_values},
     {{"gap", FR_KIND_SLICE, "time since the pair last met",
-      "The time since source and destination last met, gap of the record, in the data's unit of "
-      "time. New pairs have none and are a slice of their own."},
+      "The time since source and destination last met, gap of the record, in the data's "
+      "unit of time. New pairs have no gap and form a separate slice."},
      .bins = 4,
      .none = "new",
      .values = gap_values},
-    {{"time", FR_KIND_SLICE, "when the event happens",
+    {{"time", FR_KIND_SLICE, "time of the event",
       "The time of the event since the window's first one, in the data's unit of time."},
      .bins = 10,
      .values = time_values},

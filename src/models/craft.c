@@ -231,30 +231,27 @@ static int head(const model *m, int *weights) {
 
 #define CRAFT_OPTIONS "dim heads layers history attend empty head-layers dropout attention-dropout"
 
-const model_kind model_craft = {.facts = {"craft", "CRAFT",
-                                          "cross-attention of the candidate over the source's past",
-                                          "The candidate's embedding attends to the embeddings of "
-                                          "the source's last destinations with their "
-                                          "positions, through `layers` blocks; with the time since "
-                                          "the candidate last occurred it enters "
-                                          "a small head.",
-                                          CRAFT_OPTIONS},
-                                .shuffled = true,
-                                .open = open_craft,
-                                .close = close_craft,
-                                .forward = forward,
-                                .fast = craft_fast,
-                                .head = head};
+const model_kind model_craft = {
+    .facts = {"craft", "CRAFT", "cross-attention of the candidate over the source's past",
+              "The candidate's embedding attends to the embeddings of the source's last "
+              "destinations with their positions, through `layers` blocks. The result and the "
+              "time since the candidate last occurred enter a small head.",
+              CRAFT_OPTIONS},
+    .shuffled = true,
+    .open = open_craft,
+    .close = close_craft,
+    .forward = forward,
+    .fast = craft_fast,
+    .head = head};
 
-const model_kind model_craft_r = {.facts = {"craft-r", "CRAFT-R",
-                                            "CRAFT that knows how often the pair has met",
-                                            "As craft, and the head also sees a code of the number "
-                                            "of times the candidate stands among the "
-                                            "source's kept destinations.",
-                                            CRAFT_OPTIONS},
-                                  .shuffled = true,
-                                  .open = open_craft_r,
-                                  .close = close_craft,
-                                  .forward = forward,
-                                  .fast = craft_fast,
-                                  .head = head};
+const model_kind model_craft_r = {
+    .facts = {"craft-r", "CRAFT-R", "CRAFT that knows how often the pair has met",
+              "Like craft, but the head also sees how often the candidate is among the source's "
+              "last destinations.",
+              CRAFT_OPTIONS},
+    .shuffled = true,
+    .open = open_craft_r,
+    .close = close_craft,
+    .forward = forward,
+    .fast = craft_fast,
+    .head = head};

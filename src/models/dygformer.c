@@ -301,13 +301,12 @@ int dygformer_head(const model *m, int *weights) {
 }
 
 const model_kind model_dygformer = {
-    .facts =
-        {"dygformer", "DyGFormer", "transformer over patches of both nodes' pasts",
-         "The last events of the source and of the candidate, `patch` at a time, become "
-         "vectors of edge features, time differences and co-occurrence counts, with `identities` "
-         "also of who was met; one transformer of `layers` blocks over both, and the means of "
-         "the two sides enter a small head.",
-         DYGFORMER_OPTIONS},
+    .facts = {"dygformer", "DyGFormer", "transformer over patches of both nodes' pasts",
+              "The last events of the source and of the candidate, `patch` at a time, become "
+              "vectors of edge features, time differences and co-occurrence counts; with "
+              "`identities` they also include the partners. One transformer of `layers` blocks "
+              "runs over both, and the means of the two sides enter a small head.",
+              DYGFORMER_OPTIONS},
     .events_at_once = 7,
     .open = open_dygformer,
     .close = close_dygformer,
@@ -331,10 +330,9 @@ static void close_lha(model *m) {
 }
 
 const model_kind model_dygformer_lha = {
-    .facts = {"dygformer-lha", "DyGFormer+LHA",
-              "DyGFormer that remembers how each pair last looked",
-              "As dygformer, and the head also sees a memory of the pair: an average of its states "
-              "at the pair's past events, the newest with weight `gamma`.",
+    .facts = {"dygformer-lha", "DyGFormer+LHA", "DyGFormer with a memory of each pair",
+              "Like dygformer, but the head also sees a memory of the pair: an average of its "
+              "states at the pair's past events, where the newest has weight `gamma`.",
               DYGFORMER_OPTIONS " " LHA_OPTIONS},
     .events_at_once = 7,
     .open = open_lha,

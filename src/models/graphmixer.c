@@ -204,9 +204,9 @@ static int head(const model *m, int *weights) {
 const model_kind model_graphmixer = {
     .facts = {"graphmixer", "GraphMixer",
               "an MLP-mixer over the recent events of each node, and identities",
-              "The time since each of a node's last `tokens` events and their features are mixed "
-              "across events and across channels through `layers` blocks and averaged; with a "
-              "learned identity of either node the two results meet in a small head.",
+              "For each node, the times since its last `tokens` events and their features are "
+              "mixed across events and across channels through `layers` blocks and averaged. The "
+              "results of both nodes and their learned identities enter a small head.",
               "dim layers dropout time-dim edge-dim tokens padded newest head-width pool"},
     .events_at_once = 3,
     .open = open_kind,

@@ -50,30 +50,30 @@ const fr_option fr_model_options[FR_OPTIONS_MAX] = {
     {"head-width", FR_OPTION_INT, "100", "N", 1, 1024, offsetof(fr_model_settings, head_width),
      "graphmixer: width of the scoring head"},
     {"pool", FR_OPTION_CHOICE, "slots", "slots|real", 0, 0, offsetof(fr_model_settings, pool),
-     "graphmixer: divide by all tokens, or by those that are there"},
+     "graphmixer: divide by all tokens, or by the number of real ones"},
     {"attend", FR_OPTION_INT, "0", "N", 0, 100000, offsetof(fr_model_settings, attend),
-     "craft: most recent events that the attention reads, while history is the span of counting; "
-     "0 = history"},
+     "craft: most recent events that the attention reads; repeats are counted over "
+     "history; 0 = history"},
     {"attention-dropout", FR_OPTION_REAL, "-1", "P", -1, 0.9,
      offsetof(fr_model_settings, attention_dropout),
      "share of attention weights set to 0 in training; -1 = as dropout"},
     {"empty", FR_OPTION_CHOICE, "zero", "zero|pad", 0, 0, offsetof(fr_model_settings, empty),
-     "craft: a source without events attends to nothing, or to empty slots, all alike"},
+     "craft: a source without events attends to nothing, or to identical empty slots"},
     {"padded", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(fr_model_settings, padded),
      "graphmixer: slots without an event are rows of zeros that are mixed and averaged too"},
     {"identities", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(fr_model_settings, identities),
-     "dygformer, tgn: every node has a learned vector of its own (the other models always have "
-     "it)"},
+     "dygformer, tgn: every node has its own learned vector (the other models always "
+     "have it)"},
     {"newest", FR_OPTION_CHOICE, "first", "first|last", 0, 0, offsetof(fr_model_settings, newest),
      "graphmixer: the slot of the newest event"},
     {"message", FR_OPTION_CHOICE, "identity", "identity|mlp", 0, 0,
      offsetof(fr_model_settings, message),
-     "tgn: the memory takes in an event's message as it is, or through two dense layers"},
+     "tgn: the memory receives an event's message as it is, or through two dense layers"},
     {"clock", FR_OPTION_CHOICE, "window", "window|file", 0, 0, offsetof(fr_model_settings, clock),
-     "tgn: times count from the window's first event, or as they are in the data"},
+     "tgn: times count from the first event of the window, or are those of the data"},
     {"write-every", FR_OPTION_INT, "1", "N", 1, 1e6, offsetof(fr_model_settings, write_every),
-     "models with LHA: in ranking the pair memory is written once per N events, so it lags behind "
-     "the order of the protocol; in training once per batch"},
+     "models with LHA: in ranking, the pair memory is written once per N events, so it "
+     "may be older than the protocol allows; in training it is written once per batch"},
     {.offset = offsetof(fr_model_settings, attend), .help = "fr_model_settings"}};
 
 bool model_uses(const fr_model *facts, const char *key) {

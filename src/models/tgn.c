@@ -325,9 +325,9 @@ const model_kind model_tgn = {
         {"tgn", "TGN", "a recurrent memory per node, and attention over its recent neighbours",
          "Each event updates the memory vectors of its two nodes through a GRU. A node is "
          "embedded by attention over the memories of its `neighbors` most recent partners, "
-         "with time codes and edge features, or by its memory alone (`embedding` identity); with "
-         "`identities` a learned vector is added to each memory that is read. A small head "
-         "scores the pair of embeddings.",
+         "with time codes and edge features, or by its memory alone (`embedding` identity). "
+         "With `identities` a learned vector is added to each memory that is read. A small "
+         "head scores the pair of embeddings.",
          "dim heads dropout time-dim time-trainable edge-dim embedding neighbors message clock "
          "identities"},
     .open = open_tgn,

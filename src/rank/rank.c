@@ -14,41 +14,42 @@
 
 const fr_option fr_rank_options[FR_OPTIONS_MAX] = {
     {"shard", FR_OPTION_INT, "64", "N", 1, 1 << 20, offsetof(fr_rank_settings, shard),
-     "events a thread takes at a time; results do not depend on it"},
+     "number of events that a thread takes at a time; results do not depend on it"},
     {"met", FR_OPTION_INT, "0", "N", 0, INT32_MAX, offsetof(fr_rank_settings, met),
-     "rank only events whose source has met N other destinations or more; 0 = all"},
+     "rank only events whose source has met at least N other destinations; 0 = all"},
     {"popularity-power", FR_OPTION_REAL, "1", "POWER", 0, 10,
      offsetof(fr_rank_settings, popularity_power),
      "the popularity sampler draws with probability proportional to training count ^ POWER"},
     {"verify", FR_OPTION_INT, "0", "N", 0, INT32_MAX, offsetof(fr_rank_settings, verify),
-     "score up to N events again through the model's plain forward and report the largest "
-     "difference; of baselines whose ranks are counted, compare so many records with those of "
-     "score vectors"},
+     "score up to N events again through the model's plain forward pass and report the "
+     "largest difference; for baselines whose ranks are counted, compare N records with "
+     "those of score vectors"},
     {"dump-scores", FR_OPTION_TEXT, "", "FILE.npy", 0, 0, offsetof(fr_rank_settings, dump_scores),
-     "also write score vectors: float32 [events, N], ascending by id, and FILE.json beside it"},
+     "also write score vectors: float32 [events, N], ascending by id, and FILE.json"},
     {"events", FR_OPTION_TEXT, "all", "WHICH", 0, 0, offsetof(fr_rank_settings, events),
-     "which ranked events to dump: all, first:N, every:N, or rows of the stream 5,9,12"},
+     "the ranked events to dump: all, first:N, every:N, or rows of the stream 5,9,12"},
     {"negatives", FR_OPTION_TEXT, "", "FILE.npy", 0, 0, offsetof(fr_rank_settings, negatives),
-     "rank against these instead of the catalog: int64 [events of the part, K] of destination ids, "
-     "-1 after the end of a list"},
+     "rank against these lists instead of the catalog: int64 [events of the part, K] of "
+     "destination ids, with -1 after the end of a list"},
     {"repeats", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(fr_rank_settings, repeats),
-     "negatives were drawn with repeats: an id may be listed twice and counts twice, and may be "
-     "the event's own, a tie"},
+     "the negatives were drawn with repeats: an id that is listed twice counts twice, "
+     "and the event's own destination is a tie"},
     {"top", FR_OPTION_INT, "0", "K", 0, INT32_MAX, offsetof(fr_rank_settings, top),
-     "also write the K best candidates of every ranked event with names and scores; of equal "
-     "scores the smaller id comes first"},
+     "also write the K best candidates of every ranked event with names and scores; "
+     "among equal scores the smaller id comes first"},
     {"top-output", FR_OPTION_TEXT, "", "FILE.csv", 0, 0, offsetof(fr_rank_settings, top_output),
-     "where these go"},
+     "file for the best candidates"},
     {"sample-events", FR_OPTION_INT, "0", "N", 0, INT32_MAX,
      offsetof(fr_rank_settings, sample_events),
-     "rank a simple random sample of N test events instead of all: every number is an estimate "
-     "then and is labelled as one, with its interval; 0 = all"},
+     "rank a simple random sample of N test events instead of all; every number is then "
+     "labelled as an estimate and has a confidence interval; 0 = all"},
     {"sample-seed", FR_OPTION_INT, "1", "N", 0, 9007199254740992.0,
      offsetof(fr_rank_settings, sample_seed),
-     "which sample: scorers ranked with equal seeds have the same events and can be compared"},
+     "seed of the sample: scorers with equal seeds have the same events and can be "
+     "compared"},
     {"share", FR_OPTION_CHOICE, "events", "events|candidates", 0, 0,
      offsetof(fr_rank_settings, share),
-     "what processes that mpirun started share out; results do not depend on it"},
+     "what the processes of mpirun share; results do not depend on it"},
     OPTIONS_END(fr_rank_settings)};
 
 /* ---- around the engine ---- */

@@ -30,7 +30,7 @@ const fr_option fr_scaling_options[FR_OPTIONS_MAX] = {
     {"events", FR_OPTION_INT, "128", "N", 1, INT32_MAX, offsetof(fr_scaling_settings, events),
      "ranked test events to measure, evenly spread"},
     {"repeats", FR_OPTION_INT, "3", "N", 1, 1000, offsetof(fr_scaling_settings, repeats),
-     "times each is scored; the fastest counts"},
+     "how often each is scored; the fastest counts"},
     OPTIONS_END(fr_scaling_settings)};
 
 /* ---- catalogs ---- */

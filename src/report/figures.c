@@ -223,9 +223,10 @@ static fr_status rank_figure(const summary *s, arena *memory, const fr_context *
         TRY(take_grid(most_negatives(&s->data[d]) + 1, memory, &x, &n, err));
         TRY(draw_models(
             &s->data[d], n, x, distribution, context, &h,
-            (chart_panel){.kind = CHART_STEPS,
-                          .x = {.label = "rank among all destinations", .log = true},
-                          .y = {.label = "share of events at or above it", .low = 0, .high = 1}},
+            (chart_panel){
+                .kind = CHART_STEPS,
+                .x = {.label = "rank among all destinations", .log = true},
+                .y = {.label = "share of events with at most this rank", .low = 0, .high = 1}},
             err));
     }
     sheet_end(&h, "Where positives rank", out);
@@ -281,7 +282,7 @@ static fr_status time_figure(const summary *s, arena *memory, const fr_context *
         TRY(stretch_starts(&s->data[d], x, &n, err));
         TRY(draw_models(&s->data[d], n, x, stretches, context, &h,
                         (chart_panel){.kind = CHART_LINES,
-                                      .x = {.label = "time at which a tenth of events begins"},
+                                      .x = {.label = "time at which a tenth of the events begins"},
                                       .y = {.label = "MRR"}},
                         err));
     }
@@ -366,7 +367,7 @@ static fr_status projection_figure(const summary *s, arena *memory, const fr_con
                                            .series = list,
                                            .group_count = n,
                                            .groups = groups};
-    sheet_end(&h, "Taking membership out", out);
+    sheet_end(&h, "Removing membership", out);
     return FR_OK;
 }
 
@@ -415,39 +416,41 @@ static fr_status scaling_figure(const summary *s, arena *memory, const fr_contex
 
 const study_figure study_figures[] = {
     {"expected",
-     "Expected MRR among K uniformly sampled negatives; at the right end every destination is a "
-     "candidate. Where lines cross, the order of models depends on K. Thin lines are baselines and "
-     "the oracle; bands are one deviation over seeds to both sides.",
+     "Expected MRR among K uniformly sampled negatives; at the right end every "
+     "destination is a candidate. If lines cross, the order of models depends on K. "
+     "Thin lines are baselines and the oracle. Bands are one standard deviation over "
+     "seeds.",
      expected_figure, false},
     {"gain",
-     "What a module seems to be worth depends on K: difference in MRR with the 95 % interval of "
-     "the paired bootstrap over time blocks.",
+     "The apparent gain of a module depends on K: difference in MRR with the 95 % "
+     "confidence interval of the paired bootstrap over time blocks.",
      gain_figure, false},
     {"ranks",
-     "Share of test events whose destination ranks at or above a place among all destinations; "
-     "bands are one deviation over seeds to both sides.",
+     "Share of test events whose true destination has at most this rank among all "
+     "destinations. Bands are one standard deviation over seeds.",
      rank_figure, false},
     {"time",
-     "MRR over all destinations in ten stretches of time with about as many test events each; "
-     "bands are one deviation over seeds to both sides.",
+     "MRR over all destinations in ten stretches of time with about the same number of "
+     "test events. Bands are one standard deviation over seeds.",
      time_figure, false},
     {"membership",
      "Expected MRR of repeated and new positives against 20 negatives the source has met (seen) "
      "or not (unseen).",
      membership_figure, false},
     {"projection",
-     "Full MRR after one direction is removed from the vector that enters the scoring head; bars "
-     "are means over seeds, lines one deviation to both sides.",
+     "Full MRR after one direction is removed from the vector that enters the scoring "
+     "head; bars are means over seeds, and lines are one standard deviation.",
      projection_figure, false},
     {"selection",
-     "Value on the validation part after every epoch, first seed; the best epoch is the model.",
+     "Value on the validation part after every epoch, first seed; the best epoch "
+     "becomes the model.",
      selection_figure, false},
     {"granularity",
-     "Full MRR when state is updated every N test events: what an event sees ends where its batch "
-     "begins. Means over seeds.",
+     "Full MRR if state is updated every N test events: the history of an event ends "
+     "where its batch begins. Means over seeds.",
      granularity_figure, false},
     {"scaling",
-     "Time per event and largest memory against the number of candidates, plain forward of one "
-     "thread.",
+     "Time per event and peak memory against the number of candidates, for the plain "
+     "forward pass with one thread.",
      scaling_figure, true},
     {0}};

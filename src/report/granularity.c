@@ -39,9 +39,9 @@ static bool is_there(const summary *s, const char *data, const model_numbers *m)
 
 void granularity_table(const summary *s, table *t) {
     table_start(t, "Granularity of updates",
-                "Full MRR when state is updated every N test events (order batch:N): histories and "
-                "memories of an event end where its batch begins. N = 1 is stream order. The "
-                "trained models are the same throughout.");
+                "Full MRR if state is updated every N test events (order batch:N): the histories "
+                "and memories of an event end where its batch begins. N = 1 is stream order. All "
+                "columns use the same trained models.");
     table_column(t, NULL, "model", TABLE_LEFT);
     table_column(t, NULL, "objective", TABLE_LEFT);
     for (size_t i = 0; i < sizes_of(s); i++) {
@@ -105,7 +105,7 @@ fr_status granularity_figure(const summary *s, arena *memory, const fr_context *
         if (!count) continue;
         panel[panels++] = (chart_panel){.kind = CHART_LINES,
                                         .title = set->name,
-                                        .x = {.label = "events of a batch", .log = true},
+                                        .x = {.label = "events per batch", .log = true},
                                         .y = {.label = "full MRR"},
                                         .series_count = count,
                                         .series = list};

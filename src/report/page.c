@@ -118,64 +118,60 @@ static fr_status put_findings(page *p, fr_error *err) {
     if (sample.at) {
         text_put(p->out, "<p class=\"note\"><strong>");
         html_put(p->out, sample.at);
-        text_put(p->out, "</strong> Numbers of these data sets are close to what all events would "
-                         "give, not equal to it; the table of sampled test events has the "
-                         "intervals.</p>\n");
+        text_put(
+            p->out,
+            "</strong> Numbers of these data sets are estimates of the values over all events. "
+            "The table of sampled test events has their confidence intervals.</p>\n");
     }
     text_free(&sample);
     text_put(p->out,
-             "<p>Every test event asks: which destination comes next for this source? Each model "
-             "scored <em>every</em> destination of a catalog for every event, and the rank of the "
-             "true one was recorded. MRR is the mean of 1/rank: 1 is perfect. Most published "
-             "numbers instead rank the true destination among a few sampled ones; what those "
-             "protocols would report follows exactly from the recorded ranks, so both are "
-             "here.</p>\n<div class=\"cards\">\n");
+             "<p>Every test event asks: which destination comes next for this source? Each "
+             "model scored <em>every</em> destination of a catalog for every event, and the "
+             "rank of the true destination was recorded. MRR is the mean of 1/rank: 1 is "
+             "perfect. Most published numbers instead rank the true destination among a few "
+             "sampled ones. The recorded ranks give exactly what those protocols would report, "
+             "so this page shows both.</p>\n<div class=\"cards\">\n");
     TRY(page_findings(p->s, p->out, err));
-    text_put(
-        p->out,
-        "</div>\n<div class=\"cards two\"><div>\n<h3>What you may conclude</h3><ul>\n"
-        "<li>How the models of this study compare on these events, under the protocol named below "
-        "each table, and how that changes with the number of sampled negatives.</li>\n"
-        "<li>Which differences are larger than what other seeds, or another stretch of "
-        "the same stream, would change: the intervals say so.</li>\n"
-        "<li>How much of a score is the question whether a pair has met before.</li></ul></div>\n"
-        "<div><h3>What you may not</h3><ul>\n"
-        "<li>That a number here can be set beside one from another window, catalog, tie rule or "
-        "sampler: such numbers measure different things.</li>\n"
-        "<li>That a model would keep its place on other data, or with more training than it got "
-        "here.</li>\n"
-        "<li>Anything about destinations outside of the catalog: coverage says how many events "
-        "these are.</li></ul></div></div>\n");
+    text_put(p->out,
+             "</div>\n<div class=\"cards two\"><div>\n<h3>What you can "
+             "conclude</h3><ul>\n<li>How the models of this study compare on these events, "
+             "under the protocol named below each table, and how that changes with the number "
+             "of sampled negatives.</li>\n<li>Which differences are larger than the uncertainty "
+             "due to other seeds or other stretches of the same stream: see the confidence "
+             "intervals.</li>\n<li>How much of a score only answers the question whether a pair "
+             "has met before.</li></ul></div>\n<div><h3>What you cannot "
+             "conclude</h3><ul>\n<li>That a number here can be compared with one from another "
+             "window, catalog, tie rule or sampler: these numbers measure different "
+             "things.</li>\n<li>That a model would keep its place on other data, or with more "
+             "training.</li>\n<li>Anything about destinations outside the catalog: coverage "
+             "says how many events this concerns.</li></ul></div></div>\n");
     return FR_OK;
 }
 
 static fr_status put_explorer(page *p, fr_error *err) {
     (void)err;
-    text_put(
-        p->out,
-        "<noscript><p class=\"hint\">With JavaScript, a slider here shows the leaderboard for "
-        "every "
-        "K. The figure and the tables below hold the usual ones.</p></noscript>\n"
-        "<div id=\"explorer\" hidden>\n<div class=\"controls card\">\n"
-        "<div class=\"field wide\"><label for=\"k-slider\">Negatives sampled per event, "
-        "<i>K</i></label>\n<div class=\"row\">"
-        "<input type=\"range\" id=\"k-slider\" min=\"0\" max=\"1\" step=\"1\" autocomplete=\"off\">"
-        "<input type=\"number\" id=\"k-number\" min=\"1\" step=\"1\" autocomplete=\"off\""
-        " aria-label=\"K, exact number\"></div>\n"
-        "<div id=\"k-presets\" class=\"row\" role=\"group\" aria-label=\"Common values of K\">"
-        "</div></div>\n"
-        "<div class=\"field\"><label for=\"sampler\">Negatives come from</label>"
-        "<select id=\"sampler\" autocomplete=\"off\"></select></div>\n"
-        "<div class=\"field\"><label for=\"small\">Events that have fewer</label>"
-        "<select id=\"small\" autocomplete=\"off\"><option value=\"whole\">give all they have"
-        "</option><option value=\"ineligible\">are left out</option></select></div>\n"
-        "<p id=\"sampler-note\" class=\"hint wide\"></p>\n"
-        "<details id=\"filters\" class=\"wide\"><summary>Data sets and models</summary>\n"
-        "<fieldset><legend>Data sets</legend><div id=\"data-filter\" class=\"row\"></div>"
-        "</fieldset>\n<fieldset><legend>Models</legend>"
-        "<div id=\"model-filter\" class=\"row\"></div></fieldset></details></div>\n"
-        "<p id=\"announce\" class=\"unseen\" role=\"status\" aria-live=\"polite\"></p>\n"
-        "<div id=\"boards\"></div></div>\n");
+    text_put(p->out,
+             "<noscript><p class=\"hint\">With JavaScript, a slider here shows the leaderboard "
+             "for every K. The figure and the tables below have the usual "
+             "values.</p></noscript>\n<div id=\"explorer\" hidden>\n<div class=\"controls "
+             "card\">\n<div class=\"field wide\"><label for=\"k-slider\">Negatives sampled per "
+             "event, <i>K</i></label>\n<div class=\"row\"><input type=\"range\" id=\"k-slider\" "
+             "min=\"0\" max=\"1\" step=\"1\" autocomplete=\"off\"><input type=\"number\" "
+             "id=\"k-number\" min=\"1\" step=\"1\" autocomplete=\"off\" aria-label=\"K, exact "
+             "number\"></div>\n<div id=\"k-presets\" class=\"row\" role=\"group\" "
+             "aria-label=\"Common values of K\"></div></div>\n<div class=\"field\"><label "
+             "for=\"sampler\">Negatives come from</label><select id=\"sampler\" "
+             "autocomplete=\"off\"></select></div>\n<div class=\"field\"><label "
+             "for=\"small\">Events that have fewer</label><select id=\"small\" "
+             "autocomplete=\"off\"><option value=\"whole\">give all they have</option><option "
+             "value=\"ineligible\">are left out</option></select></div>\n<p id=\"sampler-note\" "
+             "class=\"hint wide\"></p>\n<details id=\"filters\" class=\"wide\"><summary>Data "
+             "sets and models</summary>\n<fieldset><legend>Data sets</legend><div "
+             "id=\"data-filter\" "
+             "class=\"row\"></div></fieldset>\n<fieldset><legend>Models</legend><div "
+             "id=\"model-filter\" class=\"row\"></div></fieldset></details></div>\n<p "
+             "id=\"announce\" class=\"unseen\" role=\"status\" aria-live=\"polite\"></p>\n<div "
+             "id=\"boards\"></div></div>\n");
     return FR_OK;
 }
 
@@ -223,10 +219,11 @@ static fr_status put_drilldown(page *p, fr_error *err) {
 static fr_status put_hashes(page *p, fr_error *err) {
     results *r = p->s->results;
     table t = {0};
-    table_start(&t, "Where every number comes from",
-                p->alone ? "SHA-256 of the rank records of each run, the first 16 digits."
-                         : "SHA-256 of the rank records and of the trained model of each run, "
-                           "the first 16 digits; study.db holds them whole.");
+    table_start(
+        &t, "Where every number comes from",
+        p->alone ? "SHA-256 of the rank records of each run, the first 16 digits."
+                 : "SHA-256 of the rank records and of the trained model of each run, the first 16 "
+                   "digits; study.db has all digits.");
     table_column(&t, NULL, "run", TABLE_LEFT);
     table_column(&t, NULL, "rank records", TABLE_LEFT);
     table_column(&t, NULL, "trained model", TABLE_LEFT);
@@ -267,8 +264,8 @@ static void put_versions(const results *r, text_buffer *out) {
         html_put(out, r->versions.at[i].tool ? r->versions.at[i].tool : "an early one");
         text_print(out, " (%lld)", (long long)r->versions.at[i].units);
     }
-    text_put(out, ". <code>fullrank study run --redo-other-versions</code> does those of other "
-                  "versions again.</p>\n");
+    text_put(out, ". <code>fullrank study run --redo-other-versions</code> repeats those of other "
+                  "versions.</p>\n");
 }
 
 static fr_status put_origin(page *p, fr_error *err) {
@@ -282,7 +279,7 @@ static fr_status put_origin(page *p, fr_error *err) {
         text_put(out, "</dt><dd class=\"protocol\">");
         html_put(out, d->protocol);
         fr_ranking_facts f = fr_ranking_get(d->model[0].run[0].run->ranking);
-        text_print(out, "<br>catalog_sha256, whole: %.64s", f.protocol.catalog_sha256);
+        text_print(out, "<br>catalog_sha256, all digits: %.64s", f.protocol.catalog_sha256);
         text_put(out, "</dd>\n");
     }
     text_put(out, "</dl>\n<p>Two results may be compared only if these are equal.</p>\n");
@@ -293,12 +290,14 @@ static fr_status put_origin(page *p, fr_error *err) {
     html_put(out, v.commit);
     text_put(out, ", built with ");
     html_put(out, v.compiler);
-    text_put(out, p->alone
-                      ? ". Made of rank records alone; <code>fullrank report --tables DIR</code> "
-                        "writes all tables as text, Markdown, CSV and LaTeX, and all figures.</p>\n"
-                      : ". All tables are beside this page as text, Markdown, CSV and LaTeX in "
-                        "<code>tables/</code> and <code>costs/</code>, all figures in "
-                        "<code>figures/</code>, all results in <code>study.db</code>.</p>\n");
+    text_put(
+        out,
+        p->alone
+            ? ". Made from rank records alone; <code>fullrank report --tables DIR</code> writes "
+              "all tables as text, Markdown, CSV and LaTeX, and all figures.</p>\n"
+            : ". All tables are next to this page as text, Markdown, CSV and LaTeX in "
+              "<code>tables/</code> and <code>costs/</code>, all figures in "
+              "<code>figures/</code>, all results in <code>study.db</code>.</p>\n");
     put_versions(p->s->results, out);
     text_print(
         out,
@@ -344,27 +343,27 @@ static const section sections[] = {
     {"short", "In short", "", {P(put_findings)}},
     {"sampling",
      "What would K sampled negatives report?",
-     "<p>Move <i>K</i>: the left column is the exact expected MRR of every model among <i>K</i> "
-     "sampled negatives, the right one the MRR over the whole catalog. Lines join the same model; "
-     "where they cross, sampling changes the order.</p>\n",
+     "<p>Move <i>K</i>. The left column is the exact expected MRR of every model among "
+     "<i>K</i> sampled negatives. The right column is the MRR over the whole catalog. "
+     "Lines join the same model; if they cross, sampling changes the order.</p>\n",
      {P(put_explorer), F("expected"), T("expected"), T("kendall")}},
     {"results", "Results", "", {T("main"), F("ranks"), F("time")}},
     {"gain",
      "Is a module worth it?",
-     "<p>The difference of two models is a number with two kinds of doubt: other seeds, and other "
-     "events. An interval that includes 0 leaves the sign open.</p>\n",
+     "<p>The difference of two models has two kinds of uncertainty: other seeds and "
+     "other events. If a confidence interval includes 0, the sign is open.</p>\n",
      {F("gain"), T("gain"), T("intervals"), T("objective"), T("pairs"), T("models")}},
     {"membership",
      "Have they met before?",
-     "<p>A destination the source has met before is <em>repeated</em>, another one <em>new</em>. "
-     "Each cell ranks one kind of destination against 20 negatives of one kind: the diagonal "
-     "compares like with like, the other two cells only ask whether the model tells the kinds "
-     "apart.</p>\n",
+     "<p>A destination that the source has met before is <em>repeated</em>; any other "
+     "is <em>new</em>. Each cell ranks one kind of destination against 20 negatives of "
+     "one kind. The diagonal compares like with like. The other two cells only test "
+     "whether the model tells the kinds apart.</p>\n",
      {P(put_membership), T("membership"), T("exhaustive"), T("minimal")}},
     {"projection",
-     "Taking membership out",
-     "<p>If one direction of a model’s inner vector carries “have they met before?”, removing it "
-     "should cost more than removing a random one.</p>\n",
+     "Removing membership",
+     "<p>If one direction of a model’s inner vector carries “have they met before?”, "
+     "removing it should reduce the MRR more than removing a random one.</p>\n",
      {F("projection"), T("projection"), T("projection-cells")}},
     {"events",
      "Events on which two models disagree",
@@ -372,15 +371,16 @@ static const section sections[] = {
      {P(put_drilldown)}},
     {"granularity",
      "How often is state updated?",
-     "<p>Much published code updates histories and memories every 200 events, so an event does not "
-     "see what happened just before it. The same models, ranked so: where lines cross, the habit "
-     "decides the order.</p>\n",
+     "<p>Much published code updates histories and memories every 200 events, so an "
+     "event does not see what happened just before it. Here the same models are ranked "
+     "in this way. If lines cross, the update interval decides the order.</p>\n",
      {F("granularity"), T("granularity")}},
     {"selection", "How were models selected?", "", {F("selection"), T("selection")}},
     {"audit",
-     "Does a scorer see what it must not?",
-     "<p>Some events were scored again in ways that must not matter: with another future, other "
-     "events of the same time, other batches, other candidates, relabelled ids.</p>\n",
+     "Does a scorer see what it must not see?",
+     "<p>Some events were scored again after changes that must not matter: another "
+     "future, other events of the same time, other batches, other candidates, exchanged "
+     "ids.</p>\n",
      {P(put_audits)}},
     {"checks", "Coverage, ties, catalogs", "", {T("settings"), T("ties"), T("time-available")}},
     {"cost",

@@ -1,4 +1,4 @@
-/* page.js - what moves in report.html: the leaderboard for any K, and where two models disagree.
+/* page.js - the interactive parts of report.html: the leaderboard for any K, and where two models disagree.
  *
  * The rank records inside of the page (layout: page_data.c) are unpacked once. A sampler is a
  * view of them: the pool each event draws from. Equal pools give equal results, so events are
@@ -102,20 +102,20 @@
         'this is the full catalog.'},
     'random': {
       title: 'uniform, with replacement', pool: whole, replaced: true,
-      note: 'K independent draws from the catalog, as much evaluation code does it: even a large ' +
-        'K leaves destinations out.'},
+      note: 'K independent draws from the catalog, as in much evaluation code: even a large ' +
+        'K misses some destinations.'},
     'source-history': {
       title: 'source history (met before)',
       pool: (set, run, i) => [set.seenN[i], run.seenAbove[i], run.seenTied[i]],
-      note: 'K different destinations the source has met: historical negatives. Events whose ' +
-        'source has met no other destination have nothing to draw and do not count.'},
+      note: 'K different destinations that the source has met: historical negatives. Events whose ' +
+        'source has met no other destination have no negatives and do not count.'},
     'unseen': {
       title: 'unseen (not met before)',
       pool: (set, run, i) => [set.n[i] - 1 - set.seenN[i], run.newAbove[i], run.newTied[i]],
       note: 'K different destinations that would be new to the source.'},
     'popularity': {
       title: 'popularity, with replacement', grid: true,
-      note: 'K independent draws, each destination as likely as its share of the training events.'},
+      note: 'K independent draws, with probabilities proportional to the number of training events.'},
     'tgb-hist': {
       title: 'half from training history (TGB)', grid: true,
       note: 'TGB’s hist_rnd lists: up to half of K from the destinations that the source has met ' +
@@ -143,7 +143,7 @@
     return model.groups[sampler] = Float64Array.from(flat);
   }
 
-  /* Mean and sample deviation of a list; no deviation of one value. */
+  /* Mean and sample standard deviation of a list; one value has no deviation. */
   function spread(values) {
     const mean = values.reduce((a, b) => a + b, 0) / values.length;
     const squares = values.reduce((a, b) => a + (b - mean) ** 2, 0);
@@ -158,7 +158,7 @@
     }
     const groups = groupsOf(set, model, sampler), replaced = samplers[sampler].replaced === true;
     const seeds = model.runs.length, sums = model.runs.map(() => 0);
-    let events = 0; // of one seed: pools are as large for all of them
+    let events = 0; // of one seed: pools have the same size for all seeds
     for (let g = 0; g < groups.length; g += 3 + seeds) {
       const size = groups[g];
       if (size <= 0 || (!replaced && small === 'ineligible' && size < k)) continue;
@@ -331,8 +331,8 @@
     const {replaced, grid} = samplers[state.sampler];
     const beyond = !replaced && !grid && state.k > set.negatives;
     board.head.textContent = beyond
-      ? `K = ${count(state.k)}, more than the ${count(set.negatives)} there are`
-      : `K = ${count(state.k)} sampled${grid ? ', computed beforehand' : ''}`;
+      ? `K = ${count(state.k)}, only ${count(set.negatives)} exist`
+      : `K = ${count(state.k)} sampled${grid ? ', precomputed' : ''}`;
     board.fullHead.textContent = `Full catalog, ${count(set.negatives)}`;
     for (const [side, ranks, numbers] of [['now', now, results], ['full', full, fullResults]]) {
       const items = ranks.order.map((m) => {
@@ -365,7 +365,7 @@
     const same = now.order[0] === full.order[0];
     const counted = results[0].events;
     board.verdict.textContent =
-      (moved ? `${moved} of ${models.length} models stand in another place than over the full ` +
+      (moved ? `${moved} of ${models.length} models have another place than over the full ` +
         `catalog${same ? '' : `; ${title(models[now.order[0]])} comes first instead of ` +
         title(models[full.order[0]])}` : 'Same order as over the full catalog') +
       '.' + (scorers > 1 && !Number.isNaN(tau)
@@ -378,7 +378,7 @@
   /* Models are computed one by one with room for input between; a new choice starts over. */
   let turn = 0, announcing = 0;
   const pause = () => new Promise((resume) => setTimeout(resume));
-  const PATIENCE = 40; // ms without room for input
+  const PATIENCE = 40; // ms without a chance for input
 
   async function update() {
     const mine = ++turn, names = checked('model-filter'), sets = checked('data-filter');
@@ -465,8 +465,8 @@
       state.small = byId('small').value;
       const {replaced, grid, note} = samplers[state.sampler];
       byId('small').disabled = replaced === true || grid === true;
-      byId('sampler-note').textContent = note + (grid ? ` Computed beforehand for K = ` +
-        `${study.grid.join(', ')}: the slider goes from one to the next.` : '');
+      byId('sampler-note').textContent = note + (grid ? ` Precomputed for K = ` +
+        `${study.grid.join(', ')}: the slider moves between these values.` : '');
       setSteps(sets);
       setK(state.k);
     };
@@ -505,7 +505,7 @@
     found.sort((x, y) => Math.abs(y.difference) - Math.abs(x.difference) || x.event - y.event);
     const better = found.filter((x) => x.difference > 0).length;
     const worse = found.filter((x) => x.difference < 0).length;
-    byId('event-summary').textContent = `${title(first)} ranks the destination better in ` +
+    byId('event-summary').textContent = `${title(first)} ranks the true destination higher in ` +
       `${count(better)} of ${count(found.length)} events, ${title(second)} in ${count(worse)}` +
       (found.length ? `; mean difference of 1/rank ${signed(sum / found.length)}.` : '.');
     const table = byId('event-table');
@@ -525,7 +525,7 @@
 
   function startDrilldown(sets) {
     const models = (set) => set.models.map((m, i) => [i, title(m)]);
-    const choose = () => { // two models worth comparing: the best one and the best baseline
+    const choose = () => { // a useful pair to start with: the best model and the best baseline
       const set = sets[Number(byId('event-data').value)];
       const best = (...kinds) => set.models.reduce((found, m, i) =>
         kinds.includes(m.kind) && (found < 0 || m.full.mrr > set.models[found].full.mrr) ? i : found, -1);
@@ -552,7 +552,7 @@
     return found ? Number(found[0].replaceAll(',', '').replace('−', '-')) : NaN;
   }
 
-  /* Sorts the rows of every data set by a column; what has no number stays last. */
+  /* Sorts the rows of every data set by a column; cells without a number stay last. */
   function sortBy(table, column, down) {
     for (const body of table.tBodies) {
       const rows = [...body.rows].filter((row) => !row.classList.contains('set'));
@@ -605,7 +605,7 @@
   async function copy(text) {
     try {
       await navigator.clipboard.writeText(text);
-    } catch { // not allowed here: the old way
+    } catch { // not allowed here: use the old way
       const area = make('textarea', {class: 'unseen'});
       area.value = text;
       document.body.append(area);

@@ -24,7 +24,7 @@ static fr_status check_audit(const json_t *root, const char *path, fr_error *err
         json_is_array(json_object_get(root, "checks")) &&
         json_is_array(json_object_get(root, "findings")))
         return FR_OK;
-    return fail(err, FR_EINPUT, "%s: no audit, expected what `audit -o` wrote", path);
+    return fail(err, FR_EINPUT, "%s: not an audit, expected a file of `audit -o`", path);
 }
 
 static void put_checks(const json_t *root, table *t) {
@@ -32,7 +32,7 @@ static void put_checks(const json_t *root, table *t) {
     size_t k;
     const json_t *check;
     (void)snprintf(title, sizeof title, "Audit of %.400s", text_of(root, "scorer"));
-    table_start(t, title, "Compared events, their MRR and that with the change");
+    table_start(t, title, "Compared events, their MRR, and their MRR with the change");
     table_column(t, NULL, "Check", TABLE_LEFT);
     table_column(t, NULL, "Verdict", TABLE_LEFT);
     table_column(t, NULL, "Compared", TABLE_RIGHT);

@@ -73,7 +73,7 @@ static void say_events(const data_numbers *d, text_buffer *out) {
     if (2 * (double)f.protocol.window < all) {
         text_put(out, "<li>Of the ");
         page_count(out, (int64_t)all);
-        text_put(out, " events of the file the last ");
+        text_put(out, " events in the file, the last ");
         page_count(out, f.protocol.window);
         text_put(out, " are used, the window of the protocol.</li>\n");
     }
@@ -82,8 +82,9 @@ static void say_events(const data_numbers *d, text_buffer *out) {
     text_put(out, " of ");
     page_count(out, f.count);
     if (f.protocol.sample) {
-        text_put(out, " sampled test events have their destination in the catalog and are ranked; "
-                      "of all ");
+        text_put(
+            out,
+            " sampled test events have their destination in the catalog and are ranked; of all ");
         page_count(out, f.protocol.sample_of);
         text_print(out, " test events it would be %lld (coverage %.1f %%).</li>\n",
                    (long long)f.covered, 100.0 * (double)f.covered / (double)f.protocol.sample_of);
@@ -114,7 +115,7 @@ static void say_best(const summary *s, const data_numbers *d, text_buffer *out) 
     if (!simple) return;
     double baseline = simple->expected[s->ks].mean;
     double ahead = model ? baseline - model->expected[s->ks].mean : NAN;
-    text_put(out, ahead > 0 ? "<li class=\"note\">A baseline without any training does better: "
+    text_put(out, ahead > 0 ? "<li class=\"note\">A baseline without training does better: "
                             : "<li>Best baseline without training: ");
     put_model(out, simple);
     text_put(out, ", ");
@@ -165,7 +166,7 @@ static void say_order(const summary *s, const data_numbers *d, text_buffer *out)
         page_number(out, down->expected[full].mean, DIGITS, false);
         text_put(out, ")");
     } else {
-        text_put(out, "the scorers stand in the order of the full catalog");
+        text_put(out, "the scorers have the same order as over the full catalog");
     }
     text_print(out,
                ". Kendall’s τ between the two orders of all %d scorers is <span class=\"tau\">",
@@ -197,7 +198,7 @@ static void say_gain(const summary *s, const data_numbers *d, text_buffer *out) 
     text_put(out, ": ");
     page_number(out, full->value, DIGITS, true);
     text_put(out, " in full MRR");
-    say_interval(full->bootstrap, ", 95 % interval over time blocks", out);
+    say_interval(full->bootstrap, ", 95 % confidence interval over time blocks", out);
     say_interval(full->seed_t, ", over seeds", out);
     if (k >= 0 && !isnan(f.pair[0].difference[k].value)) {
         double sampled = f.pair[0].difference[k].value;
@@ -216,7 +217,7 @@ static fr_status say_ties(const data_numbers *d, text_buffer *out, fr_error *err
         double v[3];
         TRY(summary_numbers(d->model[i].run[0].run, names, 3, v, err));
         if (!(v[0] > FR_TIE_WARNING)) continue;
-        text_put(out, told++ ? ", " : "<li>Ties decide printed digits for ");
+        text_put(out, told++ ? ", " : "<li>The tie rule changes printed digits for ");
         html_put(out, d->model[i].label);
         text_put(out, " (");
         page_number(out, v[1], DIGITS, false);
@@ -224,7 +225,8 @@ static fr_status say_ties(const data_numbers *d, text_buffer *out, fr_error *err
         page_number(out, v[2], DIGITS, false);
         text_put(out, ")");
     }
-    text_put(out, told ? ": average ranks are shown.</li>\n" : "<li>Ties decide nothing.</li>\n");
+    text_put(out, told ? ": average ranks are shown.</li>\n"
+                       : "<li>The tie rule changes no printed digit.</li>\n");
     return FR_OK;
 }
 
@@ -280,22 +282,22 @@ static void read_matrix(text_buffer *out, const char *model, const double c[FR_C
         text_put(out, ", and for the same reason it puts a new destination after those already "
                       "met (");
         page_number(out, c[2], 3, false);
-        text_put(out, ", below chance): a good part of its ranking is the question “have they met "
-                      "before?”.");
+        text_put(out,
+                 ", below chance). So a good part of its ranking is the question “have they met "
+                 "before?”.");
     } else {
         text_put(out, "; a new destination against those already met reaches ");
         page_number(out, c[2], 3, false);
         text_put(out, ".");
     }
-    text_put(out, " What it knows beyond that shows on the diagonal: ");
+    text_put(out, " The diagonal shows what it knows beyond that: ");
     page_number(out, c[0], 3, false);
     text_put(out, " among destinations already met, ");
     page_number(out, c[3], 3, false);
     text_put(out, " among those never met.");
     for (int k = 0; k < FR_CELLS; k += FR_NEW_SEEN) {
         if (events[k] >= FEW_EVENTS) continue;
-        text_put(out, k ? " The new row is a reading of only "
-                        : " The repeated row is a reading of only ");
+        text_put(out, k ? " The new row is based on only " : " The repeated row is based on only ");
         page_count(out, events[k]);
         text_put(out, events[k] == 1 ? " event." : " events.");
     }

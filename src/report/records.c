@@ -20,11 +20,12 @@ const fr_option fr_report_options[FR_OPTIONS_MAX] = {
     {"name", FR_OPTION_TEXT, "", "TEXT", 0, 0, offsetof(fr_report_settings, name),
      "title of the report (default: the name of the data)"},
     {"gain", FR_OPTION_TEXT, "", "A,B", 0, 0, offsetof(fr_report_settings, gain),
-     "two models: tables and figures of B's MRR minus A's (default: the first two)"},
+     "two models: tables and figures of the MRR of B minus that of A (default: the "
+     "first two)"},
     {"tables", FR_OPTION_TEXT, "", "DIR", 0, 0, offsetof(fr_report_settings, tables),
      "also write every table and figure as files, to this directory"},
     {"force", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(fr_report_settings, force),
-     "replace what is there"},
+     "replace existing files"},
     {"audit", FR_OPTION_TEXT, "", "LIST", 0, 0, offsetof(fr_report_settings, audit),
      "results of `audit -o`, separated by commas, for a section of the page"},
     OPTIONS_END(fr_report_settings)};
@@ -105,8 +106,7 @@ static fr_status check_run(const request *q, int i, fr_error *err) {
     for (int j = 0; j < i; j++)
         if (!strcmp(q->run[j].name, r->name) && q->run[j].seed == r->seed)
             return fail(err, FR_EUSAGE,
-                        "%s and %s are both %s with seed %lld: expected names or seeds that tell "
-                        "them apart",
+                        "%s and %s are both %s with seed %lld: expected different names or seeds",
                         q->run[j].given->file, r->given->file, r->name, (long long)r->seed);
     return FR_OK;
 }

@@ -86,9 +86,9 @@ void selection_table(const summary *s, table *t) {
     const results *r = s->results;
     table_start(t, "Selection",
                 "Every configuration is trained with every seed. The best epoch of each is "
-                "selected on the validation part, against the whole catalog; the configuration "
-                "with the best mean over seeds is chosen, and it alone is ranked on the test part, "
-                "once.");
+                "selected on the validation part, against the whole catalog. The configuration "
+                "with the best mean over seeds is chosen. Only this one is ranked on the test "
+                "part, once.");
     table_column(t, NULL, "model", TABLE_LEFT);
     table_column(t, NULL, "objective", TABLE_LEFT);
     table_column(t, NULL, "configuration", TABLE_LEFT);

@@ -128,7 +128,7 @@ static void note_not_applicable(const summary *s, table *t, unit_kind kind, cons
     text_free(&note);
 }
 
-static const char ranks_alone[] = "only ranks or scores of the ranking window are known",
+static const char ranks_alone[] = "only ranks or scores on the ranking window are known",
                   inside[] = "the inside of the model is not known";
 
 /* ---- ranking ---- */
@@ -137,9 +137,9 @@ static void main_table(const summary *s, table *t) {
     static const int judged[] = {1, 4, 7, 8, 9};
     start_ranked(
         s, t, "Main result",
-        "MRR among 20 uniformly sampled negatives in expectation, and over every destination of "
-        "the catalog; mean and sample deviation over seeds. Bold, where shown, is the best of a "
-        "data set and underlined the second, the oracle apart.");
+        "Expected MRR among 20 uniformly sampled negatives, and MRR over every destination "
+        "of the catalog; mean and sample standard deviation over seeds. The best value of "
+        "a data set is bold and the second underlined, without the oracle.");
     table_column(t, NULL, "model", TABLE_LEFT);
     beside_columns(t, "expected-20 MRR");
     beside_columns(t, "full MRR");
@@ -174,10 +174,9 @@ static void main_table(const summary *s, table *t) {
 }
 
 static void expected_table(const summary *s, table *t) {
-    start_ranked(
-        s, t, "MRR against the number of sampled negatives",
-        "Exact expectation under uniform negatives without replacement, K of them, and the full "
-        "catalog; mean and sample deviation over seeds.");
+    start_ranked(s, t, "MRR against the number of sampled negatives",
+                 "Exact expectation with K uniform negatives without replacement, and the full "
+                 "catalog; mean and sample standard deviation over seeds.");
     table_column(t, NULL, "model", TABLE_LEFT);
     for (int k = 0; k < s->ks; k++) {
         char head[32];
@@ -223,11 +222,10 @@ static double paper_tau(const summary *s, const data_numbers *d, int64_t k) {
 
 static void kendall_table(const summary *s, table *t) {
     char models[32];
-    start_ranked(
-        s, t, "Agreement of model orders",
-        "Kendall's tau between the order of scorers under expected-K and under the full "
-        "catalog, by means over seeds: of all scorers, the oracle apart, and of the models "
-        "alone.");
+    start_ranked(s, t, "Agreement of model orders",
+                 "Kendall's tau between the order of scorers under expected-K and under the full "
+                 "catalog, by means over seeds: for all scorers without the oracle, and for the "
+                 "models alone.");
     (void)snprintf(models, sizeof models, "%s models", summary_compared_word(s));
     table_column(t, NULL, "order of", TABLE_LEFT);
     for (int k = 0; k < s->ks; k++) {
@@ -324,8 +322,8 @@ static cell seeds_cell(const fr_difference *d) {
 static void interval_table(const summary *s, table *t) {
     char caption[256];
     gain_title(s,
-               "MRR of %s minus MRR of %s with 95 %% intervals: Student's t over seeds, and the "
-               "paired bootstrap over blocks of consecutive test events.",
+               "MRR of %s minus MRR of %s with 95 %% confidence intervals: Student's t over "
+               "seeds, and the paired bootstrap over blocks of consecutive test events.",
                caption, sizeof caption);
     start_ranked(s, t, "Is the gain real?", caption);
     table_column(t, NULL, "protocol", TABLE_LEFT);
@@ -359,12 +357,11 @@ static void interval_table(const summary *s, table *t) {
 
 /* Every pair of compared models in the full catalog. */
 static void pairs_table(const summary *s, table *t) {
-    start_ranked(
-        s, t, "Every pair of models",
-        "Full MRR of the second model minus that of the first, with 95 % intervals over seeds "
-        "(Student's t) and over blocks of consecutive test events (paired bootstrap), p of the "
-        "paired permutation test, and the same after Holm's correction over the pairs of a data "
-        "set.");
+    start_ranked(s, t, "Every pair of models",
+                 "Full MRR of the second model minus that of the first, with 95 % confidence "
+                 "intervals over seeds (Student's t) and over blocks of consecutive test events "
+                 "(paired bootstrap), p of the paired permutation test, and the same after Holm's "
+                 "correction over the pairs of a data set.");
     table_column(t, NULL, "first", TABLE_LEFT);
     table_column(t, NULL, "second", TABLE_LEFT);
     table_column(t, NULL, "difference", TABLE_RIGHT);
@@ -391,11 +388,11 @@ static void pairs_table(const summary *s, table *t) {
 
 /* How sure each compared model's own number is. */
 static void models_table(const summary *s, table *t) {
-    start_ranked(
-        s, t, "Intervals of single models",
-        "Full MRR, mean and sample deviation over seeds, and the 95 % interval of that mean over "
-        "blocks of consecutive test events (bootstrap). Models are compared by their differences "
-        "on the same events, not by whether these intervals overlap.");
+    start_ranked(s, t, "Intervals of single models",
+                 "Full MRR, mean and sample standard deviation over seeds, and the 95 % confidence "
+                 "interval of that mean over blocks of consecutive test events (bootstrap). To "
+                 "compare models, look at their differences on the same events, not at the overlap "
+                 "of these intervals.");
     table_column(t, NULL, "model", TABLE_LEFT);
     table_column(t, NULL, "seeds", TABLE_RIGHT);
     table_column(t, NULL, "full MRR", TABLE_RIGHT);
@@ -468,9 +465,10 @@ static double paper_cell(const summary *s, const char *data, const char *model,
 
 static void membership_table(const summary *s, table *t) {
     start(s, t, "Pair membership, 20 negatives",
-          "Expected MRR of repeated and new positives against 20 negatives the source has met "
-          "(seen) or not (unseen), among all destinations that occurred before the event, on the "
-          "diagnostic window. Chance is .174; 1/21 = .0476 is the worst there is.");
+          "Expected MRR of repeated and new positives against 20 negatives that the source "
+          "has met (seen) or not (unseen), among all destinations that occurred before the "
+          "event, on the diagnostic window. Chance is .174; 1/21 = .0476 is the lowest "
+          "possible value.");
     table_column(t, NULL, "model", TABLE_LEFT);
     table_column(t, NULL, "objective", TABLE_LEFT);
     for (int c = 0; c < FR_CELLS; c++) {
@@ -505,11 +503,10 @@ static cell paper_diagonal(const summary *s, const char *data, const model_numbe
 }
 
 static void exhaustive_table(const summary *s, table *t) {
-    start_ranked(
-        s, t, "Exhaustive diagonal",
-        "All-seen: repeated positives among all catalog destinations the source has met. "
-        "All-unseen: new positives among all it has not met. Ranking window; other quantities "
-        "than the cells with 20 negatives.");
+    start_ranked(s, t, "Exhaustive diagonal",
+                 "All-seen: repeated positives among all catalog destinations the source has met. "
+                 "All-unseen: new positives among all it has not met. Both use the ranking window "
+                 "and are not the cells with 20 negatives.");
     table_column(t, NULL, "model", TABLE_LEFT);
     beside_columns(t, "all-seen");
     beside_columns(t, "all-unseen");
@@ -557,7 +554,7 @@ static void projection_table(const summary *s, table *t) {
     static const char *const heads[] = {"nothing", "membership direction", "random direction",
                                         "shuffled labels"};
     start_ranked(
-        s, t, "Taking membership out of the representation",
+        s, t, "Removing membership from the representation",
         "Full MRR after one direction is removed from the vector that enters the scoring head: "
         "the one in which training pairs that have met differ from others, and two controls.");
     table_column(t, NULL, "model", TABLE_LEFT);
@@ -616,10 +613,11 @@ static void minimal_table(const summary *s, table *t) {
                    {"beta, random", "beta-random", "beta_random", 4},
                    {"beta, history", "beta-history", "beta_history", 4}};
     start(s, t, "Minimal membership scorer",
-          "s = b0 + beta M on events whose source has met at least 20 other destinations, on the "
-          "diagnostic window: share of repeated positives p1, of seen negatives q1, the best "
-          "beta* = logit(p1) - logit(q1), and beta learned with random and with source-history "
-          "negatives (there the best is minus infinity, and the penalty sets the value).");
+          "s = b0 + beta M on events whose source has met at least 20 other destinations, on "
+          "the diagnostic window: share of repeated positives p1, of seen negatives q1, the "
+          "best beta* = logit(p1) - logit(q1), and beta learned with random and with "
+          "source-history negatives (for the latter the best value is minus infinity, and "
+          "the penalty decides the result).");
     table_column(t, NULL, "data", TABLE_LEFT);
     for (int c = 0; c < 6; c++) {
         table_column(t, columns[c].head, "ours", TABLE_RIGHT);
@@ -642,10 +640,10 @@ static void minimal_table(const summary *s, table *t) {
 }
 
 static void available_table(const summary *s, table *t) {
-    start_ranked(
-        s, t, "Time-available catalog",
-        "MRR among all destinations that occurred before the event, beside the fixed catalog. "
-        "The events are those whose positive is in the catalog, so the two differ in events too.");
+    start_ranked(s, t, "Time-available catalog",
+                 "MRR among all destinations that occurred before the event, and over the fixed "
+                 "catalog. The events are those whose positive is in the catalog, so the two "
+                 "columns also differ in their events.");
     table_column(t, NULL, "model", TABLE_LEFT);
     table_column(t, NULL, "fixed", TABLE_RIGHT);
     table_column(t, NULL, "time-available", TABLE_RIGHT);
@@ -778,8 +776,8 @@ static void settings_table(const summary *s, table *t) {
                    {"tied times", "tied-times"}};
     enum { COLUMNS = sizeof columns / sizeof *columns };
     start(s, t, "Settings and coverage",
-          "What each data set looks like under the protocol: sizes, the catalog, and the test "
-          "events whose destination is in it.");
+          "The data sets under the protocol: sizes, the catalog, and the test events whose "
+          "destination is in it.");
     table_column(t, NULL, "data", TABLE_LEFT);
     for (int c = 0; c < COLUMNS; c++) table_column(t, NULL, columns[c].head, TABLE_RIGHT);
     table_column(t, "coverage", "ours", TABLE_RIGHT);
@@ -802,11 +800,10 @@ static void settings_table(const summary *s, table *t) {
 
 static void scaling_table(const summary *s, table *t) {
     start(s, t, "Cost against catalog size",
-          "Milliseconds per event of one thread, scoring and ranking, over 128 test events, and "
-          "the largest memory of the process meanwhile. forward: the plain forward asked for these "
-          "candidates alone; fast: the path that scores every destination; rank: a whole run of "
-          "it, shared out over "
-          "the events.");
+          "Milliseconds per event with one thread, for scoring and ranking, over 128 test "
+          "events, and the peak memory of the process. forward: the plain forward pass over "
+          "these candidates only; fast: the path that scores every destination; rank: a "
+          "whole run of it, divided by the number of events.");
     table_column(t, NULL, "model", TABLE_LEFT);
     table_column(t, NULL, "candidates", TABLE_RIGHT);
     table_column(t, NULL, "path", TABLE_LEFT);
@@ -883,11 +880,10 @@ fr_status study_table_make(const summary *s, const study_table *one, table *t, f
 }
 
 static void sample_table(const summary *s, table *t) {
-    start(
-        s, t, "Sampled test events",
-        "Not all test events were ranked. Each estimate with the 95 % confidence interval for the "
-        "value that all of them would give (simple random sampling with the finite-population "
-        "correction).");
+    start(s, t, "Sampled test events",
+          "Not all test events were ranked. Each estimate has a 95 % confidence interval for "
+          "the value over all of them (simple random sampling with the finite-population "
+          "correction).");
     estimates_table(s, t);
 }
 

@@ -35,32 +35,33 @@ const fr_option fr_training_options[FR_OPTIONS_MAX] = {
     {"lr", FR_OPTION_REAL, "0.001", "RATE", 0, 10, offsetof(fr_training, rate),
      "learning rate of Adam"},
     {"seed", FR_OPTION_INT, "7", "N", 0, 0x1p53, offsetof(fr_training, seed),
-     "of initial parameters, order, negatives and dropout"},
+     "seed of initial parameters, order, negatives and dropout"},
     {"deterministic", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(fr_training, deterministic),
-     "no dropout, stream order, negatives by formula: to compare implementations"},
+     "no dropout, stream order, negatives by formula; for comparing implementations"},
     {"resume", FR_OPTION_FLAG, "no", "", 0, 0, offsetof(fr_training, resume),
-     "go on from the last complete epoch"},
+     "continue from the last complete epoch"},
     {"select", FR_OPTION_TEXT, "", "METRIC", 0, 0, offsetof(fr_training, select),
      "rank every epoch on the validation part (val-share) and keep the best by this metric: mrr, "
      "hits@10, expected-20, ...; without it the last epoch is kept"},
     {"patience", FR_OPTION_INT, "0", "N", 0, 100000, offsetof(fr_training, patience),
-     "stop after N epochs in a row that were not better; 0 = train all of them. Without select: "
-     "by mrr"},
+     "stop after N epochs in a row without an improvement; 0 = train all epochs. "
+     "Without select, the metric is mrr"},
     {"final", FR_OPTION_CHOICE, "train", "train|train+val", 0, 0, offsetof(fr_training, final),
-     "what the model learns from in the end; train+val: trained again on both parts, from the "
-     "start, for the selected number of epochs"},
+     "data of the final model; train+val: train again on both parts, from the start, "
+     "for the selected number of epochs"},
     {"weight-decay", FR_OPTION_REAL, "0", "RATE", 0, 1, offsetof(fr_training, weight_decay),
-     "AdamW: every step takes lr times this share off each parameter"},
+     "AdamW: every step reduces each parameter by lr times this share"},
     {"negatives", FR_OPTION_CHOICE, "catalog", "catalog|window", 0, 0,
      offsetof(fr_training, negatives),
-     "draw negatives from the catalog, or from all destinations of the window, those that occur in "
-     "its test part only included"},
+     "draw negatives from the catalog, or from all destinations of the window, "
+     "including those that occur only in its test part"},
     {"shuffle", FR_OPTION_CHOICE, "auto", "auto|yes|no", 0, 0, offsetof(fr_training, shuffle),
-     "training events in a fresh random order each epoch, or in stream order; auto: as the model "
-     "is defined. A model that remembers events has stream order always"},
+     "training events in a new random order each epoch, or in stream order; auto: as "
+     "the model is defined. A model with memory always uses stream order"},
     {"settings", FR_OPTION_TEXT, "", "FAMILY", 0, 0, offsetof(fr_training, settings),
-     "defaults of the other options: architecture, each model as its authors published it (this is "
-     "the default), or published, as the paper's authors ran it; options that are given win"},
+     "defaults of the other options: architecture (the default), each model as its "
+     "authors published it; or published, as the paper's authors ran it. Options that "
+     "you give override them"},
     {.offset = offsetof(fr_training, weight_decay), .help = "fr_training"}};
 
 typedef struct epochs {

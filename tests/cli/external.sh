@@ -94,7 +94,7 @@ done
 page=$(cat page.html)
 has "the page has the figures" "$page" "data:image/svg+xml;base64,"
 has "and the ranks of every seed" "$page" '"name":"my-tgn","label":"my-tgn","kind":"external","seeds":[7,17,27]'
-has "says what it is made of" "$page" "Made of rank records alone"
+has "says what it is made of" "$page" "Made from rank records alone"
 has "and how many events were covered" "$(cat files/tables/settings.csv)" ",1500,1275,225,91,222,"
 runs "again" 1 report "$@" -o page.html
 has "a page that is there stays" "$stderr" "page.html: exists"

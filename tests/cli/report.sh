@@ -49,11 +49,11 @@ for window in 750 740; do
 done
 lacks "nor is one of half of them" "$(cat window-750/report.html)" "the window of the protocol"
 has "one of less than half is told" "$(sed 's/<[^>]*>//g' window-740/report.html)" \
-    "Of the 1,500 events of the file the last 740 are used, the window of the protocol."
+    "Of the 1,500 events in the file, the last 740 are used, the window of the protocol."
 has "its policy forbids requests" "$page" "default-src 'none'"
 is "nothing is fetched" "$(grep -Eo '(src|href)="?[^"#d][^" ]*' study/report.html)" ""
 has "it says which model is best" "$page" "Best compared model over all candidates: <b>CRAFT-R</b>"
-has "and what no training gives" "$page" "A baseline without any training does better: <b>"
+has "and what no training gives" "$page" "A baseline without training does better: <b>"
 has "tables are in it" "$page" "<caption>Minimal membership scorer</caption>"
 has "figures too" "$page" "data:image/svg+xml;base64,"
 cp study/report.html before.html
