@@ -1,15 +1,15 @@
 """Honest evaluation of link prediction in continuous-time dynamic graphs.
 
-Every destination of a catalog is ranked for every test event, from one score vector per event; every metric, and the
-exact expectation of every sampled protocol, follows from the records. The package is libfullrank, the library behind
-the command `fullrank`: names of options, defaults and errors are the same.
+For every test event, one score vector ranks every destination of a catalog. The records give every metric and the
+exact expectation of every sampled protocol. The package is libfullrank, the library of the command `fullrank`, with
+the same option names, defaults and errors.
 
     import fullrank as fr
 
     events = fr.read("wikipedia.csv")                  # or fr.events(src, dst, t), a frame, ...
     window = events.window(32768, train=0.85)
 
-    feed = window.feed("my-tgn", seed=7)               # the loop stays yours: the truth arrives after the scores
+    feed = window.feed("my-tgn", seed=7)               # you keep the loop: the truth arrives after the scores
     for batch in feed.batches(200):
         truth = feed.submit(model(batch.source, batch.time, window.catalog))
         model.update(truth.source, truth.destination, truth.time)
@@ -27,15 +27,15 @@ Where to look
     Events.window                    what a protocol sees (`Window`): parts, catalog, histories
     Window.feed, rank, train         ways to rank records (`Ranking`), training (`Run`)
     Ranking                          metrics, expectations, slices, intervals, records
-    compare, report, study           models side by side, with intervals; pages
-    explain, diagnose                why protocols disagree; what membership explains
+    compare, report, study           comparisons of models, with confidence intervals; report pages
+    explain, diagnose                why protocols disagree; the effect of pair membership
     tgb.Evaluator                    TGB's Evaluator, with its values
-    audit                            does a scorer see what it must not?
-    metrics, samplers, slices, baselines, models, presets, options    what there is, by name
+    audit                            checks that a scorer does not see the future
+    metrics, samplers, slices, baselines, models, presets, options    lists of what is available
 
-Manners: nothing is printed unless asked for (`progress=True` shows a bar, with tqdm); warnings go through `warnings`,
-notes to the logger "fullrank". Work releases the GIL, runs on all cores (`threads=`) and gives the same bits with any
-number of them; Ctrl-C stops it. Errors are `fullrank.Error`, with a class for each kind.
+Behaviour: nothing is printed unless you ask for it (`progress=True` shows a bar, with tqdm). Warnings use `warnings`, and
+notes go to the logger "fullrank". Work releases the GIL, runs on all cores (`threads=`) and gives the same bits with any
+number of threads; Ctrl-C stops it. Errors are `fullrank.Error`, with a class for each kind.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def samplers() -> List[Facts]:
 
 
 def slices() -> List[Facts]:
-    """What `Ranking.slices` cuts by: name, title, explanation."""
+    """The fields of `Ranking.slices`: name, title, explanation."""
     return [Facts(one) for one in _C.definitions()["slices"]]
 
 
@@ -88,19 +88,19 @@ def models() -> List[Facts]:
 
 
 def plugin(path: str) -> Facts:
-    """What a plug-in is, and which options it has."""
+    """The description and the options of a plug-in."""
     from ._core import text
 
     return Facts(_C.plugin(text(path)))
 
 
 def presets() -> Facts:
-    """Presets of `synth` and of `explain`, with what they are."""
+    """Presets of `synth` and of `explain`, with descriptions."""
     return Facts(synth=dict(_C.synth_presets()), explain={p["name"]: p["help"] for p in _C.explain_presets()})
 
 
 def options(name: str) -> List[Facts]:
-    """Options that a call takes as keywords, from the tables of the library.
+    """The options of a call, which are passed as keywords, from the tables of the library.
 
     Names: import, window, diagnostic, rank, synth, synth_parameters, interval, model, training, compare, explain,
     minimal, report, scaling, audit.

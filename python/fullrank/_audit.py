@@ -1,4 +1,4 @@
-"""Audits: does a scorer see what it must not?"""
+"""Audits: does a scorer see what it must not see?"""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ._window import Scorer, Window
 
 
 class Audit:
-    """What an audit has found. `bool(audit)` is True if it found nothing."""
+    """The result of an audit. `bool(audit)` is True if nothing was found."""
 
     def __init__(self, text: str, call: str) -> None:
         self._text, self._call = text, call
@@ -27,7 +27,7 @@ class Audit:
 
     @property
     def findings(self) -> List[Facts]:
-        """What was found: `check`, `severity`, `event`, `candidate`, both scores, `what` was changed, `again`."""
+        """The findings: `check`, `severity`, `event`, `candidate`, both scores, `what` was changed, `again`."""
         return [Facts(one, again=self._again(one)) for one in self.facts.findings]
 
     @property
@@ -44,7 +44,7 @@ class Audit:
         return not self.facts.findings
 
     def _again(self, finding: Facts) -> str:
-        """The line that shows a finding again."""
+        """The line that reproduces a finding."""
         inside = "".join(f", {key}={value!r}" if key != "seed" else f", {key}={value}"
                          for key, _, value in (part.partition("=") for part in finding.reproduce.split(",")))
         return f"fullrank.audit(window, {self._call}{inside})"
@@ -78,12 +78,12 @@ class Audit:
 def audit(window: Window, make_scorer: Union[str, Run, Callable[[Window], Any]], name: Optional[str] = None, *,
           checks: Any = None, events: Any = None, streams: Optional[int] = None, tolerance: Optional[float] = None,
           seed: int = 0, catalog_only: Optional[bool] = None, threads: int = 0, progress: Progress = False) -> Audit:
-    """Scores some ranked events, then again in ways that must not matter, and compares (docs/audit.md).
+    """Scores some ranked events, scores them again after changes that must not matter, and compares (docs/audit.md).
 
-    `make_scorer(window)` is called many times, with windows in which something else happened after the audited events;
-    it returns what `Window.rank` takes: a function of a batch, an object with `score` and perhaps `observe`, a spec, a
-    run. All that it knows must come from the window it is given: a model that was trained elsewhere is audited for what
-    it does with the test part. A spec (`"baseline:recency"`, `"plugin:./mine.so"`) or a run may be given as it is.
+    `make_scorer(window)` is called many times, with windows in which other events happen after the audited ones. It
+    returns a scorer as for `Window.rank`: a function of a batch, an object with `score` and perhaps `observe`, a spec, or
+    a run. It must use only the window that is passed. If a model was trained elsewhere, the audit covers only what it
+    does with the test part. You may pass a spec (`"baseline:recency"`, `"plugin:./mine.so"`) or a run directly.
 
     >>> import fullrank as fr
     >>> import numpy as np

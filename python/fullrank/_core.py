@@ -1,4 +1,4 @@
-"""What the modules of the package share: texts, options, arrays in and out, talking while work is done."""
+"""Shared by the modules of the package: texts, options, arrays in and out, progress and messages."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ How = Tuple[int, Optional[Callable[[str, int, int, str], Any]], Callable[[str, s
 
 
 class Warning(UserWarning):  # noqa: A001 - fullrank.Warning, as fullrank.Error
-    """What fullrank warns of, through Python's `warnings`."""
+    """The category of fullrank's warnings in Python's `warnings`."""
 
 
 # ---- texts and options ----
 
 
 def text(value: Any) -> bytes:
-    """A value as an option has it on the command line."""
+    """A value as text, as on the command line."""
     if isinstance(value, (bool, np.bool_)):
         return b"yes" if value else b"no"
     if isinstance(value, numbers.Integral):
@@ -52,12 +52,12 @@ def text(value: Any) -> bytes:
 
 
 def options(given: Mapping[str, Any]) -> Dict[str, bytes]:
-    """Options that were given; None stands for the default. The library knows names, ranges and defaults."""
+    """The given options; None means the default. The library knows names, ranges and defaults."""
     return {key: text(value) for key, value in given.items() if value is not None}
 
 
 def about(name: str, catalog_only: bool, given: Mapping[str, Any]) -> Dict[str, Any]:
-    """What a scorer is, for the description of its records."""
+    """The description of a scorer, which is stored with its records."""
     out: Dict[str, Any] = {"name": os.fsencode(name), "catalog_only": int(catalog_only)}
     for key, value in given.items():
         if value is not None:
@@ -69,7 +69,7 @@ def about(name: str, catalog_only: bool, given: Mapping[str, Any]) -> Dict[str, 
 
 
 class _Memory:
-    """Memory of the library's that NumPy reads in place; `owner` lives as long as any array of it."""
+    """Memory of the library that NumPy reads in place; `owner` lives as long as any array of it."""
 
     def __init__(self, owner: Any, address: int, size: int, writeable: bool) -> None:
         self.owner = owner
@@ -77,7 +77,7 @@ class _Memory:
 
 
 def view(owner: Any, address: int, dtype: Any, *shape: int, writeable: bool = False) -> Array:
-    """An array of the library's memory: nothing is copied."""
+    """An array in the library's memory: nothing is copied."""
     kind = np.dtype(dtype)
     size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
     if not size or not address:
@@ -106,7 +106,7 @@ event_dtype = _layout("event", {"event": "<i4", "source": "<i4", "destination": 
 
 
 def host(values: Any) -> Array:
-    """Anything array-like as a NumPy array: in place where that is possible, from a GPU where it must be."""
+    """Anything array-like as a NumPy array: in place if possible, copied from a GPU if necessary."""
     if isinstance(values, np.ndarray):
         return values
     if type(values).__module__.partition(".")[0] == "torch":
@@ -127,8 +127,8 @@ def address(array: Array) -> int:
 
 
 def scores(values: Any, shape: Tuple[int, int], what: str) -> Array:
-    """Scores as float32 in C order. Nothing is copied if they are that already. As in score files, a float64 row that
-    float32 cannot hold is replaced by its ranks, so that rounding makes no ties."""
+    """Scores as float32 in C order. Nothing is copied if they already are. As in score files, a float64 row that float32
+    cannot represent exactly is replaced by its ranks, so that rounding makes no ties."""
     array = host(values)
     if shape[0] == 1 and array.ndim == 1:
         array = array[None, :]
@@ -148,7 +148,7 @@ def scores(values: Any, shape: Tuple[int, int], what: str) -> Array:
     return np.ascontiguousarray(out)
 
 
-# ---- talking ----
+# ---- progress and messages ----
 
 
 class _Bar:
@@ -184,7 +184,7 @@ def _log(line: str, level: str) -> None:
 
 @contextmanager
 def talk(threads: int, progress: Progress) -> Iterator[How]:
-    """How a call talks to its caller: the third argument of all long work."""
+    """How a call reports to its caller: the third argument of all long work."""
     bar = _Bar() if progress is True else None
     try:
         yield (int(threads), bar or (progress if callable(progress) else None), _log)

@@ -77,7 +77,7 @@ class Events:
             C.stream_verify(self._handle, how)
 
     def save(self, path: Path, *, force: bool = False, threads: int = 0, progress: Progress = False) -> None:
-        """Writes the stream as CSV, packed if the name ends in .gz."""
+        """Writes the stream as CSV, compressed if the name ends in .gz."""
         with talk(threads, progress) as how:
             C.stream_export(self._handle, _core.text(path), force, how)
 
@@ -86,7 +86,7 @@ def read(path: Path, *, threads: int = 0, progress: Progress = False, **options:
     """Reads a table of events (CSV, TSV, JODIE, DyGLib, TGB; plain or .gz), or a directory made by `import_file`, or a folder
     of DyGLib with its ml_NAME.csv and ml_NAME.npy.
 
-    Columns are found by their names; `columns="source=user,destination=3,time=ts"` says otherwise. Options:
+    Columns are found by their names, or set by `columns="source=user,destination=3,time=ts"`. Options:
     `fullrank.options("import")`.
     """
     if os.path.isdir(path) and not os.path.exists(os.path.join(path, "manifest.json")):
@@ -120,7 +120,7 @@ def _columns(table: Any) -> Dict[str, Any]:
 
 
 def _from_frame(table: Any, columns: Optional[str]) -> Dict[str, Any]:
-    """Arrays by role; the library says which name is what, as for the header of a table."""
+    """Arrays by role; the library finds the roles by name, as in the header of a table."""
     found = _columns(table)
     roles = C.roles([_core.text(name) for name in found], None if columns is None else _core.text(columns))
     by = {role: [values for values, is_ in zip(found.values(), roles) if is_ == role] for role in range(6)}
@@ -130,7 +130,7 @@ def _from_frame(table: Any, columns: Optional[str]) -> Dict[str, Any]:
 
 
 def _from_tgb(data: Any) -> Dict[str, Any]:
-    """Arrays of a data set of TGB (LinkPropPredDataset, PyGLinkPropPredDataset), with its split."""
+    """Arrays of a TGB data set (LinkPropPredDataset, PyGLinkPropPredDataset), with its split."""
     full = getattr(data, "full_data", None) or data.dataset.full_data
     time = np.asarray(full["timestamps"])
     split = np.full(len(time), 2, np.uint8)
@@ -166,12 +166,12 @@ def _ids(source: Any, destination: Any) -> Any:
 def events(source: Any, destination: Any = None, time: Any = None, features: Any = None, *, split: Any = None,
            name: str = "arrays", columns: Optional[str] = None, output: Optional[Path] = None, force: bool = False,
            threads: int = 0, progress: Progress = False, **options: Any) -> Events:
-    """A stream from memory: sources, destinations, times and, if there are any, features [events, width].
+    """A stream from memory: sources, destinations, times and optional features [events, width].
 
-    Or, as the only argument, a frame (pandas, polars, Arrow, a dict of columns) whose columns are found by their names
-    as in a table (`columns="source=user"` says otherwise), PyG's TemporalData, or a data set of TGB, whose split is kept
-    for `window(split="column")`. Ids are whole numbers or words; times are numbers or datetime64; `split` has train, val,
-    test, or 0, 1, 2. With `output` the columns go to a directory, as by `import_file`.
+    The only argument may also be a frame (pandas, polars, Arrow, a dict of columns), PyG's TemporalData, or a TGB data
+    set. Columns of a frame are found by their names, or set by `columns="source=user"`. The split of a TGB data set is
+    kept for `window(split="column")`. Ids are whole numbers or words. Times are numbers or datetime64. `split` has train,
+    val, test, or 0, 1, 2. With `output` the columns are written to a directory, as by `import_file`.
 
     >>> import fullrank as fr
     >>> fr.events([0, 1, 0, 2], [5, 5, 7, 5], [1.0, 2.0, 2.5, 4.0])
@@ -212,7 +212,7 @@ def events(source: Any, destination: Any = None, time: Any = None, features: Any
 
 def import_file(path: Path, output: Path, *, force: bool = False, threads: int = 0, progress: Progress = False,
                 **options: Any) -> Events:
-    """Turns a table into a directory of columns, which opens in no time; see `read`."""
+    """Turns a table into a directory of columns, which opens at once; see `read`."""
     with talk(threads, progress) as how:
         C.import_file(_core.text(path), _core.text(output), _core.options(options), force, how)
     return read(output, threads=threads)
@@ -220,7 +220,7 @@ def import_file(path: Path, output: Path, *, force: bool = False, threads: int =
 
 def download(name: str, output: Path, *, url: Optional[str] = None, force: bool = False, threads: int = 0,
              progress: Progress = False, **options: Any) -> Events:
-    """Downloads a public set (wikipedia, reddit, mooc, lastfm), or what `url` points to, and imports it."""
+    """Downloads a public set (wikipedia, reddit, mooc, lastfm), or the file at `url`, and imports it."""
     with talk(threads, progress) as how:
         C.download(_core.text(name), None if url is None else _core.text(url), _core.text(output),
                    _core.options(options), force, how)
@@ -236,10 +236,10 @@ def verify(path: Path, *, threads: int = 0, progress: Progress = False) -> List[
 def synth(preset: str = "tiny", output: Optional[Path] = None, *, seed: Optional[int] = None,
           events: Optional[int] = None, parameters: Optional[Dict[str, Any]] = None, force: bool = False,
           threads: int = 0, progress: Progress = False) -> Events:
-    """A synthetic stream whose truth is known: the scorer "oracle" gives the true probabilities.
+    """A synthetic stream whose true distribution is known: the scorer "oracle" gives the true probabilities.
 
-    `fullrank.presets()` lists presets; `fullrank.options("synth_parameters")` what can be changed. Without `output` the
-    stream is kept as long as the object.
+    `fullrank.presets()` lists the presets, and `fullrank.options("synth_parameters")` the parameters. Without `output`
+    the stream is kept as long as the object.
     """
     place = None if output is not None else Place()
     where = place / preset if place else _core.text(output)

@@ -1,4 +1,4 @@
-"""Training the models that come with the library, and reading what was trained."""
+"""Training the built-in models, and reading trained models."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Run:
         return {name: torch.tensor(array) for name, array in self.weights().items()}
 
     def save_weights(self, weights: Mapping[str, Any], output: Path, *, force: bool = False) -> "Run":
-        """Writes a checkpoint of the same model with other parameters, NumPy or torch: weights from elsewhere."""
+        """Writes a checkpoint of the same model with other parameters, NumPy or torch, for example weights from elsewhere."""
         own = self.weights()
         given = {name: _core.host(values) for name, values in weights.items()}
         for name in [*own, *given]:
@@ -119,7 +119,7 @@ def train(window: Window, model: str, output: Optional[Path] = None, *, force: b
 
 
 def load(path: Path) -> Union[Ranking, Run]:
-    """Reads back what was written: rank records (RANKS.npy), or a run (its directory, or FILE.safetensors)."""
+    """Reads results back: rank records (RANKS.npy), or a run (its directory, or FILE.safetensors)."""
     if os.path.isdir(path) or os.fspath(path).endswith(".safetensors"):
         return Run(path)
     return Ranking(C.ranking_load(_core.text(path)))

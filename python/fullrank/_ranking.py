@@ -1,4 +1,4 @@
-"""Rank records and what follows from them."""
+"""Rank records and everything that is computed from them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _choice(value: Union[str, int], names: Sequence[str], what: str) -> int:
 
 
 class Expected(Facts):
-    """A sampled metric without sampling: expectation and deviation over all draws of `k` negatives.
+    """A sampled metric without sampling: expectation and standard deviation over all draws of `k` negatives.
 
     `mrr`, `sd` (of the sampled MRR over evaluation seeds), `hits` (by the k of Hits@k), `events` counted and
     `ineligible`.
@@ -36,7 +36,7 @@ class Expected(Facts):
 
 
 class Records:
-    """Rank records of some events: every metric, and every sampled protocol, follows from them without scoring."""
+    """Rank records of some events. They give every metric and every sampled protocol without scoring again."""
 
     def __init__(self, records: Array, oov: int, label: str, sample_of: int = 0) -> None:
         self.records = records  #: structured NumPy array, one record per event; docs/formats.md says what is in it
@@ -50,7 +50,7 @@ class Records:
     # ---- metrics ----
 
     def metrics(self, names: Optional[Iterable[str]] = None) -> Dict[str, float]:
-        """Metrics by name; without names all that take no number, and Hits@1, 3, 5, 10."""
+        """Metrics by name; without names, all metrics without a number, and Hits@1, 3, 5, 10."""
         if names is None:
             names = [d["name"] for d in C.definitions()["metrics"] if not d["name"].endswith("@k")]
             names += ["hits@1", "hits@3", "hits@5", "hits@10"]
@@ -72,7 +72,7 @@ class Records:
 
     @property
     def ranks(self) -> Array:
-        """Rank of every event's destination, from 1, ties by average; NaN where it was no candidate."""
+        """Rank of every event's destination, from 1, ties by average; NaN if it was not a candidate."""
         ranks = 1 + self.records["above"] + self.records["tied"] / 2
         return np.where(self.records["covered"] == 1, ranks, np.nan)
 
@@ -96,7 +96,7 @@ class Records:
 
     def expected(self, sampler: str = "uniform", k: Union[None, int, Iterable[int]] = None, *,
                  hits: Iterable[int] = (1, 3, 10), small: str = "whole", threads: int = 0) -> Any:
-        """The expectation of a sampled metric over all draws, exactly: `expected("uniform", k=20).mrr`.
+        """The exact expectation of a sampled metric over all draws: `expected("uniform", k=20).mrr`.
 
         With one k (or a sampler that names it, `"tgb-hist-100"`) one result, else a list; k is 1, 5, 20, 50, 100
         unless given. `fullrank.samplers()` lists the samplers.
@@ -124,7 +124,7 @@ class Records:
 
     def interval(self, *names: str, sampler: Optional[str] = None, k: Iterable[int] = (), over: str = "time",
                  seed: int = 0, threads: int = 0, progress: Progress = False, **options: Any) -> Any:
-        """Intervals (low, high) of metrics by the block bootstrap; with `sampler` and `k`, of expected MRR.
+        """Confidence intervals (low, high) of metrics by the block bootstrap; with `sampler` and `k`, of expected MRR.
 
         One name gives one interval, several a list. `over="sample"` is about all the events that a sample
         (`sample_events`) was drawn from, instead of other stretches of time. Options: `fullrank.options("interval")`.
@@ -140,7 +140,7 @@ class Records:
     # ---- slices ----
 
     def slices(self, by: str) -> List["Slice"]:
-        """Events that are alike in one respect: `"repeated"`, `"time:10"`, `"source-degree"`; each has all metrics."""
+        """Slices of similar events: `"repeated"`, `"time:10"`, `"source-degree"`; each has all metrics."""
         field, found = C.slices(_core.address(self.records), len(self.records), os.fsencode(by))
         return [Slice(one, field, self._oov) for one in found]
 
@@ -182,7 +182,7 @@ class Records:
 
 
 class Slice(Records):
-    """Records of events that are alike in one respect. `low` <= value < `high`."""
+    """Records of similar events. `low` <= value < `high`."""
 
     def __init__(self, found: Dict[str, Any], field: str, oov: int) -> None:
         super().__init__(np.frombuffer(found["records"], _core.record_dtype), oov, found["label"])
@@ -192,7 +192,7 @@ class Slice(Records):
 
 
 class Ranking(Records):
-    """Rank records of one run of a scorer: what `rank`, a feed's `finish` and `fullrank.load` give.
+    """Rank records of one run of a scorer, returned by `rank`, a feed's `finish` and `fullrank.load`.
 
     >>> import fullrank as fr
     >>> edge = fr.synth("tiny").window().rank("baseline:edgebank")
@@ -213,7 +213,7 @@ class Ranking(Records):
 
     @property
     def protocol(self) -> Facts:
-        """What it was made under; rankings may be compared if all of it is equal."""
+        """The protocol; rankings may be compared only if all its fields are equal."""
         return self.facts.protocol
 
     def save(self, path: Path, *, force: bool = False) -> None:

@@ -28,7 +28,7 @@ def _runs(given: Any, model: Optional[str] = None) -> List[Tuple[Any, bytes, Opt
 
 
 class Comparison:
-    """Models side by side: `facts`, and tables to print, to show and to take elsewhere.
+    """A comparison of models: `facts`, and tables to print, to show and to export.
 
     >>> import fullrank as fr
     >>> window = fr.synth("tiny").window()
@@ -92,10 +92,10 @@ class Comparison:
 
 def compare(*runs: Runs, k: Optional[Iterable[int]] = None, seed: int = 0, threads: int = 0,
             progress: Progress = False, **options: Any) -> Comparison:
-    """Compares models by their rank records, with intervals over seeds and over time, and tests.
+    """Compares models by their rank records, with confidence intervals over seeds and over time, and tests.
 
-    Runs are grouped by model and seed, as they were recorded; {"name": [rankings]} says otherwise. k are numbers of
-    sampled negatives. Options: `fullrank.options("compare")`. Runs of different protocols are a ForceError.
+    Runs are grouped by model and seed, as they were recorded; {"name": [rankings]} overrides this. `k` are the numbers
+    of sampled negatives. Options: `fullrank.options("compare")`. Runs with different protocols are a ForceError.
     """
     metric = str(options.get("metric", "mrr"))
     if k is None:
@@ -114,7 +114,7 @@ class Page:
         return f"<page {self.path}>"
 
     def html(self) -> str:
-        """The page as text; it refers to nothing outside."""
+        """The page as text; it needs no other files."""
         with open(self.path, encoding="utf-8") as file:
             return file.read()
 
@@ -140,7 +140,7 @@ class Study:
 
     @property
     def status(self) -> Facts:
-        """How far it is: counts of units by status, and every unit."""
+        """Its progress: counts of units by status, and every unit."""
         return _core.facts(C.study_status(_core.text(self.directory)))
 
     def report(self, *, threads: int = 0, progress: Progress = False) -> Page:
@@ -156,7 +156,7 @@ class Study:
 
 def study(document: Any, directory: Path, *, data: Optional[Path] = None, redo: bool = False, threads: int = 0,
           progress: Progress = False) -> Study:
-    """Does a whole study, or what is left of it: a JSON file, a dict, or a preset ("demo", "quick", "paper")."""
+    """Runs a whole study, or the rest of it: a JSON file, a dict, or a preset ("demo", "quick", "paper")."""
     import json
 
     what = json.dumps(document) if isinstance(document, Mapping) else document
@@ -166,7 +166,7 @@ def study(document: Any, directory: Path, *, data: Optional[Path] = None, redo: 
 
 
 def study_preset(name: str) -> Dict[str, Any]:
-    """The document of a study that comes with the library."""
+    """The document of a built-in study."""
     import json
 
     found = C.study_preset(_core.text(name))
@@ -176,7 +176,7 @@ def study_preset(name: str) -> Dict[str, Any]:
 
 
 class Explanation:
-    """Why two protocols give one scorer two numbers: `start`, `end`, and `steps` in between."""
+    """Why two protocols give one scorer two numbers: `start`, `end`, and the `steps` between them."""
 
     def __init__(self, found: Dict[str, Any]) -> None:
         self.facts = _core.facts(found)
@@ -185,7 +185,7 @@ class Explanation:
         self.steps: List[Facts] = self.facts.steps  #: setting, from, to, effect, value, events
 
     def table(self) -> Table:
-        """What each switch does to the number."""
+        """The effect of each switch on the number."""
         rows: List[Any] = [["", "", Table.number(self.start), None, self.facts.from_events]]
         rows += [[s.setting, f"{s['from']} to {s.to}", Table.number(s.value), Table.difference(s.effect), s.events]
                  for s in self.steps]
@@ -204,7 +204,7 @@ def explain(events: Events, spec: Any, *, seed: int = 0, threads: int = 0, progr
             **options: Any) -> Explanation:
     """Switches one setting at a time between two protocols, `from_` and `to`, and ranks under each.
 
-    Options: `fullrank.options("explain")`, where `from_` stands for "from", a word of Python's.
+    Options: `fullrank.options("explain")`, where `from_` means "from", which is a keyword of Python.
     """
     given = {key.rstrip("_"): value for key, value in options.items()}
     with talk(threads, progress) as how:
@@ -218,7 +218,7 @@ class diagnose:
     @staticmethod
     def minimal(window: Union[Events, Window], *, seed: int = 0, threads: int = 0, progress: Progress = False,
                 **options: Any) -> Facts:
-        """What a scorer that knows pair membership alone would learn, from events or a diagnostic window."""
+        """What a scorer that knows only pair membership would learn, from events or a diagnostic window."""
         if isinstance(window, Events):
             window = window.window(diagnostic=True, threads=threads)
         with talk(threads, progress) as how:
@@ -234,7 +234,7 @@ class diagnose:
     @staticmethod
     def project(window: Window, run: Any, *, seed: int = 0, threads: int = 0, progress: Progress = False,
                 **options: Any) -> Dict[str, Ranking]:
-        """Rankings of a trained model once pair membership, a random direction or one of shuffled labels is taken out."""
+        """Rankings of a trained model after removing pair membership, a random direction or that of shuffled labels."""
         out = {}
         for what in C.removals():
             scorer = window.scorer(run, threads=threads, progress=progress)
@@ -245,7 +245,7 @@ class diagnose:
     @staticmethod
     def project_files(representations: Any, labels: Any, head: Any, output: Path, *, force: bool = False, seed: int = 0,
                       threads: int = 0, progress: Progress = False) -> Facts:
-        """The same intervention for a model that is not ours, from .npy files or arrays; writes heads to `output`."""
+        """The same intervention for models of other programs, from .npy files or arrays; writes heads to `output`."""
         import numpy as np
 
         place = Place()

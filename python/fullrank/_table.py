@@ -1,4 +1,4 @@
-"""Tables in the formats people put numbers into; the library writes them, as for the command line."""
+"""Tables in the usual formats; the library writes them, as for the command line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _bytes(text: Optional[str]) -> Optional[bytes]:
 
 
 class Table:
-    """A table: print it, or take it as `to_latex()`, `to_markdown()`, `to_csv()`; notebooks show it as HTML."""
+    """A table: print it, or use `to_latex()`, `to_markdown()`, `to_csv()`; notebooks show it as HTML."""
 
     def __init__(self, heads: Sequence[Any], rows: Sequence[Sequence[Any]], *, title: Optional[str] = None,
                  caption: Optional[str] = None, protocol: Optional[str] = None,
@@ -38,7 +38,7 @@ class Table:
 
     @staticmethod
     def number(value: float, sd: float = math.nan, decimals: int = 4) -> Any:
-        """A number; with `sd`, a mean and its deviation."""
+        """A number; with `sd`, a mean and its standard deviation."""
         return (_NUMBER if math.isnan(sd) else _MEAN, decimals, value, sd, math.nan, math.nan)
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Windows: what a protocol sees of a stream, and the ways to rank on one."""
+"""Windows: the part of a stream that a protocol uses, and the ways to rank on it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class Part:
     """Events of a part of a window, as NumPy views of the window's columns: nothing is copied.
 
-    Sources and destinations are numbers: places in `window.sources` and `window.candidates`, which hold the original
-    ids in ascending order. Times are those of the stream.
+    Sources and destinations are numbers: indices into `window.sources` and `window.candidates`, which contain the
+    original ids in ascending order. Times are those of the stream.
     """
 
     def __init__(self, window: "Window", start: int, stop: int) -> None:
@@ -36,12 +36,12 @@ class Part:
 
     @property
     def source(self) -> Array:
-        """Numbers of the sources: places in `window.sources`."""
+        """Numbers of the sources: indices into `window.sources`."""
         return self._window.source[self.start:self.stop]
 
     @property
     def destination(self) -> Array:
-        """Numbers of the destinations: places in `window.candidates`."""
+        """Numbers of the destinations: indices into `window.candidates`."""
         return self._window.destination[self.start:self.stop]
 
     @property
@@ -67,7 +67,7 @@ class Training(Part):
 
         Options are those of `fullrank train` (`fullrank.options("training")` and `fullrank.options("model")`):
         `epochs`, `seed`, `lr`, `select="mrr"` with `patience` for early stopping on the validation part, `resume`.
-        The run lies in the directory `output`; without one it is kept as long as the object that is returned.
+        The run is written to the directory `output`; without one it is kept as long as the returned object.
         """
         from ._models import train
 
@@ -75,7 +75,7 @@ class Training(Part):
 
 
 class Batch:
-    """Queries: everything about some events but their destinations."""
+    """Queries: everything about some events except their destinations."""
 
     __slots__ = ("event", "source", "time")
 
@@ -116,7 +116,7 @@ class Truth:
 
 
 class Event:
-    """One event, as `observe` of a scorer gets it."""
+    """One event, as a scorer's `observe` receives it."""
 
     __slots__ = ("event", "source", "destination", "time", "features")
 
@@ -132,7 +132,7 @@ class Event:
 
 
 class Feed:
-    """Ranking for a loop that stays yours: queries out, scores in, truth back.
+    """Ranking for a loop that you control: queries out, scores in, truth back.
 
     >>> import numpy as np, fullrank as fr
     >>> window = fr.synth("tiny").window()
@@ -157,14 +157,14 @@ class Feed:
 
     @property
     def facts(self) -> Facts:
-        """`row` (scores of a query), `events`, how many are `submitted`, how many are `pending`."""
+        """`row` (scores per query), `events`, and how many are `submitted` and `pending`."""
         return Facts(C.feed_facts(self._handle))
 
     def next(self, most: int) -> Batch:
-        """The next queries in stream order, at most so many; none when all have been handed out.
+        """The next queries in stream order, at most this many; none at the end.
 
-        With `sample_events=n` they are the sample's among the next so many events, and once the first test event, so
-        that the truth can be told from there on.
+        With `sample_events=n` they are the sampled ones among the next `most` events. The first test event always comes
+        too, so that the truth can be returned from there on.
         """
         start, count, events = C.feed_next(self._handle, most)
         stop = start + count
@@ -176,18 +176,18 @@ class Feed:
         return Batch(event, self._window.source[start:stop].copy(), self._window.time[start:stop].copy())
 
     def batches(self, most: int) -> Iterator[Batch]:
-        """All queries, so many at a time; the scores of each batch must be submitted before the next one."""
+        """All queries in batches of this size; the scores of each batch must be submitted before the next one."""
         batch = self.next(most)
         while len(batch):
             yield batch
             batch = self.next(most)
 
     def submit(self, scores: Any) -> Truth:
-        """Takes scores[queries, N] of the last batch and tells what happened.
+        """Takes scores[queries, N] of the last batch and returns what happened.
 
-        `scores` is anything with numbers: NumPy, torch on any device, what has DLPack or a buffer. float32 in C order
-        is read in place. N is the number of `window.catalog` (of `window.candidates` with `catalog_only=False`).
-        A score that is no number is an error that names event and candidate; the scores may then be handed in again.
+        `scores` may be a NumPy array, a torch tensor on any device, or any object with DLPack or a buffer. float32 in C
+        order is read in place. N is the size of `window.catalog` (of `window.candidates` with `catalog_only=False`).
+        A NaN score is an error that names the event and the candidate; the scores may then be submitted again.
         """
         pending = self._pending
         if not pending:
@@ -203,14 +203,14 @@ class Feed:
 
 
 class Scorer:
-    """An open scorer, for those who want scores instead of ranks."""
+    """An open scorer, for scores instead of ranks."""
 
     def __init__(self, window: "Window", handle: Any) -> None:
         self._window, self._handle = window, handle
 
     @property
     def facts(self) -> Facts:
-        """`name`, `model`, `seed`, `row` (scores of an event), whether it `remembers` events, ..."""
+        """`name`, `model`, `seed`, `row` (scores per event), whether it `remembers` events, ..."""
         return Facts(C.scorer_facts(self._handle))
 
     def observe(self, before: int) -> None:
@@ -220,7 +220,7 @@ class Scorer:
     def score(self, event: Any) -> Array:
         """Scores [events, row] of events of the window, by number in ascending order.
 
-        What is known of an event's past is what was observed, if the scorer observes events at all.
+        A scorer that observes events knows only the events that it has observed.
         """
         events = np.atleast_1d(_core.host(event)).astype(np.int32)
         bad = (events < 0) | (events >= len(self._window))
@@ -234,7 +234,7 @@ class Scorer:
         return out
 
     def remove(self, what: str, *, seed: int = 0, threads: int = 0, progress: Progress = False) -> "Scorer":
-        """Projects a direction out of what a trained model's scoring head sees: membership, random or shuffled."""
+        """Removes a direction from the input of a trained model's scoring head: membership, random or shuffled."""
         names = C.removals()
         if what not in names:
             raise C.UsageError(f"found {what!r}, expected one of {', '.join(names)}")
@@ -244,10 +244,10 @@ class Scorer:
 
 
 class Window:
-    """What a protocol sees of a stream: the last events, cut into parts, and the catalog that is ranked.
+    """The part of a stream that a protocol uses: the last events, cut into parts, and the catalog that is ranked.
 
-    Made by `Events.window`. Sources and destinations are numbers here, places in `sources` and `candidates`; these
-    have the original ids in ascending order.
+    Made by `Events.window`. Sources and destinations are numbers: indices into `sources` and `candidates`, which contain
+    the original ids in ascending order.
     """
 
     def __init__(self, events: "Events", handle: Any, by_time: bool) -> None:
@@ -279,24 +279,24 @@ class Window:
 
     @property
     def events(self) -> "Events":
-        """The stream it is a window of."""
+        """The stream of this window."""
         return self._events
 
     # ---- catalog ----
 
     def _catalog_only(self, asked: Optional[bool]) -> bool:
-        """Of a catalog that is all candidates, rows are both; then there are time-available ranks, as of a score file."""
+        """If the catalog is all candidates, rows serve both; then there are time-available ranks, as for a score file."""
         whole = self._by_time or self.facts.catalog_size == self.facts.candidates
         return not whole if asked is None else asked
 
     @property
     def catalog_numbers(self) -> Array:
-        """Places in `candidates` of what is ranked; of the time-available catalog, all of them."""
+        """Indices of the ranked destinations in `candidates`; for the time-available catalog, all of them."""
         return np.arange(len(self.candidates), dtype=np.int32) if self._by_time else self._catalog
 
     @property
     def catalog(self) -> Array:
-        """Original ids of what is ranked: the columns of a score matrix."""
+        """Original ids of the ranked destinations: the columns of a score matrix."""
         return self.candidates if self._by_time else self.candidates[self._catalog]
 
     # ---- the past ----
@@ -331,9 +331,9 @@ class Window:
     def feed(self, name: str, *, seed: Optional[int] = None, model: Optional[str] = None,
              objective: Optional[str] = None, catalog_only: Optional[bool] = None, force: bool = False,
              **options: Any) -> Feed:
-        """Ranking for a loop that stays yours; see `Feed`.
+        """Ranking for a loop that you control; see `Feed`.
 
-        `name` is what tables call it, `model` what runs of several seeds are grouped by (the name, unless given).
+        `name` is the name in tables. Runs of several seeds are grouped by `model` (default: the name).
         A row of scores has one entry per `catalog`; with `catalog_only=False` one per `candidates`, which also gives
         time-available ranks. Options are those of `fullrank.options("rank")`.
         """
@@ -343,7 +343,7 @@ class Window:
     def rank(self, scorer: Any, name: Optional[str] = None, *, seed: Optional[int] = None, model: Optional[str] = None,
              catalog_only: Optional[bool] = None, force: bool = False, threads: int = 0, progress: Progress = False,
              **options: Any) -> Ranking:
-        """Scores every test event and records where its destination comes.
+        """Scores every test event and records the rank of its destination.
 
         `scorer` is one of
           - a spec of the command line: `"baseline:edgebank"`, `"plugin:./libmine.so"`, `"scores:mine.npy"`,
@@ -351,10 +351,10 @@ class Window:
           - a run of `window.train(...)`;
           - scores [test events, N], as many rows as `ranked` has events: read in place if they are float32 in C order;
           - a function of a `Batch` that returns scores [len(batch), N];
-          - an object with `score(batch)` and, if it remembers, `observe(event)`: then it is asked for one event at a
-            time, in stream order, and told of every event of the window, from `start` on (0 unless it has one).
-        Of a function or an object, `many` (events of a call), `workers` (calls at the same time) and `name` are used if
-        they are there. Options are those of `fullrank.options("rank")`.
+          - an object with `score(batch)` and, if it has a memory, `observe(event)`: then it scores one event at a time,
+            in stream order, and observes every event of the window from `start` on (default 0).
+        The attributes `many` (events per call), `workers` (calls at the same time) and `name` of a function or an object
+        are used if they exist. Options are those of `fullrank.options("rank")`.
         """
         from ._models import Run
 
@@ -386,10 +386,10 @@ class Window:
     def rank_factors(self, u: Any, v: Any, bias: Any = None, name: str = "factors", *, seed: Optional[int] = None,
                      model: Optional[str] = None, force: bool = False, threads: int = 0, progress: Progress = False,
                      **options: Any) -> Ranking:
-        """Ranks by scores that are products, U V^T + bias, without ever having them all in memory.
+        """Ranks by scores that are products, U V^T + bias, without keeping them all in memory.
 
         `u` has a row for every event of `ranked` (or for the covered ones), `v` and `bias` one for every id of `catalog`
-        (or of `candidates`). A score is a sum in float32, begun with the bias, of fused multiply-adds in order.
+        (or of `candidates`). A score is a float32 sum of fused multiply-adds in order, starting with the bias.
 
         >>> import numpy as np, fullrank as fr
         >>> window = fr.synth("tiny").window()
@@ -413,7 +413,7 @@ class Window:
             return Ranking(C.rank_run(handle, _core.options(options), force, how))
 
     def _ask(self, scorer: Any, name: Optional[str], catalog_only: Optional[bool], given: Dict[str, Any]) -> Any:
-        """A scorer of the library that asks a Python function or object."""
+        """A scorer of the library that calls a Python function or object."""
         score: Callable[[Batch], Any] = scorer.score if hasattr(scorer, "score") else scorer
         observe = getattr(scorer, "observe", None)
         called = name or getattr(scorer, "name", None) or getattr(scorer, "__name__", None) or type(scorer).__name__
@@ -451,9 +451,9 @@ class Window:
         return Ranking(C.rank_counts(self._handle, about, _core.address(counts), len(counts)))
 
     def write_list(self, path: Path, *, force: bool = False, sample_events: int = 0, sample_seed: int = 1) -> Facts:
-        """Writes what there is to score, for programs that write score files: PATH and its .destinations.npy.
+        """Writes what must be scored, for programs that write score files: PATH and its .destinations.npy.
 
-        With `sample_events=n` the events of that sample alone.
+        With `sample_events=n` it has only the events of that sample.
         """
         options = _core.options({"sample_events": sample_events, "sample_seed": sample_seed})
         events, destinations = C.window_list(self._handle, _core.text(path), options, force)
@@ -461,7 +461,7 @@ class Window:
 
     def scaling(self, spec: Any, *, seed: int = 0, threads: int = 0, progress: Progress = False,
                 **options: Any) -> List[Facts]:
-        """Measures time and memory of an event against the size of the catalog (`fullrank bench scaling`)."""
+        """Measures time and memory per event against the size of the catalog (`fullrank bench scaling`)."""
         with talk(threads, progress) as how:
             return _core.facts(C.scaling(self._handle, _core.text(getattr(spec, "checkpoint", spec)),
                                          _core.options(options), seed, how))

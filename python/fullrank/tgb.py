@@ -1,11 +1,11 @@
-"""TGB's Evaluator, for loops that are written for it.
+"""TGB's Evaluator, for existing evaluation loops.
 
 `from tgb.linkproppred.evaluate import Evaluator` becomes `from fullrank.tgb import Evaluator`: the same call, the same
-values to the last bit, for a data set of any name. Two things differ, both where py-tgb answers without a word: a score
-that is NaN is an error here (there it makes rank 1), and so are shapes that do not belong together.
+values to the last bit, for a data set of any name. Two things differ, because py-tgb accepts them silently: a NaN score
+is an error here (in py-tgb it gives rank 1), and so are shapes that do not fit.
 
-A sampled list answers another question than the whole catalog: the same scores, a column per candidate, go to
-`Feed.submit`, whose records give this number as an expectation (`Ranking.expected("tgb-rnd", k=20)`) beside the exact one.
+A sampled list answers another question than the whole catalog. Pass the same scores, with a column per candidate, to
+`Feed.submit`: its records give this number as an expectation (`Ranking.expected("tgb-rnd", k=20)`) and the exact one too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["Evaluator"]
 
 
 class Evaluator:
-    """Ranks positives against given negatives as py-tgb does: ties count half, means are of float32.
+    """Ranks positives against given negatives as py-tgb does: ties count half, and means are computed in float32.
 
     >>> import numpy as np
     >>> from fullrank.tgb import Evaluator
