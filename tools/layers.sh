@@ -26,7 +26,7 @@ mpi:
 '
 most=1000 # lines of a file
 longest=60 # of a function, its signature included
-manual=1700 # of the public header, which is one file on purpose and half of it prose
+manual=1680 # of the public header, which is one file on purpose and half of it prose
 
 tests=0 failed=0
 result() { # NAME FINDINGS: none is good
