@@ -10,7 +10,7 @@ static inline double clock_seconds(clockid_t which) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Of a clock that nobody sets. */
+/* From a clock that is never set back. */
 static inline double clock_now(void) { return clock_seconds(CLOCK_MONOTONIC); }
 
 #endif

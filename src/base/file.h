@@ -1,9 +1,9 @@
 /* file.h - files: buffered atomic writing, read-only mapping, whole directories that appear at
  * once.
  *
- * A writer writes a temporary file beside PATH (temporary.h), and commit syncs and renames it to
- * PATH: an interruption at any moment leaves the old file or the new one. A staging directory does
- * the same for a set of files.
+ * A writer writes a temporary file next to PATH (temporary.h); commit syncs it and renames it to
+ * PATH. So an interruption leaves either the old file or the new one. A staging directory does the
+ * same for a set of files.
  */
 #ifndef FR_BASE_FILE_H
 #define FR_BASE_FILE_H
@@ -18,7 +18,7 @@ typedef struct writer {
     temporary place; /* while writing */
     unsigned char *buffer;
     size_t used;
-    int64_t written;         /* bytes put so far, buffered ones included */
+    int64_t written;         /* bytes put so far, including buffered ones */
     int64_t stored, started; /* bytes given to the system; of those, sent on to the disk */
     bool open;
     bool scratch;   /* no sync: the file will be replaced before anyone relies on it */
@@ -34,12 +34,11 @@ fr_status writer_extend(writer *w, int64_t size, fr_error *err);
 fr_status writer_put_at(writer *w, int64_t place, const void *bytes, size_t size, fr_error *err);
 /* Flushes, syncs, renames. After success the writer is closed. */
 fr_status writer_commit(writer *w, fr_error *err);
-/* Removes what was not committed and frees the rest; harmless after commit and on a zeroed writer.
- */
+/* Removes an uncommitted file and frees the rest; harmless after commit and on a zeroed writer. */
 void writer_discard(writer *w);
 
-/* A read-only mapping of a whole file; bytes is NULL for an empty file. A file that is shortened
- * while it is mapped raises SIGBUS where it is read; fr_mapped_file tells which it was. */
+/* A read-only mapping of a whole file; bytes is NULL for an empty file. If the file becomes shorter
+ * while it is mapped, reading it raises SIGBUS; fr_mapped_file names the file. */
 typedef struct mapping {
     const unsigned char *bytes;
     size_t size;
@@ -49,16 +48,16 @@ typedef struct mapping {
 
 /* Pipes and devices are refused: they have no size. */
 fr_status mapping_open(const char *path, mapping *out, fr_error *err);
-/* Lets the pages of the first `size` bytes go from memory; they come back when touched. For passes
- * over files larger than memory should hold. */
+/* Releases the pages of the first `size` bytes; they come back when touched. For passes over files
+ * that should not fill the memory. */
 void mapping_forget(const mapping *m, size_t size);
 /* The SHA-256 of all its bytes, as text. */
 fr_status mapping_sha256(const mapping *m, const fr_context *context, char out[65], fr_error *err);
 void mapping_close(mapping *m);
-/* The SHA-256 of a file that is there, as text. */
+/* The SHA-256 of a file, as text. */
 fr_status file_sha256(const char *path, char out[65], fr_error *err);
 
-/* A directory under construction beside its final place. */
+/* A directory under construction next to its final place. */
 typedef struct staging {
     char *target;
     const char *place; /* its path; NULL once moved or removed */
@@ -69,24 +68,24 @@ typedef struct staging {
 /* Decides whether an existing directory may be replaced; fills err if not. */
 typedef fr_status staging_guard(const char *path, fr_error *err);
 
-/* Refuses an existing `target` unless `force` and `guard` agree (an empty directory is fine).
- * Missing parents are an error. */
+/* Refuses an existing `target` unless both `force` and `guard` allow it (an empty directory is
+ * fine). Missing parents are an error. */
 fr_status staging_open(staging *s, const char *target, bool force, staging_guard *guard,
                        fr_error *err);
-/* A private directory below $TMPDIR or /tmp, for as long as it is not discarded. */
+/* A private directory below $TMPDIR or /tmp, until it is discarded. */
 fr_status staging_temporary(staging *s, fr_error *err);
 /* Moves the directory to its target, exchanging it with an old one, which is then removed. */
 fr_status staging_commit(staging *s, fr_error *err);
 /* Removes the directory if it was not committed. */
 void staging_discard(staging *s);
 
-/* For guards: an error unless all entries of the directory are among `names`, which are parted and
- * enclosed by blanks. Replacing a directory removes what is in it. */
+/* For guards, because replacing a directory removes its content: an error unless all entries are
+ * among `names`, which are separated and enclosed by blanks. */
 fr_status directory_only(const char *path, const char *names, fr_error *err);
 bool directory_is(const char *path);
 bool directory_empty(const char *path);
 
-/* folder + "/" + name, the caller's; NULL when out of memory. */
+/* folder + "/" + name, which the caller frees; NULL = out of memory. */
 char *path_join(const char *folder, const char *name);
 /* The part after the last '/'. */
 const char *path_name(const char *path);

@@ -1,4 +1,4 @@
-/* fingerprint.h - a quick hash that tells whether bytes in memory have changed. */
+/* fingerprint.h - a fast hash that shows whether bytes in memory have changed. */
 #ifndef FR_BASE_FINGERPRINT_H
 #define FR_BASE_FINGERPRINT_H
 

@@ -1,11 +1,11 @@
-/* memory.h - the three ways memory is held.
+/* memory.h - the three ways to hold memory.
  *
  * arena   many blocks of one lifetime (run, step or worker), freed or reset together.
  * array   one growing list of equal things, amortised O(1) per push.
  * plain   allocate() below, for a single block with an error message.
  *
- * An arena is a list of malloc'd slabs filled front to back. Blocks are 64-byte aligned, so that
- * vector kernels may rely on it; nothing is ever moved, so pointers stay valid until reset.
+ * An arena is a list of malloc'd slabs, filled from front to back. Blocks are 64-byte aligned for
+ * vector kernels. Nothing is ever moved, so pointers stay valid until reset.
  */
 #ifndef FR_BASE_MEMORY_H
 #define FR_BASE_MEMORY_H
@@ -21,7 +21,7 @@ typedef struct arena {
 fr_status arena_take(arena *a, size_t count, size_t size, void **out, fr_error *err);
 /* The same without zeroing, for blocks that are written whole before they are read. */
 fr_status arena_take_raw(arena *a, size_t count, size_t size, void **out, fr_error *err);
-/* Forgets every block and keeps room for as many bytes, in one slab, for the next round. */
+/* Forgets every block and keeps room for the same number of bytes in one slab. */
 void arena_reset(arena *a);
 void arena_free(arena *a);
 

@@ -1,7 +1,7 @@
 /* npy.h - NumPy's .npy files: the form of every column and every rank record.
  *
- * Reading maps the file and checks everything the header claims against the file's size, so later
- * code may index freely. Little-endian numbers in C order only; plain and structured dtypes.
+ * Reading maps the file and checks the header against the file's size, so later code may index
+ * without checks. Only little-endian numbers in C order; plain and structured dtypes.
  */
 #ifndef FR_BASE_NPY_H
 #define FR_BASE_NPY_H
@@ -32,13 +32,14 @@ fr_status npy_open(const char *path, npy *out, fr_error *err);
 void npy_close(npy *n);
 /* The same for bytes already in memory; `path` is for messages. */
 fr_status npy_parse(const void *bytes, size_t size, const char *path, npy *out, fr_error *err);
-/* For arrays that come as a stream: bytes of the header, told from its first 12 (10 if there are no
- * more), and what it says; `data` stays NULL. */
+/* For arrays in a stream: the size of the header, from its first 12 bytes (10 if there are no
+ * more), and its content; `data` stays NULL. */
 fr_status npy_header_size(const void *bytes, size_t size, const char *path, size_t *out,
                           fr_error *err);
 fr_status npy_parse_header(const void *bytes, size_t size, const char *path, npy *out,
                            fr_error *err);
-/* Opens a plain array of `kind`/`size` with `dims` dimensions, or says what was found instead. */
+/* Opens a plain array of `kind`/`size` with `dims` dimensions, or reports what was found instead.
+ */
 fr_status npy_open_as(const char *path, char kind, int size, int dims, npy *out, fr_error *err);
 
 typedef struct npy_writer {
@@ -57,8 +58,8 @@ fr_status npy_writer_open(npy_writer *w, const char *path, char kind, int size, 
 fr_status npy_writer_open_struct(npy_writer *w, const char *path, const npy_field *field,
                                  int fields, fr_error *err);
 fr_status npy_writer_put(npy_writer *w, const void *rows, int64_t count, fr_error *err);
-/* For rows that come in any order: makes room for `rows` rows, then stores them by number, from any
- * thread. Not to be mixed with npy_writer_put. */
+/* For rows in any order: makes room for `rows` rows, then stores them by number, from any thread.
+ * Do not mix it with npy_writer_put. */
 fr_status npy_writer_reserve(npy_writer *w, int64_t rows, fr_error *err);
 fr_status npy_writer_put_at(npy_writer *w, int64_t row, const void *bytes, fr_error *err);
 /* Writes the final shape and puts the file in place. */

@@ -1,18 +1,18 @@
-/* number.h - numbers from text and to text, whatever the locale of the program.
+/* number.h - numbers from text and to text, independent of the program's locale.
  *
- * The host may have called setlocale, and then strtod wants "0,5" and printf writes it. Numbers in
- * files, options, messages and JSON have a point, so all that reads or writes them goes through
- * here (JSON through base/json.h).
+ * If the host program has called setlocale, strtod may expect "0,5" and printf may write it.
+ * Numbers in files, options, messages and JSON have a point, so they are read and written only by
+ * these functions (JSON by base/json.h).
  *
- * A reader of events spends most of its time in the two parsers below, so they are inline and look
- * at eight digits at once. They need no length: the text must end in a byte that is no part of a
- * number (a newline will do) and be readable for 8 bytes beyond it. Results are correctly rounded:
- * the same double as strtod.
+ * A reader of events spends most of its time in the two parsers below, so they are inline and read
+ * eight digits at once. They need no length: the text must end in a byte that is not part of a
+ * number (such as a newline) and must be readable for 8 bytes beyond it. Results are correctly
+ * rounded, the same double as strtod.
  *
  * Why this is exact: a decimal number is m * 10^-k with whole m. If m < 2^53 and k <= 22, m and
  * 10^k are doubles and one IEEE division rounds once. If m < 2^64 and k <= 27, then 5^k < 2^63, and
- * the quotient m / 5^k with a 64-bit result and its remainder as a sticky bit rounds once, too. All
- * else (20 and more digits, large exponents) is rare and goes to strtod.
+ * the quotient m / 5^k with a 64-bit result and its remainder as a sticky bit also rounds once.
+ * Other cases (20 and more digits, large exponents) are rare and use strtod.
  */
 #ifndef FR_BASE_NUMBER_H
 #define FR_BASE_NUMBER_H
@@ -23,7 +23,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* strtod of the C locale: the slow, general way to read. */
+/* strtod in the C locale: slow but general. */
 double number_read(const char *text, char **end);
 
 /* snprintf of the C locale. */
@@ -32,7 +32,7 @@ int number_print(char *out, size_t size, const char *format, ...)
 int number_vprint(char *out, size_t size, const char *format, va_list values)
     __attribute__((format(printf, 3, 0)));
 
-/* For libraries that ask for the locale: from begin to end the calling thread is in the C locale.
+/* For libraries that use the locale: between begin and end the calling thread is in the C locale.
  *
  *     locale_t before = number_locale_begin();
  *     text = json_dumps(root, 0);
@@ -43,12 +43,12 @@ void number_locale_end(locale_t before);
 
 static inline bool number_digit(char c) { return (unsigned char)(c - '0') < 10; }
 
-/* How many of the next eight bytes are digits before the first that is none; *value is their
- * number. The first byte is the lowest of the word (little-endian). Subtracting '0' and adding 0x76
- * sets the top bit of every byte above 9; borrows and carries reach later bytes only, which no
- * longer matter. The digits are moved to the word's top, so that missing ones count as leading
- * zeros, and summed in pairs. No branch depends on the number of digits, which is what makes this
- * fast on mixed lengths. */
+/* The number of digits at the start of the next eight bytes; *value is their
+ * value. The first byte is the lowest of the word (little-endian). Subtracting '0' and adding 0x76
+ * sets the top bit of every byte above 9; borrows and carries only reach later bytes, which do
+ * not matter. The digits are moved to the top of the word, so missing ones count as leading zeros,
+ * and summed in pairs. No branch depends on the number of digits, so this is fast on mixed
+ * lengths. */
 static inline int number_run(const char *text, uint64_t *value) {
     uint64_t word;
     memcpy(&word, text, 8);
@@ -66,7 +66,7 @@ static inline int number_run(const char *text, uint64_t *value) {
 
 extern const uint64_t number_power[9]; /* 10^k for a run of k digits */
 
-/* A whole number from 0 to INT64_MAX, also written as 12.0; NULL if the text is anything else. */
+/* A whole number from 0 to INT64_MAX, also written as 12.0; NULL for any other text. */
 static inline const char *number_id(const char *p, int64_t *out) {
     uint64_t value;
     int digits = number_run(p, &value);
@@ -96,8 +96,8 @@ extern const double number_ten[23]; /* 10^k, exact */
 /* m * 10^-k for m > 0 and 0 <= k <= 27, correctly rounded. */
 static inline double number_scale(uint64_t m, int k) {
     if (m < 1ull << 53 && k <= 22) return (double)m / number_ten[k];
-    /* Both sides have their top bit set, so the quotient has 63 or 64 bits: ten more than a double,
-     * which leaves room for the remainder as a sticky bit. */
+    /* Both sides have their top bit set, so the quotient has 63 or 64 bits. That is ten more than a
+     * double, which leaves room for the remainder as a sticky bit. */
     int shift = __builtin_clzll(m);
     unsigned __int128 top = (unsigned __int128)(m << shift) << 63;
     uint64_t quotient = (uint64_t)(top / number_five[k]);
@@ -110,7 +110,7 @@ static inline double number_scale(uint64_t m, int k) {
     return (double)(quotient | rest) * power.value;
 }
 
-/* A decimal number with optional sign, point and exponent; NULL if the text is anything else
+/* A decimal number with optional sign, point and exponent; NULL for any other text
  * (no "nan", "inf" or hexadecimal). */
 static inline const char *number_real(const char *p, double *out) {
     const char *start = p;

@@ -1,13 +1,13 @@
 /* rng.h - random numbers without a generator: value = f(seed, purpose, epoch, event, draw).
  *
  * Philox 4x32-10 (Salmon et al., SC'11; Random123) turns a 128-bit counter and a 64-bit key into
- * 128 random bits. The key is the seed; the counter holds what the number is for. So any number can
- * be had at any time, in any order, by any thread, and a resumed run needs no stored state.
+ * 128 random bits. The key is the seed; the counter says what the number is for. So any thread can
+ * compute any number at any time and in any order, and a resumed run needs no stored state.
  *
  *   counter  = draw, event (low 32), epoch, purpose (8 bits) | event (high 24)
  *
- * So events stay below 2^56, and epochs below 2^24 (rng_below uses the bits above for its rare
- * further tries).
+ * So events must be below 2^56, and epochs below 2^24 (rng_below uses the bits above for its rare
+ * retries).
  */
 #ifndef FR_BASE_RNG_H
 #define FR_BASE_RNG_H
@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One word per independent stream; values are part of what makes a run repeatable: only append. */
+/* One value per independent stream. Runs depend on the values, so only append. */
 typedef enum rng_purpose {
     RNG_TEST,
     RNG_SYNTH_WORLD, /* tables of a synthetic stream */
@@ -32,7 +32,7 @@ typedef enum rng_purpose {
     RNG_SIGNS,     /* signs of blocks in permutation tests */
     RNG_PROJECT,   /* pairs, labels and directions of interventions */
     RNG_EVENTS,    /* samples of test events */
-    RNG_AUDIT,     /* events that are audited, and what is changed around them */
+    RNG_AUDIT,     /* audited events, and the changes around them */
 } rng_purpose;
 
 typedef struct rng_key {
@@ -48,7 +48,7 @@ typedef struct rng_block {
 /* The 128 bits at (key, event, draw). */
 rng_block rng_bits(rng_key key, uint64_t event, uint32_t draw);
 
-/* out[i] = rng_bits(key, event, draw + i), many at a time: several times as fast as one by one. */
+/* out[i] = rng_bits(key, event, draw + i), many at a time: several times faster than one by one. */
 void rng_fill(rng_key key, uint64_t event, uint32_t draw, int count, rng_block *out);
 
 /* Uniform in [0, 1) with 53 bits; independent for each draw. */

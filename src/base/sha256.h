@@ -10,8 +10,8 @@ typedef struct sha256 {
 
 fr_status sha256_start(sha256 *h, fr_error *err);
 void sha256_add(sha256 *h, const void *bytes, size_t size);
-/* Ends the hash and writes 64 hexadecimal digits and a 0; frees the state. Also ends it if `out` is
- * NULL, which is how an unfinished hash is dropped. */
+/* Ends the hash and writes 64 hexadecimal digits and a 0; frees the state. If `out` is NULL,
+ * it only drops the unfinished hash. */
 void sha256_end(sha256 *h, char out[65]);
 
 #endif

@@ -1,8 +1,8 @@
-/* shards.h - work over threads with results that do not depend on them.
+/* shards.h - parallel work whose results do not depend on the number of threads.
  *
- * The caller cuts the problem into shards by the problem alone. Each shard is done whole by one
- * thread and writes only its own results; which thread takes which shard does not matter. Plain
- * POSIX threads: they start in microseconds, and thread sanitizers understand them.
+ * The caller cuts the work into shards that depend only on the problem. One thread does a whole
+ * shard and writes only its results, so it does not matter which thread takes which shard. These
+ * are plain POSIX threads: they start in microseconds, and thread sanitizers understand them.
  */
 #ifndef FR_BASE_SHARDS_H
 #define FR_BASE_SHARDS_H
@@ -25,21 +25,20 @@ typedef struct shard_stage {
 fr_status shards_run(const fr_context *context, const shard_stage *stage, int64_t count,
                      shard_function *function, void *job, fr_error *err);
 
-/* For shards that take long: asked now and then from inside one, with a `stop` that the job's
- * shards share. Worker 0 runs in the calling thread and asks the context; the others see what it
- * heard. */
+/* For long shards: call it now and then inside a shard, with a `stop` that all shards of the job
+ * share. Worker 0 runs in the calling thread and asks the context; the others see its answer. */
 fr_status shards_check(const fr_context *context, int worker, _Atomic bool *stop, fr_error *err);
 
-/* Work in phases of which each needs all of the one before. */
+/* Work in phases, where each phase needs all of the previous one. */
 typedef struct shard_phase {
     int64_t count; /* below 2^32, as everywhere here */
     shard_function *function;
 } shard_phase;
 
-/* The same for phases one after the other, and all of them `rounds` times, with the same threads:
- * less than starting them anew, for work of well under a millisecond. A phase of one shard is done
- * by the calling thread. Threads that wait for the last shards of a phase keep asking, unless
- * none comes after it. */
+/* Runs the phases one after the other, and all of them `rounds` times, with the same threads. This
+ * is faster than starting new threads if the work takes well under a millisecond. The calling
+ * thread does a phase of one shard. Threads that wait for the end of a phase poll, except in the
+ * last phase. */
 fr_status shards_run_rounds(const fr_context *context, int64_t rounds, int phases,
                             const shard_phase *phase, void *job, fr_error *err);
 

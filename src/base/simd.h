@@ -1,16 +1,15 @@
-/* simd.h - which instruction set random numbers, products, elementwise functions and fast paths
- * use.
+/* simd.h - the instruction set for random numbers, products, elementwise functions and fast paths.
  *
- * Chosen here, when the program runs, so one binary serves all x86-64 machines. Every AArch64
- * processor has NEON; others get plain C. All levels give the same bits.
+ * It is chosen here at run time, so one binary works on all x86-64 machines. Every AArch64
+ * processor has NEON; others use plain C. All levels give the same bits.
  */
 #ifndef FR_BASE_SIMD_H
 #define FR_BASE_SIMD_H
 
 #include <stdint.h> /* tells whether this is glibc */
 
-/* Kernels of their own for a processor. FULLRANK_PORTABLE leaves them out: the bits are the same,
- * and clang needs minutes to put sanitizers into them. */
+/* Special kernels for a processor. FULLRANK_PORTABLE leaves them out, because clang needs minutes
+ * to add sanitizers to them; the bits are the same. */
 #ifdef FULLRANK_PORTABLE
 #elif defined(__x86_64__)
 #define SIMD_X86
@@ -26,9 +25,9 @@ typedef enum simd_level {
     SIMD_LEVELS
 } simd_level;
 
-/* The most that may be used, at first whatever the processor has. It is there so that tests and
- * benchmarks can compare levels. It must not be changed while another thread computes; a scorer
- * that is open already may keep its level. */
+/* The highest level that may be used; initially that of the processor. Tests and benchmarks use it
+ * to compare levels. Do not change it while another thread computes; an open scorer may keep its
+ * level. */
 extern simd_level simd_limit;
 
 /* "avx512", "avx2", "neon", "portable" */
@@ -48,12 +47,13 @@ static inline simd_level simd_now(void) {
     return SIMD_PORTABLE;
 }
 
-/* What SIMD_BUILDS builds must be inlined, and so must all that it calls for its loops. */
+/* Functions for SIMD_BUILDS must be inlined, and so must everything they call in their loops. */
 #define SIMD_INLINE static inline __attribute__((always_inline))
 
 /* SIMD_BUILDS(name, kernel, (parameters), (arguments)) builds an inlined function of plain C, once
- * for each instruction set that the compiler does not use anyway, as it does NEON; name_now() is
- * the build to use. Sums keep their order and nothing is contracted, so the bits are the same. */
+ * for each instruction set that the compiler does not use by default (it does use NEON); name_now()
+ * is the build to use. Sums keep their order and nothing is contracted, so the bits are the same.
+ */
 #define SIMD_BUILD(target, name, kernel, parameters, arguments)                                    \
     target static void name parameters { kernel arguments; }
 #ifdef SIMD_X86
@@ -74,9 +74,9 @@ static inline simd_level simd_now(void) {
     static __typeof__(&name##_portable) name##_now(void) { return name##_portable; }
 #endif
 
-/* For functions of plain loops: compiled once per instruction set too, and chosen by the loader of
- * glibc, whatever the limit. Sums keep their order and nothing is contracted, so the bits are the
- * same. Sanitizers are not ready when it chooses. */
+/* For functions of plain loops: they are also compiled once per instruction set, but the loader of
+ * glibc chooses, whatever the limit. Sums keep their order and nothing is contracted, so the bits
+ * are the same. Not used with sanitizers, which are not ready when the loader chooses. */
 #if defined(SIMD_X86) && defined(__GLIBC__) && !defined(__clang__) &&                              \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define SIMD_LOOPS __attribute__((target_clones("default", "avx2", "avx512f")))

@@ -1,4 +1,4 @@
-/* status.h - how a function says what went wrong.
+/* status.h - how a function reports an error.
  *
  *     if (x < 0) return fail(err, FR_EINPUT, "%s:%d: id %d is negative", path, line, x);
  *     TRY(other_function(..., err));            // passes a failure on
@@ -10,14 +10,14 @@
 
 #include "fullrank.h"
 
-/* What fr_fail is called at home. */
+/* The internal name of fr_fail. */
 #define fail fr_fail
-/* The same with ": " and the text of errno after it; FR_EFILE, or FR_ENOMEM when errno says so. */
+/* The same with ": " and the text of errno after it; FR_EFILE, or FR_ENOMEM if errno is ENOMEM. */
 fr_status fail_errno(fr_error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* `bytes` is how many were asked for; 0 = not known. */
+/* `bytes` is the requested number; 0 = unknown. */
 fr_status fail_memory(fr_error *err, size_t bytes);
 
-/* Refuses a NULL of the caller: NEED(window, err). */
+/* Refuses a NULL argument: NEED(window, err). */
 #define NEED(pointer, err)                                                                         \
     do {                                                                                           \
         if (!(pointer)) return fail((err), FR_EUSAGE, "%s: %s is NULL", __func__, #pointer);       \

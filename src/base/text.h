@@ -1,8 +1,7 @@
-/* text.h - text: numbers that read back as the same number, text that grows, its width, names that
- * are nearly right.
+/* text.h - text: exact numbers, growing text, its width, and similar names.
  *
- * A text_buffer remembers that it ran out of memory and ignores what comes after, so that writers
- * of many small pieces ask once, at the end:
+ * A text_buffer remembers that it ran out of memory and ignores later text, so the caller checks
+ * only once, at the end:
  *
  *     text_buffer out = {0};
  *     text_put(&out, "MRR ");
@@ -15,8 +14,8 @@
 
 #include "base/status.h"
 
-/* Writes the shortest decimal text that gives `value` again (as a float if `single`), whole numbers
- * below 10^15 without exponent; returns its length. 32 bytes are enough. */
+/* Writes the shortest decimal text that gives `value` again (as a float if `single`), with whole
+ * numbers below 10^15 without exponent; returns its length. 32 bytes are enough. */
 int text_real(double value, bool single, char *out, size_t size);
 
 typedef struct text_buffer {
@@ -34,15 +33,15 @@ void text_fill(text_buffer *out, char character, int count);
 fr_status text_status(const text_buffer *out, fr_error *err);
 void text_free(text_buffer *out);
 
-/* Reads one character of UTF-8 and moves *text past it; 0 at the end, U+FFFD for a byte that does
- * not belong there. */
+/* Reads one character of UTF-8 and moves *text past it; 0 at the end, U+FFFD for an invalid
+ * byte. */
 uint32_t text_character(const char **text);
 /* Appends it as fr_text_printable writes it. */
 void text_put_printable(text_buffer *out, const char *text);
-/* Columns a line takes in a terminal: 2 for wide East Asian characters, 0 for combining ones. */
+/* Width of a line in a terminal: 2 for wide East Asian characters, 0 for combining ones. */
 int text_width(const char *text);
 
-/* FR_EUSAGE: "unknown KIND TEXT, did you mean ...?", or that `help` lists what there is. */
+/* FR_EUSAGE: "unknown KIND TEXT, did you mean ...?", or a hint that `help` lists all names. */
 fr_status text_unknown(const char *kind, const char *text, fr_name_at *names, const void *list,
                        const char *help, fr_error *err);
 

@@ -5,8 +5,8 @@
  * directory into place. In order (the usual case) times and features are written once. Out of
  * order, rows of (time, row, source, destination) are sorted in runs of bounded size and merged;
  * features follow by row number. So memory is bounded by the number of distinct ids, not of rows.
- * The parts of a split must follow each other in order of time: two counts then say it all, and go
- * to the manifest.
+ * The parts of a split must follow each other in order of time, so two counts in the manifest are
+ * enough.
  *
  *   source.npy destination.npy  int32 [events], index into the ids
  *   time.npy                    float64 [events], non-decreasing
@@ -24,18 +24,18 @@
 #include "data/ids.h"
 #include "data/layout.h"
 
-/* Rows of each part of a split, in the order they were looked at. */
+/* Number of rows of each part of a split, in the order of reading. */
 typedef struct part_counts {
     int64_t rows[PARTS];
-    int last;          /* part of the row before */
+    int last;          /* part of the previous row */
     int64_t misplaced; /* 1 + input row of the first one that belongs before it; 0 = none */
-    int found, behind; /* its part, and that of the row before */
+    int found, behind; /* its part, and that of the previous row */
 } part_counts;
 
 typedef struct columns {
     staging place;
     int64_t width, rows;
-    int64_t late;                 /* rows with a time below one before them */
+    int64_t late;                 /* rows with a smaller time than an earlier row */
     double first_time, last_time; /* smallest and largest */
     id_table sources, destinations;
     npy_writer source, destination, time, feature; /* the first two hold codes until the end */
@@ -44,19 +44,19 @@ typedef struct columns {
     npy_writer part;   /* if `split`: in input order, needed only if rows are out of order */
 } columns;
 
-/* What finishing has to know beyond the rows. */
+/* What finishing needs besides the rows. */
 typedef struct columns_finish {
     const word_table *source_words, *destination_words; /* NULL: ids are numbers */
     const char *input; /* name of the file, for messages about the split */
     bool one_based;  /* DyGLib ids: from 1, destinations after the sources if roles are separate */
     bool shared_ids; /* one id space for both roles */
-    json_t *origin;  /* goes to the manifest as "source"; stolen, even on failure */
-    json_t *synth;   /* parameters of a synthetic stream or NULL; stolen, even on failure */
+    json_t *origin;  /* goes to the manifest as "source"; its reference is taken, even on failure */
+    json_t *synth;   /* parameters of a synthetic stream or NULL; its reference is taken too */
 } columns_finish;
 
-/* Could `output` be opened? For work that takes long before the first row is put. */
+/* Checks that `output` can be opened, for long work before the first row. */
 fr_status columns_check(const char *output, bool force, fr_error *err);
-/* `split`: rows say to which part they belong. */
+/* `split`: rows have a part. */
 fr_status columns_open(columns *c, const char *output, bool force, int64_t width, bool split,
                        fr_error *err);
 /* Appends rows; `feature` is [count, width], NULL if width is 0; `part` [count], NULL without a
@@ -65,7 +65,7 @@ fr_status columns_put(columns *c, int64_t count, const int64_t *source, const in
                       const double *time, const float *feature, const uint8_t *part, fr_error *err);
 fr_status columns_close(columns *c, columns_finish finish, const fr_context *context,
                         fr_error *err);
-/* Removes whatever was not finished; harmless afterwards. */
+/* Removes unfinished files; harmless after finishing. */
 void columns_discard(columns *c);
 
 #endif

@@ -1,9 +1,8 @@
-/* csv.h - interaction files row by row: the streaming reader behind import.
+/* csv.h - interaction files row by row: the streaming reader of import.
  *
  * Rows come in blocks of fixed arrays; memory does not grow with the file. A block is parsed
- * straight out of the read buffer in one pass over the bytes: no tokens, no copies. Anything
- * unusual in a field (blanks, quotes, an error) leaves the fast path for a careful second look at
- * that field.
+ * straight out of the read buffer in one pass over the bytes: no tokens, no copies. If a
+ * field is unusual (blanks, quotes, an error), it is parsed again by a slower, careful path.
  */
 #ifndef FR_DATA_CSV_H
 #define FR_DATA_CSV_H
@@ -34,14 +33,14 @@ typedef struct csv {
     bool ended;
     word_table *source_words, *destination_words; /* NULL: ids are numbers; may be the same table */
     enum { TIMES_UNKNOWN, TIMES_NUMBERS, TIMES_DATES } times; /* the first row decides */
-    /* what the row parser found wrong */
+    /* the error that the row parser found */
     int bad_field;
     const char *bad_text;
-    bool bad_number; /* an id that is no number, but may be a word */
+    bool bad_number; /* an id that is not a number, but may be a word */
 } csv;
 
-/* Opens the file behind `in`, which the reader takes over (closes it even on failure). The word
- * tables are the caller's and may be NULL; `columns` as in fr_import. */
+/* Opens the file of `in`, which the reader takes over (it closes it even on failure). The caller
+ * owns the word tables, which may be NULL; `columns` as in fr_import. */
 fr_status csv_open(csv *c, input in, const char *columns, word_table *source_words,
                    word_table *destination_words, const fr_context *context, fr_error *err);
 /* The next rows in c->block; count 0 = the end. */

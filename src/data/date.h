@@ -12,10 +12,10 @@
 
 #include <stdbool.h>
 
-/* Does a date begin here, right or wrong: four digits, a dash and a digit? */
+/* True if a date seems to begin here: four digits, a dash and a digit. */
 bool date_begins(const char *p);
-/* the byte after the date or date and time at `p`, a text that ends in a newline or 0; NULL if it
- * is none. `blank`: one blank may stand for the T. */
+/* The byte after the date, or date and time, at `p`; NULL if it is not a date. The text must end in
+ * a newline or 0. `blank`: a blank may replace the T. */
 const char *date_read(const char *p, bool blank, double *seconds);
 
 #endif

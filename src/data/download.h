@@ -1,9 +1,9 @@
-/* download.h - fetches one file by HTTP(S) or file://, going on where an earlier try stopped.
+/* download.h - downloads one file by HTTP(S) or file://, and continues an earlier attempt.
  *
- * Bytes go to PATH.part. PATH.part.json remembers which version of the remote file they belong to
- * (ETag, Last-Modified, size), and a later request for the rest is made on the condition that this
- * is still the version there (If-Range). So a file is never glued together from two versions: when
- * in doubt it is fetched from its start. PATH appears only when complete.
+ * Bytes go to PATH.part. PATH.part.json remembers their version of the remote file (ETag,
+ * Last-Modified, size). A later request for the rest requires the same version (If-Range). So a
+ * file never consists of parts of two versions; if in doubt, it is downloaded from the start. PATH
+ * appears only when it is complete.
  */
 #ifndef FR_DATA_DOWNLOAD_H
 #define FR_DATA_DOWNLOAD_H
@@ -26,18 +26,17 @@ void download_names(char *out, size_t size);
 typedef struct download_result {
     char sha256[65];      /* of the complete file */
     int64_t bytes;        /* of the complete file */
-    int64_t resumed_from; /* bytes of it that were there from an earlier call */
+    int64_t resumed_from; /* bytes that an earlier call had downloaded */
 } download_result;
 
-/* Fetches `url` (http, https, file) to `path`, replacing a file that is there. A transfer that
- * breaks off is taken up again a few times. On failure and on cancellation PATH.part stays if a
- * later call can go on from it; the message then says so. Progress is told in bytes under the stage
- * "download " + name of `path`. Bytes that a server sends beyond its own Content-Length are, as
- * HTTP has it, no part of the file. */
+/* Downloads `url` (http, https, file) to `path` and replaces an existing file. A broken transfer is
+ * retried a few times. On failure and on cancellation PATH.part stays if a later call can continue
+ * it; the message then says so. Progress is in bytes under the stage "download " + name of `path`.
+ * Bytes beyond the server's Content-Length are not part of the file, as HTTP defines. */
 fr_status download_file(const char *url, const char *path, const fr_context *context,
                         download_result *out, fr_error *err);
 
-/* Milliseconds before the first new try; each further pause is twice as long. Tests shorten it. */
+/* Milliseconds before the first retry; each further pause is twice as long. Tests shorten it. */
 extern int download_pause;
 
 #endif

@@ -1,8 +1,8 @@
-/* facts.h - the events that diagnostics look at, and what negatives they have (PROTOCOL 8, 9).
+/* facts.h - the events of the diagnostics and their negatives (PROTOCOL 8, 9).
  *
  * Negatives are destinations other than the positive and the source itself. An event is eligible if
- * its source has met at least FACTS_ENOUGH of them. Both `data info` and the minimal scorer walk
- * over these events, so that they cannot disagree about who is eligible.
+ * its source has met at least FACTS_ENOUGH of them. Both `data info` and the minimal scorer use
+ * this walk, so they agree on which events are eligible.
  */
 #ifndef FR_DATA_FACTS_H
 #define FR_DATA_FACTS_H
@@ -11,17 +11,17 @@
 
 enum { FACTS_ENOUGH = 20 };
 
-/* A place in the walk, {0} before the first event. */
+/* A position in the walk, {0} before the first event. */
 typedef struct eligible_event {
     int32_t event;                 /* number in the window */
     bool repeated;                 /* the pair has met before */
     int32_t seen;                  /* negatives the source has met */
     int32_t catalog, catalog_seen; /* negatives in the catalog; of them met */
     int32_t available;             /* negatives that have occurred before */
-    int32_t next, occurred;        /* the walk's own: next event to look at, destinations so far */
+    int32_t next, occurred;        /* internal: next event, destinations so far */
 } eligible_event;
 
-/* Goes on to the next eligible test event; false after the last. O(window + met) for all. */
+/* Moves to the next eligible test event; false after the last. O(window + met) for all. */
 bool facts_next_eligible(const fr_window *w, eligible_event *e);
 
 /* beta* = logit(p1) - logit(q1), the best beta of the minimal scorer (PROTOCOL 9): infinite where

@@ -2,8 +2,8 @@
  *
  * Two small tables. `id_table` gives each distinct id of a role a code in order of first
  * appearance; at the end ids are sorted and every code gets its rank, the dense index. Small ids,
- * which is what public sets have, are looked up in a plain array; the rest in a hash table.
- * `word_table` does the first step for ids that are words. Memory grows with distinct ids only.
+ * as in public sets, are looked up in a plain array; the rest in a hash table.
+ * `word_table` does the first step for ids that are words. Memory grows only with distinct ids.
  */
 #ifndef FR_DATA_IDS_H
 #define FR_DATA_IDS_H

@@ -1,5 +1,5 @@
-/* import.h - import with a word on where the file came from, and what tables and arrays share; the
- * rest is in fullrank.h, chapter 3. */
+/* import.h - import with the origin of the file, and what tables and arrays share; the rest is in
+ * fullrank.h, chapter 3. */
 #ifndef FR_DATA_IMPORT_H
 #define FR_DATA_IMPORT_H
 
@@ -14,11 +14,11 @@ typedef struct import_origin {
 fr_status import_file(const char *input_path, const import_origin *origin, const char *output,
                       const fr_import *settings, const fr_context *context, fr_error *err);
 
-/* What the settings' times count: so many make a second, and its name. */
+/* The unit of the settings' times: how many make a second, and its name. */
 double import_unit(const fr_import *settings);
 const char *import_unit_name(const fr_import *settings);
-/* Notices of what was read, by its name: rows out of order, a split, times that look like another
- * unit, if they were numbers. */
+/* Logs notices about the import: rows out of order, a split, numeric times that look like another
+ * unit. */
 void import_tell(const char *name, const columns *out, const fr_import *settings, bool dates,
                  const fr_context *context);
 

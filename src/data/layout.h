@@ -1,8 +1,8 @@
-/* layout.h - which column of an interaction file is what.
+/* layout.h - the roles of the columns of an interaction file.
  *
- * Decided once, from the first line and the first row of events: the separator, whether the first
- * line holds names, and the role of every column. Names are recognised in the spellings of the
- * public sets (docs/formats.md); `columns` overrides them.
+ * They are decided once, from the first line and the first row of events: the separator, whether
+ * the first line has names, and the role of every column. Names are recognised in the spellings of
+ * the public sets (docs/formats.md); `columns` overrides them.
  */
 #ifndef FR_DATA_LAYOUT_H
 #define FR_DATA_LAYOUT_H
@@ -18,19 +18,19 @@ typedef enum role {
     ROLE_DESTINATION,
     ROLE_TIME,
     ROLE_SPLIT, /* the part of the split an event belongs to (TGB-Seq) */
-    ROLE_INDEX, /* row number in a feature file beside this one (DyGLib) */
+    ROLE_INDEX, /* row number in a separate feature file (DyGLib) */
     ROLE_FEATURE,
 } role;
 
 typedef struct layout {
     char separator;    /* ',' '\t' ';' or ' ' (any run of spaces and tabs) */
-    bool named;        /* the first line holds names */
-    bool dyglib;       /* header ",u,i,ts,label,idx": ids from 1, features in a .npy beside it */
+    bool named;        /* the first line has names */
+    bool dyglib;       /* header ",u,i,ts,label,idx": ids from 1, features in a .npy */
     int fields;        /* columns per row */
     role *roles;       /* [fields] */
     int width;         /* number of ROLE_FEATURE columns */
     bool split;        /* there is a ROLE_SPLIT column */
-    char ignored[256]; /* names of unused columns nobody would expect to be unused; "" = none */
+    char ignored[256]; /* names of columns that are unexpectedly unused; "" = none */
 } layout;
 
 /* `first` is the first line, `row` the first one of events (the same line if there are no names);

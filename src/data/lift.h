@@ -1,15 +1,15 @@
 /* lift.h - an order of destinations as scores.
  *
- * Where only the order of candidates is known, or is all that matters, small whole numbers are
- * their scores: float32 holds them exactly, so that ties are ties and nothing else is. Baselines
- * lift what a source has met above the rest, score files keep the order of doubles.
+ * If only the order of candidates is known or matters, their scores are small whole numbers.
+ * float32 represents these exactly, so scores tie only if the candidates tie. Baselines lift the
+ * destinations that a source has met above the rest; score files keep the order of doubles.
  */
 #ifndef FR_DATA_LIFT_H
 #define FR_DATA_LIFT_H
 
 #include <stdint.h>
 
-/* A destination with what it is sorted by. */
+/* A destination with its sort key. */
 typedef struct keyed {
     double key;
     int32_t destination;

@@ -25,10 +25,10 @@ typedef struct sorter {
     int64_t heap_count, next; /* next: place in a single run */
 } sorter;
 
-/* `folder` holds the scratch file; run_room events are held in memory at a time. */
+/* The scratch file is in `folder`; run_room events are in memory at a time. */
 fr_status sorter_open(sorter *s, const char *folder, int64_t run_room, fr_error *err);
 fr_status sorter_put(sorter *s, sort_event e, fr_error *err);
-/* All events are in: get ready to hand them out. */
+/* Ends the input and prepares the output. */
 fr_status sorter_turn(sorter *s, fr_error *err);
 /* The next event in order; *got = false at the end. */
 fr_status sorter_next(sorter *s, sort_event *out, bool *got, fr_error *err);

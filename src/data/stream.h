@@ -1,4 +1,4 @@
-/* stream.h - an imported set as the rest of the library sees it: mapped columns. */
+/* stream.h - an imported set inside the library: mapped columns. */
 #ifndef FR_DATA_STREAM_H
 #define FR_DATA_STREAM_H
 
@@ -6,7 +6,7 @@
 #include "base/npy.h"
 #include "data/verify.h"
 
-/* The words behind the ids of a role, for sets whose ids are words. */
+/* The words of the ids of a role, for sets whose ids are words. */
 typedef struct word_list {
     mapping file;
     ARRAY(const char *) start; /* [words + 1]; word k ends one byte before start k + 1 */
@@ -28,9 +28,9 @@ struct fr_stream {
     word_list source_word, destination_word;   /* by id; empty if ids are numbers */
 };
 
-/* Reads manifest.json alone, into a zeroed stream. */
+/* Reads only manifest.json, into a zeroed stream. */
 fr_status stream_read_manifest(fr_stream *s, const char *folder, fr_error *err);
-/* Hashes all columns, unless that was done on opening, and compares them with the manifest. */
+/* Hashes all columns, unless opening did, and compares them with the manifest. */
 fr_status stream_verify(const fr_stream *s, const fr_context *context, fr_error *err);
 /* The error of a row whose source or destination is out of range. */
 fr_status stream_bad_id(const fr_stream *s, int64_t row, fr_error *err);

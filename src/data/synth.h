@@ -2,11 +2,12 @@
  *
  * A stream is drawn event by event from p(v | u, t, history), a mixture of the source's own past,
  * drifting popularity and transitions from the source's last destination (formulas: docs/synth.md).
- * Because p of every destination can be asked for before every event, a stored stream has a known
- * truth: the `oracle` scorer replays it with synth_observe and ranks by synth_probability.
+ * The program can compute p of every destination before every event, so the true distribution of a
+ * stored stream is known: the `oracle` scorer replays it with synth_observe and ranks by
+ * synth_probability.
  *
- * Invariant: the state is a function of the parameters and the events observed, and of nothing
- * else. synth_next is a draw followed by synth_observe, so replaying a stream gives the same bits.
+ * Invariant: the state is a function of the parameters and the observed events only. synth_next is
+ * a draw followed by synth_observe, so replaying a stream gives the same bits.
  */
 #ifndef FR_DATA_SYNTH_H
 #define FR_DATA_SYNTH_H
@@ -49,12 +50,12 @@ extern const synth_preset synth_presets[];
 fr_status synth_preset_find(const char *name, synth_parameters *out, fr_error *err);
 
 /* Adds one entry per parameter to `object`; synth_from_json gives back the same bits, also from a
- * file of json_write. It wants every parameter, of its type and in its range, and ignores other
+ * file of json_write. It needs every parameter, with the right type and range, and ignores other
  * entries. */
 fr_status synth_to_json(const synth_parameters *parameters, json_t *object, fr_error *err);
 fr_status synth_from_json(const json_t *object, synth_parameters *out, fr_error *err);
 
-/* The parameters that settings ask for: those of the preset, changed. */
+/* The parameters of the settings: those of the preset, with changes. */
 fr_status synth_find_parameters(const fr_synth *settings, synth_parameters *out, fr_error *err);
 
 typedef struct synth_event {
@@ -73,11 +74,11 @@ void synth_close(synth *s);
 void synth_next(synth *s, synth_event *out);
 /* Advances the state by one event, whose ids must be in range (the caller checks them). */
 void synth_observe(synth *s, const synth_event *event);
-/* p[destinations] = the exact probability of each destination, should the next event be one of
+/* p[destinations] = the exact probability of each destination, if the next event is one of
  * `source` at `time` (>= 0). Sums to 1 within 1e-12. O(destinations + memory). */
 void synth_probability(const synth *s, int32_t source, double time, double *p);
 /* The destination that two uniform numbers in [0, 1) select from that same distribution: the first
- * chooses the component, the second the destination in it. Leaves the state alone. */
+ * chooses the component, the second the destination in it. Does not change the state. */
 int32_t synth_draw(const synth *s, int32_t source, double time, double component, double within);
 
 #endif

@@ -1,8 +1,8 @@
-/* verify.h - are the columns of an imported set still those that were imported?
+/* verify.h - checks that the columns of an imported set have not changed.
  *
- * manifest.json has the size and SHA-256 of every column, and all columns have the time of
- * manifest.json as their own (import sets it). So a look at sizes and times tells whether anything
- * was written since; a copy of the directory may have other times, and then the content is hashed.
+ * manifest.json has the size and SHA-256 of every column, and all columns have the modification
+ * time of manifest.json (import sets it). So sizes and times show whether anything was written
+ * later. A copy of the directory may have other times; then the content is hashed.
  * Small sets are hashed every time.
  */
 #ifndef FR_DATA_VERIFY_H
@@ -15,10 +15,10 @@
 enum { COLUMN_FILES = 8, COLUMN_FEATURES = 5, COLUMN_WORDS = 6 };
 extern const char *const column_files[COLUMN_FILES];
 
-/* What one column was when it was imported. */
+/* The record of one column at import. */
 typedef struct column_record {
     bool there;      /* the set has it */
-    int64_t bytes;   /* -1: the manifest does not say, being of an earlier version */
+    int64_t bytes;   /* -1: unknown, the manifest is of an earlier version */
     char sha256[65]; /* "": the same */
 } column_record;
 
@@ -36,7 +36,7 @@ void verify_set_times(const char *folder, const column_record record[COLUMN_FILE
 
 /* Sizes only, before anything is mapped. */
 fr_status verify_sizes(const char *folder, const column_record record[COLUMN_FILES], fr_error *err);
-/* Hashes what is mapped and compares it with the records and with the hash of them all. */
+/* Hashes the mapped columns and compares them with the records and the common hash. */
 fr_status verify_mapped(const char *folder, const mapping *const file[COLUMN_FILES],
                         const column_record record[COLUMN_FILES], const char *all,
                         const fr_context *context, fr_error *err);

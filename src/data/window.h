@@ -11,17 +11,17 @@
  *   firsts          the first event of each pair, by source as the pairs are, ascending by event
  *   by node         events of node x: [node_at[x], node_at[x+1])
  *
- * so the distinct destinations of u before i are those of a prefix of the source's firsts. The
+ * So the distinct destinations of u before i are those of a prefix of the source's firsts. The
  * lists come from two stable counting sorts, O(n). At most 36 bytes per event, plus 32 per source
  * and 28 per destination; with shared ids 8 more per event and per node.
  *
- * Nodes are what models know. A source and a destination are two nodes, sources first, and their
- * lists are those of their role; with shared ids (data import) the same id is one node, whose list
- * has all its events (twice an event with itself), destinations come first, then the sources that
- * are none. So destinations are consecutive nodes either way.
+ * Models work on nodes. Without shared ids, a source and a destination are two nodes, sources come
+ * first, and their lists are those of their role. With shared ids (data import) the same id is one
+ * node, whose list has all its events (an event with itself twice); destinations come first, then
+ * the sources that are not destinations. So destinations are consecutive nodes in both cases.
  *
- * Times and features stay mapped; all that is used as an index is in memory
- * and checked, so that columns which change on disk later do no harm. Lifetime: run.
+ * Times and features stay mapped. Everything that is used as an index is in memory and checked, so
+ * later changes on disk do no harm. Lifetime: run.
  */
 #ifndef FR_DATA_WINDOW_H
 #define FR_DATA_WINDOW_H
@@ -55,13 +55,13 @@ struct fr_window {
     int32_t
         known_events; /* of the window that this one stands for (counterfactual.h), else its own */
     bool relabelled;  /* ids stand for other things than in the stream */
-    bool counterfactual; /* not what the stream says: no rank records may come of it */
-    int holders;         /* besides the one who opened it */
+    bool counterfactual; /* not the real stream: it must not give rank records */
+    int holders;         /* in addition to the opener */
     const int64_t *source_id,
         *destination_id; /* [sources], [destinations] original ids, ascending */
     int order;           /* FR_ORDER_* */
     int32_t batch;       /* events of a batch, for FR_ORDER_BATCH */
-    int32_t *cut;        /* [events] what lies before each event; NULL = the event itself */
+    int32_t *cut;        /* [events] the cut of each event; NULL = the event itself */
 
     int32_t catalog_size;
     int32_t *catalog;       /* [catalog_size] destinations, ascending */
@@ -84,17 +84,17 @@ struct fr_window {
     int32_t *node_events;             /* [2 events] */
 };
 
-/* The catalog's list, places and hash, from catalog_place, which is -1 for what is not in it. */
+/* Fills the catalog's list, places and hash from catalog_place, which is -1 outside the catalog. */
 fr_status window_list_catalog(fr_window *w, fr_error *err);
 /* Cuts and indices of a window that has its events, parts and ids. */
 fr_status window_index(fr_window *w, fr_error *err);
-/* FR_EINPUT if ids do not stand for the things that `what` has learned about. */
+/* FR_EINPUT if the ids were exchanged, so that `what` would confuse destinations. */
 fr_status window_check_labels(const fr_window *w, const char *what, fr_error *err);
 
 /* Events below this number are "before event i". */
 static inline int32_t window_cut(const fr_window *w, int32_t i) { return w->cut ? w->cut[i] : i; }
 
-/* The order of training events, which batches of ranking do not concern. */
+/* The order of training events; ranking in batches does not affect it. */
 static inline const char *window_training_order(const fr_window *w) {
     return w->order == FR_ORDER_STRICT ? "strict" : "stream";
 }
