@@ -19,9 +19,9 @@ typedef struct shard_stage {
     const char *unit;
 } shard_stage;
 
-/* Runs shards 0..count-1. Stops early at the first failure or when the context is cancelled (asked
- * from the calling thread between its shards); of several failures the one with the smallest shard
- * number is reported. Progress is told under `stage` (NULL = silent). */
+/* Runs shards 0..count-1. Stops early at the first failure or when the context is cancelled (the
+ * calling thread asks between its shards). If several shards fail, the failure with the smallest
+ * number is reported. Progress is reported under `stage` (NULL = silent). */
 fr_status shards_run(const fr_context *context, const shard_stage *stage, int64_t count,
                      shard_function *function, void *job, fr_error *err);
 

@@ -1,11 +1,10 @@
 /* baseline.h - scorers without training.
  *
- * Each baseline keeps what changes with an event and nothing else: a score for destinations in
- * general, which only their own events change, and, where it treats the source's own past
- * specially, a short list that stands above. Scores are whole numbers wherever only the order
- * matters, so that ties are ties. All but `random` also tell how candidates stand without scoring
- * them (fr_scorer_definition.stand): their ranks are counted in a time that does not grow with the
- * catalog.
+ * Each baseline keeps a score for every destination, which only the destination's own events
+ * change. If it treats the source's own past specially, it also has a short list of destinations
+ * that rank above the rest. Scores are whole numbers if only the order matters, so ties are exact.
+ * All baselines except `random` also define fr_scorer_definition.stand, which compares candidates
+ * without scoring them: their ranks are counted in a time that does not grow with the catalog.
  */
 #ifndef FR_BASELINES_BASELINE_H
 #define FR_BASELINES_BASELINE_H
@@ -29,10 +28,12 @@
 BASELINES(DECLARE)
 #undef DECLARE
 
-/* Do float32 numbers not hold all positions in the window, twice over, and all destinations? */
+/* True if float32 cannot represent twice the number of positions in the window, plus all
+ * destinations. */
 bool baseline_is_long(const fr_window *w);
-/* The score of a whole number from -1 on, larger for a larger one: the number itself, or in a long
- * window the normal float32 number at that place of their order, of which there are 4.26e9. */
+/* The score of a whole number from -1 on; a larger number has a larger score. It is the number
+ * itself, or in a long window the normal float32 number at that position of their order (there are
+ * 4.26e9). */
 float baseline_score(bool is_long, int64_t number);
 /* level[events] of a running count: events of the destination before this one. */
 fr_status baseline_count_levels(const fr_window *w, arena *memory, int32_t **out, fr_error *err);
@@ -44,8 +45,8 @@ extern const fr_option baseline_decay_options[];
 typedef struct decay_settings {
     double half_life;
 } decay_settings;
-/* ln 2 / half-life; half_life 0 means a twentieth of the training prefix's duration. At most what
- * keeps decay * time finite. */
+/* ln 2 / half-life; half_life 0 means a twentieth of the training prefix's duration. Limited so
+ * that decay * time is finite. */
 double baseline_decay(const fr_window *w, double half_life);
 /* log(exp(heat) + exp(fresh)): a decayed count as a logarithm, so that it neither overflows nor
  * underflows, however short the half-life. Starts at -INFINITY and never falls. */

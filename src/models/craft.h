@@ -20,7 +20,7 @@ typedef struct craft {
     craft_layer layer[MODEL_MOST_LAYERS];
 } craft;
 
-/* The row of `item` that stands for what a node met in an event. */
+/* The row of `item` for the partner of a node in an event. */
 static inline int32_t craft_met(const fr_window *w, int32_t node, int32_t event) {
     return window_other(w, node, event) - w->first_destination;
 }

@@ -1,7 +1,7 @@
-/* craft_tables.h - what of CRAFT(-R) depends on the checkpoint alone (MODELS 2.6).
+/* craft_tables.h - the parts of CRAFT(-R) that depend only on the checkpoint (MODELS 2.6).
  *
  * Tables of candidates are by columns, [dim, room]: a candidate is a column, and `room` leaves at
- * least 15 zero columns after the last one, so that blocks may be widened to whole vectors.
+ * least 15 zero columns after the last one, so blocks can be extended to whole vectors.
  */
 #ifndef FR_MODELS_CRAFT_TABLES_H
 #define FR_MODELS_CRAFT_TABLES_H
@@ -13,10 +13,10 @@ static const double CRAFT_EPS = 1e-12;
 typedef struct craft_layer_tables {
     real *key_item, *key_slot;     /* [items, dim], [slots, dim], with 1/sqrt(head width) */
     real *value_item, *value_slot; /* the same of values */
-    /* The two branches end in a norm: with the mean over the outputs taken from weights and
-     * biases, what comes of them has mean 0. */
+    /* The two branches end in a norm. The mean over the outputs is subtracted from weights and
+     * biases, so their results have mean 0. */
     real *out_weight;  /* [dim, dim] */
-    real *out_bias;    /* [dim] with what the part shared by all values gives */
+    real *out_bias;    /* [dim] including the contribution that all values share */
     real *no_history;  /* [dim] the branch without history */
     real *ffn2_weight; /* [dim, 4 dim] */
     real *ffn2_bias;   /* [dim] */
@@ -40,14 +40,14 @@ typedef struct craft_tables {
     real *query0;                        /* [dim, room] the first layer's queries */
     craft_layer_tables layer[MODEL_MOST_LAYERS];
     int head_rows;
-    int codes;      /* numbers per candidate beside q that the head's first layer takes */
+    int codes;      /* inputs of the head's first layer per candidate, in addition to q */
     real *head;     /* [head rows, dim + codes] of q, rho x, rho of the elapsed time, and if there
                      * are repeats rho n, rho - rho(0) of theirs */
     real *constant; /* [head rows] bias and codes of a candidate not met */
     craft_code elapsed, repeats;
 } craft_tables;
 
-/* On failure too the tables must be freed. */
+/* The tables must be freed even on failure. */
 fr_status craft_tables_open(craft_tables *t, const model *m, fr_error *err);
 void craft_tables_free(craft_tables *t);
 

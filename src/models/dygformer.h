@@ -23,19 +23,19 @@ typedef struct dygformer {
 
 /* What forward reads of the window (MODELS 3.1). A side is a source at an event, or a candidate at
  * an event: its tokens are itself, then its kept history, oldest first. A sequence is a candidate's
- * source side and its own. Sides exist once, so an event's candidates share what time and features
- * make of the source. Memory: step. */
+ * source side and its own. Each side is computed once, so the candidates of an event share the
+ * source's time and feature codes. Memory: step. */
 typedef struct dygformer_inputs {
     int side_tokens, side_patches;
     double *delta;       /* [side tokens] seconds before the event */
     int32_t *token;      /* [side tokens] its event, -1 = the side itself */
-    int32_t *node;       /* [side tokens] who it is */
+    int32_t *node;       /* [side tokens] its node */
     int32_t *side_from;  /* [side patches + 1] first token */
     int tokens, patches; /* of all sequences */
     int32_t *count[2];   /* [tokens] occurrences of its node in the source's and in the candidate's
                             side */
     int most;            /* largest count */
-    int32_t *side_patch; /* [patches] the side's patch behind it */
+    int32_t *side_patch; /* [patches] the corresponding patch of the side */
     int32_t *from;       /* [patches + 1] first token */
     row_key *keys;       /* [patches] */
     span *spans;         /* [sequences] */
@@ -47,7 +47,7 @@ bool dygformer_read(const model *m, tape *t, const model_batch *b, dygformer_inp
 
 /* Declares the parameters; the head's last layer reads `head_width` numbers. */
 fr_status dygformer_declare(model *m, dygformer *f, int head_width, fr_error *err);
-/* [candidates, dim] after the head's first layer; *z is what entered it. */
+/* [candidates, dim] after the head's first layer; *z is its input. */
 tensor dygformer_hidden(const model *m, tape *t, const model_batch *b, tensor *z);
 int dygformer_head(const model *m, int *weights);
 

@@ -1,9 +1,9 @@
-/* dygformer_tables.h - what DyGFormer's fast path makes once per checkpoint (MODELS 3.5).
+/* dygformer_tables.h - tables of DyGFormer's fast path, made once per checkpoint (MODELS 3.5).
  *
  * Norms are folded into the matrix after them: W (g * hat + b) + c = (W g) hat + (W b + c). The
- * factor of attention goes into the
- * queries. A bias of keys adds the same to a whole row of logits and is dropped; that of values
- * passes through the weights, which sum to one, and goes into the next bias. Lifetime: run.
+ * scale of attention is folded into the queries. A bias of keys adds the same number to a whole row
+ * of logits and is dropped. A bias of values passes through the weights, which sum to one, and is
+ * folded into the next bias. Lifetime: run.
  */
 #ifndef FR_MODELS_DYGFORMER_TABLES_H
 #define FR_MODELS_DYGFORMER_TABLES_H
@@ -19,16 +19,16 @@ typedef struct dygformer_matrix {
     const real *bias; /* [out]; NULL = none */
 } dygformer_matrix;
 
-/* y[rows, out] (+)= x[rows, in] of the matrix; rows of x and y are ldx and ldy apart. What is not
- * added to begins with the bias. */
+/* y[rows, out] (+)= x[rows, in] of the matrix; rows of x and y are ldx and ldy apart. Without
+ * adding, the result starts with the bias. */
 void dygformer_product(const dygformer_matrix *w, int rows, const real *x, int ldx, real *y,
                        int ldy, bool accumulate);
 
-/* The kept past of a side: slices of arrays in the order of the node's events, so that reading
- * thousands of pasts per event runs through memory instead of jumping in it. */
+/* The kept past of a side: slices of arrays in the order of the node's events, so reading
+ * thousands of pasts per event is sequential in memory. */
 typedef struct dygformer_past {
     int32_t count;
-    const int32_t *event, *node; /* [count] events, and who was met */
+    const int32_t *event, *node; /* [count] events and partners */
     const double *time;          /* [count] */
 } dygformer_past;
 
@@ -44,7 +44,7 @@ typedef struct dygformer_tables {
     real *edge;            /* [events, slots, channel] We_s f_e; NULL = too large, or none */
     real *cosine, *sine;   /* [entries, time_dim] of w t_j in the order of the destinations' lists;
                               NULL = too large */
-    int32_t *node;         /* [2 events] who was met, in the order of the window's lists of nodes */
+    int32_t *node;         /* [2 events] partners, in the order of the window's lists of nodes */
     double *clock;         /* [2 events] the same of times */
     int64_t coded;         /* where the lists of the destinations begin */
     real *start;           /* [dim] a patch without tokens: the channels' biases */
@@ -53,14 +53,14 @@ typedef struct dygformer_tables {
         dygformer_matrix out, ffn2; /* (dim, dim), (4 dim, dim) */
         real *out_bias, *ffn2_bias; /* [dim] added to rows before what is multiplied */
     } layer[MODEL_MOST_LAYERS];
-    dygformer_matrix head; /* (2 dim, dim) the head's first layer behind the output layer */
+    dygformer_matrix head; /* (2 dim, dim) the head's first layer composed with the output layer */
 } dygformer_tables;
 
 /* Tables by event are made if they take at most `bytes`. */
 fr_status dygformer_tables_open(dygformer_tables *t, const model *m, size_t bytes, fr_error *err);
 void dygformer_tables_free(dygformer_tables *t);
 
-/* What a node shows of its past below `cut`. */
+/* The kept past of a node below `cut`. */
 dygformer_past dygformer_past_of(const dygformer_tables *t, int32_t node, int32_t cut);
 
 /* to[channel] = We_s f_e for slots from .. from + count - 1, `channel` apart. */

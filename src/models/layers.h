@@ -1,7 +1,7 @@
-/* layers.h - how models declare the layers they are made of: weight and bias, one after the other,
- * which is their order in the checkpoint (MODELS 9).
+/* layers.h - how models declare their layers: weight, then bias, which is also their order in the
+ * checkpoint (MODELS 9).
  *
- * A layer of block l is named "layers.l.NAME", one outside the blocks (layer -1) just NAME. The
+ * A layer of block l is named "layers.l.NAME"; outside the blocks (layer -1) it is just NAME. The
  * initial values are those of MODELS 1.7. */
 #ifndef FR_MODELS_LAYERS_H
 #define FR_MODELS_LAYERS_H

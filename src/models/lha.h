@@ -1,17 +1,17 @@
-/* lha.h - a memory of pairs for the head of a model (MODELS 4): what a model with it, its fast path
- * and tests see. */
+/* lha.h - a memory of pairs for the head of a model (MODELS 4): the interface for the model, its
+ * fast path and tests. */
 #ifndef FR_MODELS_LHA_H
 #define FR_MODELS_LHA_H
 
 #include "models/model.h"
 #include "nn/ops.h"
 
-/* [candidates, dim] hcur, which is what the memory takes in; *z is what entered the layer before.
- * It does not depend on the memory. */
+/* [candidates, dim] hcur, which is written to the memory; *z is the input of the layer before. It
+ * does not depend on the memory. */
 typedef tensor lha_hidden(const model *m, tape *t, const model_batch *b, tensor *z);
 
-/* A pair is stored under its number in the window, so the memory is an array; forward finds what an
- * event sees without any state that moves with the stream. Lifetime: run. */
+/* A pair is stored under its number in the window, so the memory is an array. The forward pass
+ * finds what an event sees without any state that changes along the stream. Lifetime: run. */
 typedef struct lha {
     lha_hidden *hidden;
     int dim;
@@ -30,7 +30,7 @@ typedef struct lha {
 
 #define LHA_OPTIONS "gamma write-every"
 
-/* Gives the model a memory: to be called by its `open`. */
+/* Gives the model a memory; its `open` calls this. */
 fr_status lha_open(model *m, lha_hidden *hidden, int dim, param_pair last, fr_error *err);
 void lha_close(model *m);
 tensor lha_forward(const model *m, tape *t, const model_batch *b, model_inner *inner);
@@ -38,7 +38,7 @@ extern const model_memory lha_memory;
 
 /* r_uv as seen at an event: NULL = nothing stored. */
 const real *lha_recall(const model *m, int32_t event, int32_t candidate);
-/* What the pair's memory adds to its score at an event, after a replay (MODELS 4.3). */
+/* The contribution of the pair's memory to its score at an event, after a replay (MODELS 4.3). */
 real lha_recalled(const model *m, int32_t event, int32_t candidate);
 
 #endif

@@ -1,5 +1,5 @@
-/* patch.h - the parameters of the patch transformer by number, and what of it depends on the source
- * alone, shared by its forward, its fast path and its form with pair memory. */
+/* patch.h - the parameters of the patch transformer by number, and its part that depends only on
+ * the source; shared by its forward pass, its fast path and its form with pair memory. */
 #ifndef FR_MODELS_PATCH_H
 #define FR_MODELS_PATCH_H
 
@@ -18,7 +18,7 @@ typedef struct patch {
 /* The patches of a batch's sources (MODELS 13.2), rows of all events one after the other. */
 typedef struct patch_sources {
     tensor memory; /* [patches, dim] */
-    int32_t *from; /* [events + 1] first patch of an event; each has one at least */
+    int32_t *from; /* [events + 1] first patch of an event; each has at least one */
 } patch_sources;
 
 patch_sources patch_read_sources(const model *m, tape *t, int events, const int32_t *event);

@@ -1,10 +1,10 @@
 /* tgn.h - the parameters of TGN by number and its memory, shared by forward, updates and fast path.
  *
  * Nodes are the window's. A state of a node is named by its place: places 0 .. nodes-1 are the
- * memory itself; place nodes + 2 (e - from) is what replayed event e made of its source, the next
- * one of its destination (of a node that met itself both are the same). So the state of a node
- * before a cut is that of its last event in [from, cut), which the window's index finds, and
- * nothing needs to be carried along from event to event.
+ * memory itself; place nodes + 2 (e - from) is the source's state after replayed event e, and the
+ * next one is that of its destination (if a node met itself, both are the same). So the state of a
+ * node before a cut is that of its last event in [from, cut), which the window's index finds. No
+ * state needs to be updated from event to event.
  */
 #ifndef FR_MODELS_TGN_H
 #define FR_MODELS_TGN_H
@@ -15,12 +15,12 @@
 typedef struct tgn {
     int dim, time_dim, edges, heads, neighbors;
     bool identity; /* embedding is the memory: no attention, no merge */
-    int node;      /* identities [nodes, dim], added to what the memory shows; -1 = none */
+    int node;      /* identities [nodes, dim], added to memories that are read; -1 = none */
     int wide;      /* dim + time_dim: queries */
     int key_width; /* dim + edges + time_dim: what a neighbour is */
     int message_width;
     bool mlp;        /* messages go through two dense layers before the GRU */
-    bool file_clock; /* times as they are in the data, else since the window's start */
+    bool file_clock; /* times as in the data, otherwise since the window's start */
 
     param_pair time;
     param_pair message1, message2;
@@ -41,15 +41,15 @@ typedef struct tgn {
     real *version; /* [events - from, 2, dim] */
 } tgn;
 
-/* [rows, dim] the states after messages x, a constant that begins with the states before; rows
- * behind those of x are for the caller to set, to constants. */
+/* [rows, dim] the states after messages x, a constant that begins with the states before. The
+ * caller sets the rows after those of x, to constants. */
 tensor tgn_update(const model *m, tape *t, tensor x, int rows);
 
 fr_status tgn_memory_open(model *m, fr_error *err);
 void tgn_memory_close(tgn *c);
 extern const model_memory tgn_memory;
 
-/* Where the state of a node stands that is made by events below `cut`. O(log degree). */
+/* The place of a node's state after the events below `cut`. O(log degree). */
 int64_t tgn_place(const tgn *c, const fr_window *w, int32_t node, int32_t cut);
 
 static inline const real *tgn_state(const tgn *c, int64_t place) {
@@ -57,7 +57,7 @@ static inline const real *tgn_state(const tgn *c, int64_t place) {
     return from + (size_t)(place < c->nodes ? place : place - c->nodes) * (size_t)c->dim;
 }
 
-/* What replayed event e made of the node. */
+/* The node's state after replayed event e. */
 static inline int64_t tgn_made(const tgn *c, const fr_window *w, int32_t node, int32_t event) {
     bool destination = window_source_node(w, w->source[event]) != node;
     return c->nodes + 2 * (int64_t)(event - c->from) + destination;
@@ -71,10 +71,11 @@ static inline int32_t tgn_node(const tgn *c, const fr_window *w, int64_t place) 
                                   : window_source_node(w, w->source[event]);
 }
 
-/* to[dim] = the state as embeddings see it: with the identity of its node, if there are such. */
+/* to[dim] = the state as embeddings see it: with the identity of its node, if there are identities.
+ */
 void tgn_show(const model *m, int64_t place, real *to);
 
-/* A scorer through composed matrices and states turned into keys beforehand (MODELS 5.6). */
+/* A scorer through composed matrices and precomputed keys of states (MODELS 5.6). */
 fr_status tgn_fast(const model *m, int threads, fr_scorer_definition *out, fr_error *err);
 
 #endif

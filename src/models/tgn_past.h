@@ -1,9 +1,9 @@
-/* tgn_past.h - what a worker of TGN's fast path knows of the past: for some events at once, which
- * state every node is in, and which events are a candidate's neighbours.
+/* tgn_past.h - the past for a worker of TGN's fast path: for some events at once, the state of
+ * every node, and the events of a candidate's neighbours.
  *
- * A worker stands at the cut of the first of its events and goes forward with the events it is
- * given; going back, it starts again. From one event to the next few nodes change, so a candidate
- * sees the same past at most of them: its stretches. States are named by their places (tgn.h).
+ * A worker is at the cut of the first of its events and moves forward with its events; to move
+ * back, it starts again. From one event to the next few nodes change, so a candidate sees the same
+ * past at several events in a row: a stretch. States are named by their places (tgn.h).
  */
 #ifndef FR_MODELS_TGN_PAST_H
 #define FR_MODELS_TGN_PAST_H
@@ -29,7 +29,7 @@ typedef struct tgn_stretch {
     int64_t state; /* of the candidate */
     int32_t first; /* its neighbours are its events first .. first + count - 1 */
     int32_t count;
-    int64_t *other; /* [neighbors] states of whom it met; the caller's */
+    int64_t *other; /* [neighbors] states of its partners; the caller owns it */
 } tgn_stretch;
 
 fr_status tgn_past_open(tgn_past *p, const model *m, arena *memory, fr_error *err);

@@ -1,8 +1,8 @@
 /* tgn_reads.h - what forward reads: nodes at times, their neighbours, and the states of both.
  *
- * The events of a step are read in shards; the states they name are numbered together, so that what
- * a state costs (a pending message applied, its query) is paid once for all who read it. States are
- * cut into parts, which are made one by one; shards and parts depend on the events alone.
+ * The events of a step are read in shards; the states they name are numbered together, so the
+ * work for a state (applying a pending message, its query) is done once for all its readers. States
+ * are cut into parts, which are computed one by one; shards and parts depend only on the events.
  */
 #ifndef FR_MODELS_TGN_READS_H
 #define FR_MODELS_TGN_READS_H

@@ -1,10 +1,10 @@
-/* tgn_tables.h - what of TGN's scoring depends on the checkpoint, a state or an event alone
+/* tgn_tables.h - the parts of TGN's scoring that depend only on the checkpoint, a state or an event
  * (MODELS 5.6).
  *
- * Weights are composed so that no product is left between softmax and norm but one, and none
- * between merge and head but one. Matrices are (out, in). "Turned" is what comes before the norm,
- * without its mean and in other coordinates, in which the product with time codes is half zero; the
- * norm needs lengths alone, and these are the same.
+ * Weights are composed so that only one product is left between softmax and norm, and only one
+ * between merge and head. Matrices are (out, in). "Turned" is the input of the norm without its
+ * mean, in rotated coordinates in which the product with time codes is half zero. The norm needs
+ * only lengths, which stay the same.
  *
  * Tables by state have one row for each node of their side, the state in memory, then one for each
  * replayed event, the state it made. With shared ids there are no sides, and rows are places.
@@ -33,7 +33,7 @@ typedef struct tgn_tables {
     real *start; /* [states, wide] [ s ; phi(0) ] + bR, turned */
     real *own;   /* [states, dim] F1[s] s, and merge_bias */
     real *right; /* identity: [states, dim] W1d s */
-    /* By state of whom a candidate met. */
+    /* By state of a candidate's partner. */
     real *shown; /* [states, dim] s with identities; NULL without */
     real *value; /* [states, heads, wide] mix of s, turned */
 
@@ -45,7 +45,7 @@ typedef struct tgn_tables {
     real *edge;    /* [rows, heads, wide] mix of the features, turned; NULL without */
 } tgn_tables;
 
-/* The row of a state in tables by candidate, and in those by whom it met. */
+/* The row of a state in tables by candidate, and in tables by partner. */
 static inline int64_t tgn_candidate_row(const tgn_tables *t, int64_t place) {
     const fr_window *w = t->m->w;
     if (w->source_node) return place;
@@ -57,13 +57,13 @@ static inline int64_t tgn_other_row(const tgn_tables *t, int64_t place) {
     return place < w->nodes ? place : w->sources + (place - w->nodes) / 2;
 }
 
-/* [dim] the state of whom a candidate met, as embeddings see it. */
+/* [dim] the state of a candidate's partner, as embeddings see it. */
 static inline const real *tgn_other_state(const tgn_tables *t, int64_t place) {
     if (!t->shown) return tgn_state(t->c, place);
     return t->shown + (size_t)tgn_other_row(t, place) * (size_t)t->c->dim;
 }
 
-/* On failure too the tables must be freed. */
+/* The tables must be freed even on failure. */
 fr_status tgn_tables_open(tgn_tables *t, const model *m, fr_error *err);
 void tgn_tables_free(tgn_tables *t);
 

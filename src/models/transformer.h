@@ -1,5 +1,5 @@
-/* transformer.h - a block of a transformer that normalises first: attention of rows of a sequence
- * to each other, then two dense layers, both added to what came in.
+/* transformer.h - a pre-norm transformer block: self-attention within a sequence, then two dense
+ * layers, both added to their input.
  *
  *     Y = LN1(X);  X += Drop( WO concat_h( Drop(softmax(Q_h K_h^T / sqrt(dh))) V_h ) + bO )
  *     X += Drop( W2 Drop( GELU( W1 LN2(X) + b1 ) ) + b2 )          [Q;K;V] = Wqkv Y + bqkv

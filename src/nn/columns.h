@@ -1,8 +1,8 @@
-/* columns.h - matrices whose columns are what is computed with, one beside the other: a lane is a
- * column, and nothing is added across lanes.
+/* columns.h - operations on the columns of a matrix: a lane is a column, and nothing is added
+ * across lanes.
  *
- * Arrays are [rows, width] without gaps. A column is a chain of operations of its own, from its
- * first row to its last, so its bits depend neither on the width nor on the columns beside it.
+ * Arrays are [rows, width] without gaps. Each column is computed separately, from its first row to
+ * its last, so its bits depend neither on the width nor on other columns.
  */
 #ifndef FR_NN_COLUMNS_H
 #define FR_NN_COLUMNS_H
@@ -10,7 +10,7 @@
 #include "nn/lanes.h"
 #include "nn/vmath.h"
 
-/* x = x / total in every column, by way of 1 / total */
+/* x = x / total in every column, computed with 1 / total */
 SIMD_INLINE void columns_divide(int rows, int width, const real *total, real *x) {
     int j = 0;
     for (; j + LANES <= width; j += LANES) {

@@ -1,11 +1,11 @@
 /* gemm.h - matrix products whose every element is one chain of fused multiply-adds.
  *
- *     acc = fma(a[i,k], b[k,j], acc)    k ascending, beginning with 0, with what C holds or a bias
+ *     acc = fma(a[i,k], b[k,j], acc)    k ascending, starting with 0, with C or with a bias
  *
- * So an element has the same bits whatever the tiling, the block it is computed in, the instruction
- * set or the thread: equal rows give equal results, which is what makes exact ties possible
- * (docs/architecture.md). Matrices are row-major; ld* is the distance between rows. C must not
- * overlap A or B. One thread each.
+ * So the bits of an element do not depend on the tiling, its block, the instruction set or the
+ * thread. Equal rows give equal results, which makes exact ties possible (docs/architecture.md).
+ * Matrices are row-major; ld* is the distance between rows. C must not overlap A or B. Each product
+ * uses one thread.
  */
 #ifndef FR_NN_GEMM_H
 #define FR_NN_GEMM_H
@@ -30,7 +30,7 @@ void gemm_nt_from(int m, int n, int k, const real *a, int lda, const real *b, in
 void gemm_tn(int m, int n, int k, const real *a, int lda, const real *b, int ldb, real *c, int ldc,
              bool accumulate);
 
-/* Linear layers, weights stored (out, in), arrays without gaps. Sums begin with the bias (NULL: 0).
+/* Linear layers, weights stored (out, in), arrays without gaps. Sums start with the bias (NULL: 0).
  * y[rows,out] = x[rows,in] weight^T + bias in every row */
 void gemm_linear(int rows, int out, int in, const real *x, const real *weight, const real *bias,
                  real *y);

@@ -16,7 +16,7 @@
  * them vanish.
  */
 
-/* What vector j of row i begins with. */
+/* The initial value of vector j of row i. */
 static inline __attribute__((always_inline)) TARGET VEC KERNEL(first)(begin from, int i, int j,
                                                                       bool part, MASK mask) {
     if (!from.at) return zero();
@@ -43,7 +43,7 @@ KERNEL(tile)(int rows, int vectors, bool part, bool a_columns, int k, const floa
 #pragma GCC unroll 2
         for (int j = 0; j < vectors; j++) {
             right[j] = load(b + j * WIDTH);
-            keep(right[j]); /* or it is read again for each of a few rows */
+            keep(right[j]); /* otherwise it is read again for each row */
         }
 #pragma GCC unroll 16
         for (int i = 0; i < rows; i++) {
@@ -55,7 +55,7 @@ KERNEL(tile)(int rows, int vectors, bool part, bool a_columns, int k, const floa
         b += ldb;
         top += a_columns ? lda : 1;
         low += a_columns ? lda : 1;
-        __asm__("" : "+r"(top), "+r"(low), "+r"(b)); /* or there is a pointer per row */
+        __asm__("" : "+r"(top), "+r"(low), "+r"(b)); /* otherwise there is a pointer per row */
     }
 #pragma GCC unroll 16
     for (int i = 0; i < rows; i++) {
@@ -124,8 +124,8 @@ static TARGET void KERNEL(turn)(int n, int k, const float *b, ptrdiff_t ldb, flo
     }
 }
 
-/* A panel of so few rows that turning B costs more than the product: turned in registers and used
- * at once. B stored (n, k). */
+/* A panel with so few rows that transposing B would take longer than the product: B, stored (n, k),
+ * is transposed in registers and used at once. */
 static inline __attribute__((always_inline)) TARGET void
 KERNEL(thin_tile)(int rows, int vectors, bool a_columns, int n, int k, const float *a,
                   ptrdiff_t lda, const float *b, ptrdiff_t ldb, float *c, ptrdiff_t ldc,

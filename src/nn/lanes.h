@@ -1,15 +1,15 @@
 /* lanes.h - sixteen neighbouring numbers as one value: the vectors of all kernels in plain C.
  *
- * The compiler makes of `lanes` what the instruction set has (SIMD_BUILDS, SIMD_LOOPS). Rows need
- * not be aligned; a row's end that fills no vector goes number by number. What works on a number
- * alone has the same bits either way.
+ * The compiler maps `lanes` to the vectors of the instruction set (SIMD_BUILDS, SIMD_LOOPS). Rows
+ * need not be aligned. If the end of a row does not fill a vector, it is computed number by number;
+ * elementwise functions have the same bits in both cases.
  *
- * The order in which a row is summed up is part of the definition: sixteen sums side by side,
- * folded in halves. It depends on the row's length alone, so a row's sum has the same bits wherever
- * the row stands and whatever the instruction set.
+ * The order of a row's sum is part of the definition: sixteen partial sums, folded in halves. It
+ * depends only on the row's length, so a sum has the same bits for any position of the row and any
+ * instruction set.
  *
- * Everything is inlined, and `lanes` are passed by address or macro: as arguments they would be
- * passed in a way that depends on the instruction set.
+ * Everything is inlined, and `lanes` are passed by address or macro: as arguments their calling
+ * convention would depend on the instruction set.
  */
 #ifndef FR_NN_LANES_H
 #define FR_NN_LANES_H
@@ -24,14 +24,14 @@ typedef real lanes
 typedef __typeof__((lanes){0} > (lanes){0}) lanes_mask;
 
 #define LANES_AT(x) (*(lanes *)(x))
-/* a where the mask is set, else b */
+/* a if the mask is set, otherwise b */
 #define LANES_CHOOSE(mask, a, b) ((lanes)(((mask) & (lanes_mask)(a)) | (~(mask) & (lanes_mask)(b))))
 #define LANES_ALL(x)             ((x) - (lanes){0})
 
-/* The least number of whole vectors that holds n numbers, in numbers. */
+/* n rounded up to whole vectors. */
 static inline int lanes_round_up(int n) { return (n + LANES - 1) / LANES * LANES; }
 
-/* ---- sums of a row: plain arrays, which the compiler makes wider vectors of ---- */
+/* ---- sums of a row: plain arrays, which the compiler turns into wider vectors ---- */
 
 SIMD_INLINE real lanes_fold(const real *lane) {
     real half[8], quarter[4];
@@ -97,7 +97,7 @@ SIMD_INLINE void lanes_turn(int n, const real *a, const real *x, const real *b, 
     for (; k < n; k++) y[k] = a[k] * x[k] + b[k] * z[k];
 }
 
-/* y = x where that is above 0, else 0 */
+/* y = max(x, 0) */
 SIMD_INLINE void lanes_relu(int n, const real *x, real *y) {
     int k = 0;
     for (; k + LANES <= n; k += LANES) {

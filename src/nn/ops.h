@@ -1,7 +1,7 @@
-/* ops.h - the operations models are made of. All take the tape first and give a new tensor.
+/* ops.h - the operations of models. All take the tape first and return a new tensor.
  *
  * Variable-length histories are ragged: rows of all events one after the other, and `span`s that
- * say which query rows look at which key rows. Heads are column slices. Parameters are named by
+ * say which query rows attend to which key rows. Heads are column slices. Parameters are named by
  * their numbers.
  */
 #ifndef FR_NN_OPS_H
@@ -15,7 +15,7 @@ tensor op_rows(tape *t, int table, int n, const int32_t *index);
 tensor op_input(tape *t, int rows, int cols, const real *v);
 /* y[i] = x[index[i]], zeros if it is -1; index must live as long as the step */
 tensor op_take(tape *t, tensor x, int n, const int32_t *index);
-/* y[i] = (sum of x[from[i]] .. x[from[i+1]-1]) / divisor[i], n of them; a sum of none is 0 */
+/* y[i] = (sum of x[from[i]] .. x[from[i+1]-1]) / divisor[i], n of them; an empty sum is 0 */
 tensor op_mean(tape *t, tensor x, int n, const int32_t *from, const real *divisor);
 /* y[i] = sum over tokens j = from[i] .. from[i+1]-1 of W_s x[j] + bias with s = j - from[i]; W_s is
  * columns s * width .. of the weight (out, slots * width); `from` must live as long as the step */
@@ -27,7 +27,7 @@ typedef struct gru_params {
     int input, hidden, input_bias, hidden_bias;
 } gru_params;
 /* y[rows, d] with y[i] = GRU(x[i], s[i]) for the rows of x, a constant that begins with the states:
- * x[i] = [ s[i] ; .. ]. Rows that follow are for the caller to set, to constants. */
+ * x[i] = [ s[i] ; .. ]. The caller sets the rows after them, to constants. */
 tensor op_gru(tape *t, tensor x, int rows, const gru_params *w);
 /* The same from both sides of the gates, input [n, 3 d] and hidden [n, 3 d], and the states s[n,
  * d], a constant. */
@@ -64,8 +64,8 @@ tensor op_concat(tape *t, int count, const tensor *parts);
  * tensor if the rate is 0. */
 tensor op_dropout(tape *t, tensor x, int site, const row_key *keys);
 
-/* x + Drop(more) in place of x: for sums that run through a model, where nothing but a norm looks
- * at x in between. What made x, and what has read it, must not need its values to go back. */
+/* x + Drop(more), stored in x: for residual sums, where only a norm reads x in between. The
+ * backward steps of the ops that made or read x must not need its values. */
 tensor op_residual(tape *t, tensor x, tensor more, int site, const row_key *keys);
 
 /* Queries from..to-1 attend to keys from..to-1. */
@@ -91,11 +91,11 @@ tensor op_attention_joint(tape *t, tensor qkv, int heads, const span *spans, int
 tensor op_attention_folded(tape *t, tensor query, tensor x, int key, int value, int value_bias,
                            int heads, const span *spans, int count, int site, const row_key *keys);
 
-/* Its two halves. First what a query looks for in keys as they are: U = Q_h WK_h of each head, side
- * by side; WK (d, e), U [rows, heads * e]. */
+/* Its two halves. First the query in the space of unprojected keys: U = Q_h WK_h of each head, one
+ * after the other; WK (d, e), U [rows, heads * e]. */
 tensor op_fold(tape *t, tensor query, int key, int heads);
 /* Keys in parts: row p is [ x[index[p]] ; more[p] ]; index NULL: x[p]; more may have no columns. If
- * `more` is a constant, its side of the gradient is not formed. x is none. */
+ * `more` is a constant, its side of the gradient is not formed. x is not a constant. */
 typedef struct key_rows {
     int rows;
     tensor x, more;

@@ -1,8 +1,9 @@
 /* params.h - all parameters of a model in one flat buffer, with names.
  *
  * A model declares its tensors in the order of its table in the file format; `params_ready` then
- * makes the buffer. Optimiser, checkpoint and sums of gradients are loops over one array. An
- * element's initial value is a function of (seed, its place in the buffer) alone. Lifetime: run.
+ * makes the buffer. Optimiser, checkpoint and sums of gradients are loops over one array. The
+ * initial value of an element depends only on the seed and its position in the buffer. Lifetime:
+ * run.
  */
 #ifndef FR_NN_PARAMS_H
 #define FR_NN_PARAMS_H
@@ -25,7 +26,7 @@ typedef struct param {
     param_init init;
     double scale;
     size_t offset; /* of the first element in the buffer */
-    bool frozen;   /* keeps its values: no op may give it a gradient */
+    bool frozen;   /* is not trained: no op may give it a gradient */
 } param;
 
 typedef struct params {
@@ -43,7 +44,7 @@ typedef struct param_pair {
  * memory. The name is printf-formatted. */
 int params_add(params *p, int rows, int cols, param_init init, double scale, const char *format,
                ...) __attribute__((format(printf, 6, 7)));
-/* Marks the last one declared as frozen. */
+/* Marks the last declared one as frozen. */
 void params_freeze(params *p);
 /* Multiplies elements from..to-1 that are trained by `keep`: weight decay (AdamW). */
 void params_shrink(params *p, double keep, size_t from, size_t to);

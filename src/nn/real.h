@@ -1,7 +1,7 @@
-/* real.h - the number type of learning: float, or double when gradients are checked.
+/* real.h - the number type of training: float, or double when gradients are checked.
  *
  * nn/, models/ and train/ are compiled twice: as they are, and with FR_DOUBLE for the tests that
- * compare gradients with central differences, where float would drown them in rounding.
+ * compare gradients with central differences, because in float the rounding would be too large.
  */
 #ifndef FR_NN_REAL_H
 #define FR_NN_REAL_H

@@ -1,9 +1,9 @@
 /* safetensors.h - files of named tensors: the form of every checkpoint.
  *
- * Reading maps the file and checks everything the header claims against the file's size before any
- * tensor is handed out: sizes, offsets, gaps, overlaps, duplicates. Data is read in place where its
- * element type allows it; a tensor that lies unaligned in the file is copied, so `data` may always
- * be used as an array of its type. Tensors are looked up by name; their place means nothing.
+ * Reading maps the file and checks the header against the file's size before any tensor is used:
+ * sizes, offsets, gaps, overlaps, duplicates. Data is read in place; an unaligned tensor is copied,
+ * so `data` can always be used as an array of its type. Tensors are found by name; their order does
+ * not matter.
  */
 #ifndef FR_NN_SAFETENSORS_H
 #define FR_NN_SAFETENSORS_H
@@ -40,7 +40,7 @@ typedef enum st_dtype {
 enum { ST_MAX_DIMS = 8 };
 
 typedef struct st_tensor {
-    const char *name; /* UTF-8, any characters but 0 */
+    const char *name; /* UTF-8, without 0 */
     st_dtype dtype;
     int dims; /* 0 = a single number */
     int64_t shape[ST_MAX_DIMS];
@@ -67,8 +67,7 @@ void safetensors_close(safetensors *file);
 
 /* The tensor of this name, NULL if there is none. O(count). */
 const st_tensor *safetensors_find(const safetensors *file, const char *name);
-/* Its data if it has exactly this type and shape; else says what was found and what was expected.
- */
+/* Its data if it has exactly this type and shape; otherwise an error. */
 fr_status safetensors_require(const safetensors *file, const char *name, st_dtype dtype, int dims,
                               const int64_t *shape, const void **data, fr_error *err);
 /* The value of a metadata key, NULL if there is none. */
@@ -91,7 +90,7 @@ typedef struct safetensors_writer {
 
 fr_status safetensors_writer_open(safetensors_writer *w, const char *path, fr_error *err);
 /* Appends a tensor; the order of adding is the order in the file. Name and shape are copied, `data`
- * must stay until commit. A name used before is FR_EUSAGE. */
+ * must stay until commit. A name that is already used is FR_EUSAGE. */
 fr_status safetensors_writer_add(safetensors_writer *w, const char *name, st_dtype dtype, int dims,
                                  const int64_t *shape, const void *data, fr_error *err);
 /* Sets a metadata entry, replacing an earlier one; bytes of `value` that are not UTF-8 become '?'.

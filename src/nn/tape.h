@@ -1,12 +1,12 @@
 /* tape.h - tensors, and the record of how they were made.
  *
- * Eager: an op checks shapes, takes its output from the step's arena, runs its kernel and, if
- * recording, notes how to go back. tape_backward walks the notes in reverse. With recording off a
- * forward is plain inference. One tape belongs to one worker and is reset for every shard of
- * events. Memory: step.
+ * Execution is eager: an op checks shapes, takes its output from the step's arena, runs its kernel
+ * and, if recording, stores its backward step. tape_backward runs these steps in reverse. Without
+ * recording, a forward pass is plain inference. A tape belongs to one worker and is reset for every
+ * shard of events. Memory: step.
  *
  * An op on a tape that has failed does nothing and returns an empty tensor; the first failure stays
- * in tape->status, so a forward reads like formulas and is checked once, at its end.
+ * in tape->status, so a forward pass reads like formulas and is checked once, at its end.
  */
 #ifndef FR_NN_TAPE_H
 #define FR_NN_TAPE_H
@@ -20,14 +20,14 @@ typedef struct tensor {
                 concat, take and mean accept */
 } tensor;
 
-/* A step back: every op's own struct begins with this. */
+/* A backward step: the struct of every op begins with this. */
 typedef struct tape_node {
     struct tape_node *before;
     void (*back)(struct tape_node *self);
 } tape_node;
 
 /* Where a row's dropout bits come from: f(seed, epoch, event, draw), so they depend neither on the
- * batch nor on the thread. `part` tells the rows of one event apart. */
+ * batch nor on the thread. `part` distinguishes the rows of one event. */
 typedef struct row_key {
     int32_t event;
     int32_t part;
@@ -46,22 +46,22 @@ typedef struct tape {
     fr_error error;
 } tape;
 
-/* Forgets everything but the memory. */
+/* Forgets everything except the memory. */
 void tape_reset(tape *t);
 void tape_free(tape *t);
-/* Runs all steps back. The gradients of the last tensors must have been set by the caller. */
+/* Runs all backward steps. The caller must have set the gradients of the last tensors. */
 void tape_backward(tape *t);
 
 /* For ops: a tensor whose values are to be written, with a zero gradient when recording. */
 tensor tape_tensor(tape *t, int rows, int cols);
-/* For ops: a tensor that nothing is learned through. */
+/* For ops: a tensor without a gradient. */
 tensor tape_constant(tape *t, int rows, int cols);
 /* For ops: numbers of this step, to be written before they are read; NULL if the tape has failed.
  */
 real *tape_room(tape *t, size_t count);
 /* For ops: zeroed memory of this step; NULL if the tape has failed. */
 void *tape_take(tape *t, size_t count, size_t size);
-/* For ops: notes a step back; `node` is from tape_take. */
+/* For ops: stores a backward step; `node` is from tape_take. */
 void tape_note(tape *t, tape_node *node, void (*back)(tape_node *self));
 /* For ops: shapes that do not fit are a bug of the model, reported with the op's name. */
 bool tape_fits(tape *t, bool fits, const char *op);

@@ -1,9 +1,9 @@
 /* vmath.h - elementwise functions whose result depends on the value alone, never on its place in
  * the array.
  *
- * Compilers vectorise loops over libm with other routines for the body than for the tail, so equal
- * inputs get different bits. Here every element goes through the same vector code, the tail
- * included (padded). Results have the same bits on every instruction set. x and y may be the same
+ * Compilers vectorise loops over libm with different routines for the body and the tail, so equal
+ * inputs may get different bits. Here every element goes through the same vector code, including
+ * the (padded) tail. Results have the same bits on every instruction set. x and y may be the same
  * array.
  *
  * Float results are within

@@ -14,8 +14,8 @@
  *     lookup(table, i)           table[i mod 16] of each lane, the table aligned to a vector
  *
  * Only additions, multiplications, divisions and fused multiply-adds in a fixed order: every set
- * gives the same bits. Coefficients are minimax fits of relative error; their errors are given
- * beside them and lie well below those of rounding.
+ * gives the same bits. Coefficients are minimax fits of relative error; the comments give
+ * their errors, which are well below those of rounding.
  */
 
 #define INLINE static inline __attribute__((always_inline)) TARGET
@@ -133,7 +133,7 @@ INLINE DOUBLES KERNEL(wave)(DOUBLES x, double shift, int64_t flip) {
     return (DOUBLES)((LONGS)y ^ (((LONGS)sum + flip) << 63));
 }
 
-/* The tail of an array goes through the same code, in a vector of its own. */
+/* The tail of an array goes through the same code, in a separate vector. */
 #define EACH(name, of)                                                                             \
     static TARGET void KERNEL(name)(int64_t n, const float *x, float *y) {                         \
         int64_t i = 0;                                                                             \
@@ -160,7 +160,8 @@ EACH(gelu, gelu_of)
 EACH(gelu_slopes, gelu_slope)
 #undef EACH
 
-/* Columns beside whole vectors: exp takes as many neighbours as there are, whole rows if it can. */
+/* Columns that do not fill whole vectors: exp takes as many neighbours as possible, up to whole
+ * rows. */
 static TARGET void KERNEL(exp_narrow)(int rows, int width, int count, float *x, float *total) {
     float *at = x;
     for (int k = 0; k < count; k++) {
