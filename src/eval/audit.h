@@ -1,10 +1,10 @@
 /* audit.h - the inside of an audit (fullrank.h, chapter 17; docs/audit.md).
  *
- * A few ranked events are scored once, alone and in stream order, by a scorer of the window as it
- * is. Every check scores them again in a way that must not matter: on a window in which only things
- * were changed that the scorer cannot know, with other events around, with other candidates. What
- * is kept of a check is the largest difference of every event; whether it is a finding is decided
- * in the end, when the noise of equal runs is known.
+ * A few ranked events are scored once, alone and in stream order, by a scorer of the original
+ * window. Every check scores them again after a change that must not matter: on a window in which
+ * only unknown things were changed, with other events, or with other candidates. A check keeps the
+ * largest difference of every event. Whether it is a finding is decided at the end, when the noise
+ * of equal runs is known.
  */
 #ifndef FR_EVAL_AUDIT_H
 #define FR_EVAL_AUDIT_H
@@ -20,11 +20,11 @@ typedef struct difference {
     double size; /* relative to the largest score of the event; 0 = none */
     int64_t column;
     float score, changed;
-    const char *what;    /* was changed; a text that stays */
+    const char *what;    /* what was changed; a static text */
     int32_t from, until; /* events it was changed in, until - 1 the last; -1 = not in events */
 } difference;
 
-/* What a check has seen. */
+/* The results of a check. */
 typedef struct tally {
     bool tested;
     int64_t events, scores;
@@ -77,15 +77,15 @@ typedef struct audit {
 } audit;
 enum { AUDIT_MORE = 16 }; /* candidates that never occur */
 
-/* Opens the scorer on a window; one that is of another kind there is FR_EINPUT. */
+/* Opens the scorer on a window; a scorer of another kind is FR_EINPUT. */
 fr_status audit_open_scorer(audit *a, const fr_window *w, fr_scorer **out, fr_error *err);
-/* Scores one event of the scorer's window, after it has observed what is its past. */
+/* Scores one event of the scorer's window, after the scorer has observed its past. */
 fr_status audit_score(fr_scorer *scorer, int32_t event, int worker, float *out, fr_error *err);
-/* Compares audited event k with the same scored otherwise. A score of column c is now in
- * place[c], -1 = nowhere; NULL = in c. `d` has the words of the change. */
+/* Compares audited event k with its scores after a change. The score of column c is now in
+ * place[c], -1 = nowhere; NULL = in c. `d` describes the change. */
 void audit_compare(audit *a, int check, int k, const float *found, const int32_t *place,
                    difference d);
-/* Does the difference matter? */
+/* True if the difference matters. */
 double audit_tolerance(const audit *a, int check);
 /* The destination of a column. */
 int32_t audit_destination(const audit *a, int64_t column);

@@ -2,12 +2,12 @@
  *
  * Events that are close in time are alike, so whole blocks of consecutive events are drawn, not
  * events. A series is one number per event, such as the reciprocal rank of one run; all series see
- * the same blocks in the same resample, so differences between them are paired. Everything a
- * resample needs of a series is its sum and its number of counted events in every block: 10,000
- * resamples cost no more than 10,000 sums over some 40 blocks.
+ * the same blocks in the same resample, so differences between them are paired. A resample
+ * needs only the sum and the number of counted events of a series in every block, so 10,000
+ * resamples are 10,000 sums over some 40 blocks.
  *
- * Which blocks a resample draws depends on (seed, resample, place) alone, and each resample is done
- * whole by one thread: results are the same bits with any number of threads.
+ * The blocks of a resample depend only on (seed, resample, place), and one thread does a whole
+ * resample, so the bits are the same with any number of threads.
  */
 #ifndef FR_EVAL_BOOTSTRAP_H
 #define FR_EVAL_BOOTSTRAP_H
@@ -34,14 +34,14 @@ void bootstrap_sign(uint64_t seed, int64_t resample, int64_t blocks, double *wei
 fr_status bootstrap_means(const block_sums *blocks, resampling how, const fr_context *context,
                           double *out, fr_error *err);
 
-/* Sign flips, for a permutation test: each block gets + or - with equal chance. With m the mean of
- * a series, a sum over blocks, out[resamples][series] is that sum with those signs. */
+/* Sign flips, for a permutation test: each block gets + or - with equal probability. With m the
+ * mean of a series, a sum over blocks, out[resamples][series] is that sum with those signs. */
 fr_status bootstrap_flips(const block_sums *blocks, resampling how, const fr_context *context,
                           double *out, fr_error *err);
 
 /* The middle `level` of values[count], between the quantiles (1 - level)/2 and (1 + level)/2. The
- * quantile q lies at place q (n - 1) of the n sorted values, counted from 0, between neighbours by
- * a straight line. Sorts the values; NaN is left out. */
+ * quantile q is at position q (n - 1) of the n sorted values, counted from 0, with linear
+ * interpolation. Sorts the values; NaN is left out. */
 fr_interval bootstrap_interval(double *values, int64_t count, double level);
 
 #endif

@@ -1,4 +1,4 @@
-/* definition.h - registries of metrics and samplers: reading the names users type. */
+/* definition.h - registries of metrics and samplers: parsing the names that users type. */
 #ifndef FR_EVAL_DEFINITION_H
 #define FR_EVAL_DEFINITION_H
 

@@ -1,11 +1,10 @@
 /* draws.h - nested draws for one event (PROTOCOL 7); fr_draws_compute is in fullrank.h.
  *
- * A permutation of a pool of N-1 negatives matters only through the labels it shows: above, tied,
- * below. Its labels can be dealt one by one: position j shows "above" with a chance of (above left)
- * / (N-1-j), and so on. That is exactly the label sequence of a uniform random permutation, in O(1)
- * memory whatever N is. The number behind position j is keyed by (seed, event, j), so a prefix does
- * not depend on how far one goes on. Two models with the same seed share these numbers, not the
- * identities of the negatives.
+ * Only the labels of a permutation of the N-1 negatives matter: above, tied, below. The labels can
+ * be drawn one by one: position j is "above" with probability (above left) / (N-1-j), and so on.
+ * This is exactly the label sequence of a uniform random permutation, in O(1) memory for any N. The
+ * random number of position j is keyed by (seed, event, j), so a prefix does not depend on the
+ * length. Two models with the same seed share these numbers, not the identities of the negatives.
  */
 #ifndef FR_EVAL_DRAWS_H
 #define FR_EVAL_DRAWS_H

@@ -1,8 +1,8 @@
-/* sampler.h - named ways to draw negatives, each one registered struct that explains itself.
+/* sampler.h - named ways to draw negatives; each is one registered struct with its explanation.
  *
- * A sampler has two halves. `pools` turns a record into the pools negatives come from, whatever K
- * is; equal pools give equal results, so events are grouped by them once for all K. `deal` then
- * says how many of K are drawn from which pool, and whether the event counts at all.
+ * A sampler has two halves. `pools` turns a record into the pools of negatives, independent of K.
+ * Equal pools give equal results, so events are grouped by them once for all K. `deal` then says
+ * how many of the K negatives come from each pool, and whether the event counts at all.
  */
 #ifndef FR_EVAL_SAMPLER_H
 #define FR_EVAL_SAMPLER_H
@@ -18,10 +18,10 @@ enum { PART_NONE, PART_CATALOG, PART_SEEN, PART_UNSEEN };
 typedef struct sampler {
     fr_definition definition; /* first: fr_sampler_at hands out a pointer to it */
     bool trained;             /* reads the counts of the training part: records must have them */
-    bool subgroup;            /* of some positives only: no place for uncovered events */
+    bool subgroup;            /* only for some positives: uncovered events never count */
     int part; /* PART_*: K different ones of the first pool, which is this part; NONE = otherwise */
     /* Fills sizes and counts of both pools (the second is empty if there is one only). False: the
-     * event is none of this sampler's. The record is covered and checked. */
+     * sampler does not apply to the event. The record is covered and checked. */
     bool (*pools)(const fr_record *record, expected_pool pool[SAMPLER_POOLS]);
     /* Sets the draws of both pools. False: too few negatives under the rule `small`. */
     bool (*deal)(int64_t k, int small, expected_pool pool[SAMPLER_POOLS]);

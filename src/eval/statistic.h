@@ -1,9 +1,10 @@
-/* statistic.h - resampling metrics that are no mean over events, such as a median (PROTOCOL 11).
+/* statistic.h - resampling of metrics that are not a mean over events, such as a median (PROTOCOL
+ * 11).
  *
- * Of a mean the bootstrap needs sums per block (bootstrap.h). Any other metric is computed anew
- * from the records that a resample draws, in O(records) per resample. Blocks and signs are those
- * that bootstrap.h draws for the same seed, so both ways agree on a mean. Each resample is done
- * whole by one thread: results are the same bits with any number of threads.
+ * For a mean the bootstrap needs only sums per block (bootstrap.h). Any other metric is computed
+ * again from the records of a resample, in O(records) per resample. Blocks and signs equal those of
+ * bootstrap.h for the same seed, so both ways agree on a mean. One thread does a whole resample, so
+ * the bits are the same with any number of threads.
  */
 #ifndef FR_EVAL_STATISTIC_H
 #define FR_EVAL_STATISTIC_H

@@ -1,7 +1,7 @@
 /* mpi.c - fullrank-mpi.so: the processes of an MPI job as fr_processes (docs/cluster.md).
  *
- * It is no part of the library or the tool, which loads it when it is started by mpirun or srun:
- * so neither needs MPI, and one tool runs with and without. A message is its size and then its
+ * It is not part of the library or the tool. The tool loads it if mpirun or srun started it, so
+ * neither needs MPI, and one tool runs with and without MPI. A message is its size and then its
  * bytes in pieces that an int can count. MPI ends the whole job if an exchange fails or a process
  * dies.
  */
@@ -25,7 +25,7 @@ static fr_status send_bytes(void *state, int to, int channel, const void *bytes,
     return FR_OK;
 }
 
-/* Waiting by asking keeps a processor busy; a job that waits for long should sleep instead. */
+/* Polling keeps a processor busy, so a process that waits for long sleeps instead. */
 static void wait_for(int from, int channel, MPI_Status *found) {
     int there = 0;
     for (long asked = 0; !there; asked++) {
@@ -63,7 +63,7 @@ static bool is_waiting(void *state, int channel) {
     return there;
 }
 
-/* What the tool looks for: begins, and ends. */
+/* The entry points for the tool: begin and end. */
 FR_API fr_status fullrank_processes_start(fr_processes *out, fr_error *err);
 FR_API void fullrank_processes_end(void);
 

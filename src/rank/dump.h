@@ -22,7 +22,7 @@ typedef struct dump {
     bool open;
 } dump;
 
-/* Of the settings: dump_scores, events, force. `threads` as many as read events at a time. */
+/* Of the settings: dump_scores, events, force. `threads` is the number of parallel readers. */
 fr_status dump_open(dump *d, const fr_window *w, const event_list *list,
                     const fr_rank_settings *settings, int threads, fr_error *err);
 probe dump_probe(dump *d);

@@ -1,9 +1,9 @@
 /* events.h - the test events that have a record: all of the part, or a simple random sample.
  *
- * Every event has a random key that depends on the sample's seed and its row of the stream alone;
+ * Every event has a random key that depends only on the sample's seed and its row of the stream;
  * the n events with the smallest keys are the sample. So all scorers rank the same events and stay
- * paired, and a smaller sample of the same seed is a part of a larger one. Records of a sample are
- * the same rows that a ranking of all events has for these events.
+ * paired, and a smaller sample with the same seed is a subset of a larger one. Records of a sample
+ * are the same rows that a ranking of all events has for these events.
  */
 #ifndef FR_RANK_EVENTS_H
 #define FR_RANK_EVENTS_H
@@ -19,8 +19,8 @@ typedef struct event_list {
     int64_t seed;   /* of the sample, 0 if there is none */
 } event_list;
 
-/* `sample` events of the window's part; 0, or as many as there are: all. To be closed whether it
- * fails or not. */
+/* `sample` events of the window's part; 0, or as many as there are: all. Close it even on
+ * failure. */
 fr_status events_open(event_list *l, const fr_window *w, int64_t sample, int64_t seed,
                       fr_error *err);
 /* These of them, ascending. The same as above. */

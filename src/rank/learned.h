@@ -5,15 +5,15 @@
 #include "models/model.h"
 #include "rank/scorer.h"
 
-/* Opens a checkpoint through the model's fast path; a model that remembers takes in the test events
- * first (model.h). */
+/* Opens a checkpoint through the model's fast path; a model that remembers first reads the test
+ * events (model.h). */
 fr_status learned_open(const char *path, const fr_window *w, const fr_context *context,
                        fr_scorer_definition *out, fr_error *err);
-/* The same model through plain forward; it must be closed before `learned`. An error if `learned`
- * is none. */
+/* The same model through the plain forward pass; close it before `learned`. An error if `learned`
+ * is not a model. */
 fr_status learned_plain(const fr_scorer *learned, int threads, fr_scorer_definition *out,
                         fr_error *err);
-/* The model behind a scorer, which owns it; NULL if there is none. */
+/* The model of a scorer, which owns it; NULL if there is none. */
 const model *learned_model(const fr_scorer *scorer);
 
 #endif

@@ -1,11 +1,11 @@
 /* levels.h - destinations in the order of their levels, counted from any level on.
  *
  * A destination's level is that of its latest event (fr_scorer_definition.level), so all places it
- * will ever have are known beforehand: one per destination for "no event yet", and one per event.
+ * will ever have are known in advance: one per destination for "no event yet", and one per event.
  * Places are numbered by level, then by the id as text, which is the order in which ties are
  * broken (fr_record.tied_before). Each destination is at one place at a time, and an event moves
- * one of them. Bits say which places are taken; sums over 64 places each are in a Fenwick tree. So
- * counts and masses below any place cost O(log events), and so does a move.
+ * one of them. Bits say which places are occupied, and a Fenwick tree has sums over 64 places each.
+ * So counts and masses below any place take O(log events), and so does a move.
  */
 #ifndef FR_RANK_LEVELS_H
 #define FR_RANK_LEVELS_H
@@ -19,7 +19,7 @@ typedef struct level_sums {
     int64_t mass;      /* of the latter (record.h) */
 } level_sums;
 
-/* All that is asked of a destination, in one place of memory: lists of them are walked through. */
+/* Everything about a destination in one struct, because lists of destinations are processed. */
 typedef struct level_candidate {
     int64_t mass;   /* 0 outside the catalog */
     uint32_t place; /* at present */
@@ -47,18 +47,18 @@ typedef struct levels {
 } levels;
 
 /* With the events below `cut` as history. `level` as in fr_scorer_definition; one out of range is
- * FR_EINPUT. Stamps are -1. To be closed whether it fails or not. */
+ * FR_EINPUT. Stamps are -1. Close it even on failure. */
 fr_status levels_open(levels *l, const recorder *r, const int32_t *level, int32_t cut,
                       fr_error *err);
 void levels_close(levels *l);
-/* Is it in the catalog that an event with this cut is ranked over? */
+/* True if it is in the catalog of an event with this cut. */
 static inline bool levels_in_catalog(const levels *l, const level_candidate *c, int32_t cut) {
     return l->w->catalog_kind == CATALOG_TIME ? c->first < cut : c->listed;
 }
-/* Makes the events below `cut` history; it never falls. */
+/* Makes the events below `cut` history; `cut` never decreases. */
 void levels_advance(levels *l, int32_t cut);
 
-/* The first place of a level, or of the next one there is. */
+/* The first place of a level, or of the next existing one. */
 uint32_t levels_place(const levels *l, int32_t level);
 level_sums levels_below(const levels *l, uint32_t place);
 /* Destinations of the catalog, from level `tied` to above - 1, whose id is larger as text than that

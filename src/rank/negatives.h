@@ -1,7 +1,7 @@
 /* negatives.h - given lists of negatives, one per event of the ranked part (`rank --negatives`).
  *
- * Records then count the candidates of the event's list alone. Everything in a list was checked
- * when it was read, so counting needs no look at catalog, filter or membership.
+ * Records then count only the candidates of the event's list. Lists are checked when they are read,
+ * so counting does not need the catalog, the filter or membership.
  */
 #ifndef FR_RANK_NEGATIVES_H
 #define FR_RANK_NEGATIVES_H
@@ -15,9 +15,9 @@ typedef struct negatives {
 } negatives;
 
 /* Reads int64 [events of the ranked part, K] of original ids, -1 after the end of a list.
- * FR_EINPUT, naming row and id, for what is no candidate of its event; unless `repeats`, also for
- * an id that is listed twice and for the event's own destination. To be closed whether it fails or
- * not. */
+ * FR_EINPUT, naming row and id, for an id that is not a candidate of its event; unless `repeats`,
+ * also for an id that is listed twice and for the event's own destination. Close it even on
+ * failure. */
 fr_status negatives_open(negatives *n, const fr_window *w, const char *path, bool repeats,
                          fr_error *err);
 void negatives_close(negatives *n);

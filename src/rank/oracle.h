@@ -1,5 +1,5 @@
-/* oracle.h - the scorer that knows: log p of every destination of a synthetic stream. No model can
- * beat it in expectation, so its metrics are the ceiling of that stream. */
+/* oracle.h - the scorer that knows the truth: log p of every destination of a synthetic stream. In
+ * expectation no model can beat it, so its metrics are an upper bound for that stream. */
 #ifndef FR_RANK_ORACLE_H
 #define FR_RANK_ORACLE_H
 

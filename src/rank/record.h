@@ -42,10 +42,10 @@ fr_status recorder_open(recorder *r, const fr_window *w, const event_list *event
                         bool catalog_only, double popularity_power, int threads, int part,
                         int count, fr_error *err);
 void recorder_close(recorder *r);
-/* To be asked when `lists` is set. */
+/* Call it when `lists` is set. */
 probe recorder_probe(recorder *r);
 
-/* What is known of a ranked event before any score is. */
+/* Fills what is known about a ranked event before any score. */
 fr_record recorder_describe(const fr_window *w, int32_t event);
 
 /* ---- records without a vector (counting.h) ---- */
@@ -62,8 +62,8 @@ static inline void recorder_count_one(recorder_counts *c, float score, float pos
     c->tied += score == positive ? step : 0;
 }
 
-/* What of a record is a sum over all candidates. Of an event that is not covered, `available`
- * alone. */
+/* The parts of a record that are sums over all candidates. For an event that is not covered, only
+ * `available`. */
 typedef struct recorder_tally {
     recorder_counts available, catalog;
     int64_t mass_above, mass_tied, mass_total;
@@ -73,7 +73,7 @@ typedef struct recorder_tally {
     recorder_counts seen, trained; /* fr_record.seen_*, train_* */
 } recorder_tally;
 
-/* What one recorder of several knows of an event. */
+/* The sums of one recorder of several for an event. */
 typedef struct recorder_sum {
     recorder_tally tally;
     float score;    /* of the positive */
@@ -85,15 +85,15 @@ typedef struct recorder_list {
     int32_t count;
 } recorder_list;
 
-/* Candidates that are not counted, the positive first; `two` may hold them. */
+/* Candidates that are not counted, the positive first; `two` is room for two. */
 recorder_list recorder_excluded(const recorder *r, const scored_event *e, int32_t two[2]);
 /* First meetings of the source with all that seen_* and train_* are counted over. */
 fr_history recorder_met(const recorder *r, const scored_event *e);
 /* Fills the event's record from a tally without the candidates of `x`. */
 void recorder_put(recorder *r, const scored_event *e, const recorder_list *x, float positive,
                   const recorder_tally *t);
-/* Adds the sums[count] of another recorder, which must be of the same events and scores: else
- * FR_EINPUT. `who` names it. */
+/* Adds the sums[count] of another recorder, which must have the same events and scores;
+ * otherwise FR_EINPUT. `who` names it. */
 fr_status recorder_add(recorder *r, const recorder_sum *sums, size_t count, int who, fr_error *err);
 /* Fills the records from the sums, when all have been added. */
 void recorder_settle(recorder *r);

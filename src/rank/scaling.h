@@ -4,7 +4,7 @@
 
 #include "data/window.h"
 
-/* The catalog in the order of one permutation, which is all that `seed` decides. */
+/* The catalog in the order of one permutation, which depends on `seed`. */
 void scaling_order(const fr_window *w, uint64_t seed, int32_t *order /* [catalog_size] */);
 
 /* The event's positive, then the first `size` - 1 others of the order, without the source itself;

@@ -1,4 +1,4 @@
-/* scorer.h - a scorer as the library keeps it: its definition (fullrank.h, chapter 9), checked. */
+/* scorer.h - a scorer inside the library: its checked definition (fullrank.h, chapter 9). */
 #ifndef FR_RANK_SCORER_H
 #define FR_RANK_SCORER_H
 
@@ -11,13 +11,13 @@ struct fr_scorer {
     int32_t observed;        /* events below this number are in the state */
 };
 
-/* Copies the definition of a caller whose release may be another: fields that it does not know are
- * 0, and fields that we do not know must be. */
+/* Copies the definition of a caller that may use another release: fields that it does not know are
+ * 0, and fields that we do not know must be 0. */
 fr_status scorer_take(const fr_scorer_definition *from, fr_scorer_definition *to, fr_error *err);
-/* FR_EUSAGE for a definition with functions or a state, where only a description is wanted. */
+/* FR_EUSAGE for a definition with functions or a state if only a description is allowed. */
 fr_status scorer_check_described(const fr_scorer_definition *is, fr_error *err);
-/* A scorer that is never asked: the description of results that are handed in. One with functions
- * or a state is FR_EUSAGE. `about` has been taken by scorer_take. */
+/* A scorer that never scores: the description of external results. One with functions or a state is
+ * FR_EUSAGE. `about` is from scorer_take. */
 fr_status scorer_describe(const fr_window *w, const fr_scorer_definition *about, fr_scorer **out,
                           fr_error *err);
 /* A name that is too long is FR_EUSAGE. */

@@ -1,4 +1,4 @@
-/* axis.h - an axis: from values to places, and which values get ticks. */
+/* axis.h - an axis: maps values to positions and chooses ticks. */
 #ifndef FR_REPORT_AXIS_H
 #define FR_REPORT_AXIS_H
 
@@ -11,13 +11,13 @@ typedef struct axis_range {
 } axis_range;
 
 axis_range axis_empty(bool log);
-/* Makes room for a value; one that has no place (NaN, infinite, not positive on a log axis) is
- * passed over. */
+/* Makes room for a value; a value without a position (NaN, infinite, not positive on a log axis) is
+ * ignored. */
 void axis_include(axis_range *r, double value);
-/* Makes a proper range of what was included, with a margin of `pad` times its length at both ends:
- * one value gets room around it, none gives 0..1 (1..10). */
+/* Makes a range from the included values, with a margin of `pad` times its length at both ends. A
+ * single value gets room around it; no value gives 0..1 (1..10). */
 void axis_settle(axis_range *r, double pad);
-/* 0 at low, 1 at high, beyond for values outside; NaN for what has no place. */
+/* 0 at low, 1 at high, beyond for values outside; NaN without a position. */
 double axis_place(const axis_range *r, double value);
 
 enum { AXIS_TICKS = 96, AXIS_LABEL = 32 };
@@ -28,7 +28,7 @@ typedef struct axis_tick {
 } axis_tick;
 
 /* Ticks at round values (log: at 1, 2, 5 or at decades), at most about `most` with labels; returns
- * how many. */
+ * their number. */
 int axis_ticks(const axis_range *r, int most, axis_tick out[AXIS_TICKS]);
 
 /* A value with `decimals`, and a true minus sign. */

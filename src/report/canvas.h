@@ -1,12 +1,12 @@
 /* canvas.h - a page to draw on, written as SVG, PDF or PNG.
  *
- * PDF and PNG are cairo's. SVG is written here: cairo's own turns text into outlines under ids that
- * repeat from file to file, so that labels could not be searched or read aloud, and two figures in
- * one HTML page would take each other's letters. Text is measured by one ruler for all formats: a
- * figure has the same layout in each, and equal drawings give equal bytes (no dates, no counters).
+ * cairo writes PDF and PNG. SVG is written here, because cairo turns text into outlines with ids
+ * that repeat from file to file: labels could not be searched or read aloud, and two figures in one
+ * HTML page would share letters. All formats measure text in the same way, so a figure has the same
+ * layout in each. Equal drawings give equal bytes (no dates, no counters).
  *
  * Units are points (1/72 inch), y grows downward. Drawing returns no status: the first failure is
- * kept and told by canvas_end.
+ * kept, and canvas_end returns it.
  */
 #ifndef FR_REPORT_CANVAS_H
 #define FR_REPORT_CANVAS_H
@@ -54,15 +54,15 @@ typedef struct point {
 } point;
 
 /* Prepares a file whose suffix (.svg .pdf .png) says the format, or an SVG element for a page if
- * `path` is NULL; text can be measured from now on. Nothing is written before canvas_commit. *out
- * is the caller's, to be given to canvas_discard in any case. */
+ * `path` is NULL; text can be measured from now on. Nothing is written before canvas_commit. Call
+ * canvas_discard on *out in any case. */
 fr_status canvas_open(canvas **out, const char *path, fr_error *err);
-/* Begins the page, once, before anything is drawn. The title goes into the file's facts; NULL =
+/* Begins the page, once, before anything is drawn. The title goes into the file's metadata; NULL =
  * none. */
 void canvas_page(canvas *c, double width, double height, const char *title);
 /* Ends the page: the bytes of the file are complete. */
 fr_status canvas_end(canvas *c, fr_error *err);
-/* Do two pages that have ended give the same bytes? */
+/* True if two finished pages have the same bytes. */
 bool canvas_equal(const canvas *a, const canvas *b);
 /* Writes the file of a page that has ended, atomically. */
 fr_status canvas_commit(const canvas *c, fr_error *err);
@@ -77,7 +77,7 @@ void canvas_rectangle(canvas *c, double x, double y, double width, double height
 void canvas_circle(canvas *c, double x, double y, double radius, const paint *p);
 /* One line of UTF-8; y is its base line. */
 void canvas_text(canvas *c, double x, double y, const char *text, const lettering *l);
-/* What a pointer that rests near (x, y) is told; SVG only. */
+/* The tooltip near (x, y); SVG only. */
 void canvas_hint(canvas *c, double x, double y, const char *text);
 double canvas_text_width(canvas *c, const char *text, double size, bool bold);
 /* Until canvas_unclip only the inside of the rectangle is drawn on. Not nested. */

@@ -1,7 +1,7 @@
 /* chart.h - figures: a grid of panels with one legend, written as SVG, PDF or PNG.
  *
  * A figure is plain structs over the caller's arrays, nothing is copied and nothing is kept. A
- * field left zero has its usual meaning (no label, range from the data, no legend entry).
+ * zero field has its default meaning (no label, range from the data, no legend entry).
  *
  *     const chart_series gain = {.name = "CRAFT-R", .n = 5, .x = k, .y = gain_at_k};
  *     const chart_panel panel = {.kind = CHART_LINES, .title = "LastFM",
@@ -28,13 +28,13 @@ typedef struct chart_series {
     int n;                    /* points; bars: groups */
     const double *x, *y;      /* [n], x ascending; bars have no x */
     const double *low, *high; /* [n] or NULL: a band around lines, error bars on bars */
-    int style;                /* one look for one thing in all panels, see style.h */
+    int style;                /* the same look in all panels, see style.h */
 } chart_series;
 
 typedef struct chart_axis {
     const char *label;
     bool log;
-    double low, high; /* the range, if low < high; what lies outside is cut off */
+    double low, high; /* the range, if low < high; data outside is cut off */
     /* Ticks by hand: values, and names in place of numbers (NULL = numbers). */
     int tick_count;
     const double *ticks;
@@ -64,14 +64,14 @@ typedef struct chart_panel {
 } chart_panel;
 
 typedef struct figure {
-    const char *title; /* a fact of the file, not drawn: captions belong to the page around it */
+    const char *title; /* metadata of the file, not drawn: captions belong to the page */
     int panel_count;
     const chart_panel *panels;
     int columns;           /* of the grid, filled row by row; 0 = 1 */
     double width_cm;       /* 0 = 8.4 with one column, else 17.4: one or two columns of print */
     double plot_height_cm; /* of each panel between its axes; 0 = by its width */
     bool same_x, same_y;   /* one range for all panels; inner panels then show no numbers */
-    bool hints;            /* a pointer is told the values: for a page */
+    bool hints;            /* tooltips with the values, for a page */
 } figure;
 
 /* Writes the figure in the format of the suffix, atomically. Equal figures give equal bytes. */

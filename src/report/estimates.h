@@ -1,5 +1,5 @@
-/* estimates.h - what a study or report of sampled test events says about it (PROTOCOL 15): every
- * table has the note, one table has the intervals, the page says it first. */
+/* estimates.h - how a study or report of sampled test events is marked (PROTOCOL 15): every table
+ * has a note, one table has the intervals, and the page starts with it. */
 #ifndef FR_REPORT_ESTIMATES_H
 #define FR_REPORT_ESTIMATES_H
 
@@ -12,7 +12,7 @@
 void estimates_say(const summary *s, text_buffer *out);
 /* The note of every table. */
 void estimates_note(const summary *s, table *t);
-/* Intervals for the values of all events, of every run over a sample. */
+/* Intervals for the values over all events, for every run on a sample. */
 void estimates_table(const summary *s, table *t);
 
 #endif

@@ -1,4 +1,4 @@
-/* granularity.h - what the size of the batches in which state is updated does to the MRR. */
+/* granularity.h - the effect of the batch size of state updates on the MRR. */
 #ifndef FR_REPORT_GRANULARITY_H
 #define FR_REPORT_GRANULARITY_H
 

@@ -2,11 +2,11 @@
  *
  *   page.c        the page from top to bottom        page.css      how it looks
  *   page_words.c  what the numbers say, in words     expected.js   exact expected MRR (PROTOCOL 6)
- *   page_data.c   rank records for the scripts       page.js       what moves
+ *   page_data.c   rank records for the scripts       page.js       interaction
  *   page_audit.c  audits
  *
- * The page asks the network for nothing: its policy forbids it, and style, scripts, figures and
- * data are inside. Without scripts it is complete but for choosing K, models and events.
+ * The page loads nothing from the network: its policy forbids it, and style, scripts, figures and
+ * data are inside. Without scripts it lacks only the choice of K, models and events.
  */
 #ifndef FR_REPORT_PAGE_H
 #define FR_REPORT_PAGE_H
@@ -14,8 +14,8 @@
 #include "base/text.h"
 #include "report/figures.h"
 
-/* Writes `path`, atomically; NULL = DIRECTORY/report.html, beside the tables and figures of a
- * study. `drawn` is in the order of study_figures; the files that a reader may take along are in
+/* Writes `path`, atomically; NULL = DIRECTORY/report.html, next to the tables and figures of a
+ * study. `drawn` is in the order of study_figures; the files for downloading are in
  * DIRECTORY/figures. `audits` are files of audits, separated by commas, or NULL. */
 fr_status page_write(const summary *s, const char *directory, const drawn_figure *drawn,
                      const char *path, const char *audits, const fr_context *context,
@@ -28,7 +28,7 @@ fr_status page_data(const summary *s, const fr_context *context, text_buffer *ou
 
 /* A paragraph or list per data set: what was found. */
 fr_status page_findings(const summary *s, text_buffer *out, fr_error *err);
-/* The 2x2 tables as matrices, each with a sentence that reads it; nothing if there is none. */
+/* The 2x2 tables as matrices, each with an explaining sentence; nothing if there are none. */
 void page_matrices(const summary *s, text_buffer *out);
 
 /* A table and the findings of every audit in `files`, separated by commas (fr_audit_text). */

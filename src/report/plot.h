@@ -20,7 +20,7 @@ typedef struct plot {
     bool x_numbers, y_numbers;   /* shown at this panel's axes; and the axes' labels: */
     bool x_label, y_label;
     bool scale; /* a matrix shows its colours */
-    bool hints; /* a pointer is told the values */
+    bool hints; /* tooltips with the values */
     int x_ticks, y_ticks;
     axis_tick x_tick[AXIS_TICKS], y_tick[AXIS_TICKS];
     double left, right, top, bottom; /* room around the plot area */
@@ -29,7 +29,7 @@ typedef struct plot {
 
 /* ---- plot.c: panels with axes ---- */
 
-/* Ranges that hold the panel's data; chart.c may make them larger before the rest. */
+/* Ranges of the panel's data; chart.c may enlarge them before the rest. */
 void plot_ranges(plot *p);
 /* Ticks and room for a plot area of about this size. */
 void plot_measure(canvas *c, plot *p, double width, double height);
@@ -38,8 +38,8 @@ fr_status plot_draw(canvas *c, const plot *p, fr_error *err);
 /* Title and labels of the axes. */
 void plot_labels(canvas *c, const plot *p);
 
-/* Moves ascending places y[count] apart until they are `gap` from each other, each as near to where
- * it was as that allows, and all within top..bottom if they fit. */
+/* Moves ascending positions y[count] apart until they are `gap` from each other, each as close to
+ * its old position as possible, and all within top..bottom if they fit. */
 void plot_spread(double *y, int count, double gap, double top, double bottom);
 
 /* ---- matrix.c ---- */

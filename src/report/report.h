@@ -6,7 +6,7 @@
 #include "report/summary.h"
 
 /* Writes the tables and figures of the study in `directory` to `files`/tables, costs and figures,
- * and its page to `page`; NULL = DIRECTORY/report.html, beside them. */
+ * and its page to `page`; NULL = DIRECTORY/report.html. */
 fr_status report_make(const char *directory, const char *files, const char *page,
                       const char *audits, const fr_context *context, fr_error *err);
 

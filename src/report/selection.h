@@ -5,7 +5,7 @@
 #include "report/chart.h"
 #include "report/summary.h"
 
-/* Every configuration with its value, and which was chosen; no rows if nothing was selected. */
+/* Every configuration with its value, and the chosen one; no rows without a selection. */
 void selection_table(const summary *s, table *t);
 /* Says below a table how many configurations were tried. */
 void selection_note(const summary *s, table *t);

@@ -1,10 +1,10 @@
 /* style.h - how series look: eight styles that differ in colour, dash, marker and hatching, and
- * quiet ones for what is there to compare with.
+ * quiet ones for baselines and the oracle.
  *
  * The colours are those of Okabe and Ito without yellow, which is too pale for thin lines, plus a
- * grey: told apart with every kind of colour vision. Dashes, markers and hatching tell them apart
- * again in a grey print. The quiet styles are thin lines in brown greys without markers, the first
- * of them solid: with names at their ends they need no more.
+ * grey. They can be distinguished with every kind of colour vision, and by dashes, markers and
+ * hatching in a grey print. The quiet styles are thin brown-grey lines without markers, the first
+ * of them solid; the names at their ends are enough.
  */
 #ifndef FR_REPORT_STYLE_H
 #define FR_REPORT_STYLE_H

@@ -1,8 +1,8 @@
-/* summary.h - a study in numbers: what its tables, figures and page show, worked out once.
+/* summary.h - the numbers of a study for its tables, figures and page, computed once.
  *
  * Data sets in the order of the plan; in each, models in the order of their first run. A number of
- * a model is a mean over seeds with its sample deviation. Everything is from the ledger, so equal
- * ledgers give equal summaries. Lifetime: run.
+ * a model is a mean over seeds with its sample standard deviation. Everything is from the ledger,
+ * so equal ledgers give equal summaries. Lifetime: run.
  */
 #ifndef FR_REPORT_SUMMARY_H
 #define FR_REPORT_SUMMARY_H
@@ -27,8 +27,8 @@ typedef struct run_numbers {
 typedef struct model_numbers {
     const char *name;      /* "craft-r", "baseline:recency" */
     const char *label;     /* "CRAFT-R", "recency" */
-    const char *objective; /* "bce", "bpr"; NULL = not trained, or by others */
-    bool external;         /* others made it: it has no number in the paper */
+    const char *objective; /* "bce", "bpr"; NULL = not trained, or external */
+    bool external;         /* an external model, without a number in the paper */
     int runs;
     const run_numbers *run; /* [runs] by seed as planned */
     mean_sd *expected;      /* [ks + 1] */
@@ -44,7 +44,7 @@ typedef struct data_numbers {
     fr_comparison *compared;    /* of all models that are; NULL = fewer than two */
     fr_comparison *gain[2];     /* of the two models of the module gain, by objective */
     int64_t ranked, repeated;   /* events that the numbers are over, of the first run */
-    int judged;                 /* scorers of the main table, the oracle apart */
+    int judged;                 /* scorers of the main table, without the oracle */
     double *tau;                /* [ks] agreement of their order with that of the full catalog */
 } data_numbers;
 
@@ -63,8 +63,8 @@ void summary_free(summary *s);
 /* Mean over the seeds of a membership or project unit, of one cell (-1 = the full MRR) after a
  * removal (FR_REMOVE_*, -1 = none was tried). */
 mean_sd summary_cell(const summary *s, const result *unit, int removal, int cell);
-/* Metrics of a rank unit by name: those the ledger holds, and the rest, of an earlier version's or
- * a new K, from its records. */
+/* Metrics of a rank unit by name. They come from the ledger, or from the records if the ledger of
+ * an earlier version or with another K lacks them. */
 fr_status summary_numbers(const result *unit, const char *const *name, int names, double *out,
                           fr_error *err);
 /* Expected MRR of a rank unit for distinct numbers K of negatives, by the same rule: those of the
@@ -73,16 +73,16 @@ fr_status summary_expected(const result *unit, const int64_t *k, int count,
                            const fr_context *context, double *out, fr_error *err);
 /* "CRAFT-R" for "craft-r", "recency" for "baseline:recency". */
 const char *summary_label(const char *model);
-/* Knows the truth, and stands apart. */
+/* True for the oracle, which is shown separately. */
 bool summary_is_oracle(const model_numbers *m);
-/* Is it one of the models a study is about: trained with bce, or made by others? The rest are
- * baselines, the oracle and models trained otherwise. */
+/* True for the models that a study compares: trained with bce, or external. The rest are baselines,
+ * the oracle and models with another objective. */
 bool summary_is_compared(const model_numbers *m);
-/* Is it in the main table: trained with bce, or not by this study at all? */
+/* True if it is in the main table: trained with bce, or not trained by this study. */
 bool summary_is_main(const model_numbers *m);
-/* "trained" if no model was made by others, else "compared": what to call those models. */
+/* The word for those models: "trained" if no model is external, otherwise "compared". */
 const char *summary_compared_word(const summary *s);
-/* Does it take part in the order of a data set? The oracle does not. */
+/* True if it takes part in the order of a data set; the oracle does not. */
 bool summary_is_judged(const model_numbers *m);
 /* Number of a K in `k`; -1 if it is not there. */
 int summary_place_of_k(const summary *s, int64_t k);

@@ -1,4 +1,4 @@
-/* table.h - a table: what is in it, apart from how it looks.
+/* table.h - a table: its content, independent of its format.
  *
  *     table t = {0};
  *     table_start(&t, "Main result", "MRR, mean and deviation of 3 seeds; protocol ...");
@@ -15,8 +15,8 @@
  *
  * Tables are built by many small calls, so none of them returns a status: the first failure (out of
  * memory, a row that does not fit its columns) is kept and reported when the table is rendered.
- * Every number becomes text in one function, whatever the format: all formats show equal digits,
- * but for CSV, which programs read: there a number has all it takes to get it back.
+ * One function turns numbers into text for all formats, so all show equal digits. Only CSV, which
+ * programs read, has enough digits to give back the same number.
  */
 #ifndef FR_REPORT_TABLE_H
 #define FR_REPORT_TABLE_H
@@ -39,7 +39,7 @@ typedef enum cell_kind {
 typedef enum cell_mark { MARK_NONE, MARK_BEST, MARK_SECOND } cell_mark;
 
 /* A NaN value (a NaN end of an interval) is missing: its text if it has one, such as "too few
- * seeds", else "--"; empty in CSV. */
+ * seeds", otherwise "--"; empty in CSV. */
 typedef struct cell {
     cell_kind kind;
     cell_mark mark;
@@ -63,7 +63,7 @@ static inline cell cell_mean(double mean, double sd, int decimals) {
 static inline cell cell_interval(double low, double high, int decimals) {
     return (cell){.kind = CELL_INTERVAL, .low = low, .high = high, .decimals = decimals};
 }
-/* An interval that may be missing, and what to say then. */
+/* An interval that may be missing, with a replacement text. */
 static inline cell cell_interval_or(double low, double high, int decimals, const char *text) {
     return (cell){
         .kind = CELL_INTERVAL, .low = low, .high = high, .decimals = decimals, .text = text};
@@ -96,11 +96,11 @@ typedef struct table {
 
 /* Begins an empty table; either may be NULL. */
 void table_start(table *t, const char *title, const char *caption);
-/* Under which protocol the numbers arose: the end of the caption, in HTML, which can fold it away,
- * a paragraph of its own, and in LaTeX, where hashes have no place on paper, a comment. */
+/* The protocol of the numbers. It is the end of the caption; in HTML a separate paragraph, which
+ * can be folded; in LaTeX a comment, because hashes should not be printed. */
 void table_protocol(table *t, const char *protocol);
-/* What the numbers are, if they are not what a table usually holds: a note, and in CSV, which has
- * no notes, a column of every row. */
+/* A remark on what the numbers are, such as estimates: a note, and in CSV, which has no notes, a
+ * column. */
 void table_mark_all(table *t, const char *mark);
 /* Adds a column; all columns come before the first row. */
 void table_column(table *t, const char *group, const char *head, table_align align);
@@ -109,19 +109,19 @@ void table_column(table *t, const char *group, const char *head, table_align ali
 void table_row(table *t, const char *group);
 /* Fills the next cell of the row. */
 void table_put(table *t, cell c);
-/* Takes out the columns of a finished table that hold numbers in no row: all their cells are empty
- * or missing. The first column stays; so does a table without rows. A column that is left alone of
- * its group takes the group's name. */
+/* Removes the columns of a finished table without any number: all their cells are empty or missing.
+ * The first column stays; so does a table without rows. If only one column of a group is left, it
+ * takes the group's name. */
 void table_drop_missing(table *t);
 /* Adds a line below the table. */
 void table_note(table *t, const char *note);
 void table_free(table *t);
 
-/* The cell, for marks set by hand; NULL outside of the table. */
+/* The cell, for marks set by hand; NULL outside the table. */
 cell *table_cell(table *t, int row, int column);
 /* Marks the best and second values of rows first..first+count-1 of a column, forgetting marks they
- * had. Values are compared as printed, so that equal digits get equal marks; cells without a value
- * are passed over, and one value alone is not the best of anything. */
+ * had. Values are compared as printed, so equal digits get equal marks. Cells without a value are
+ * ignored, and a single value has no mark. */
 void table_mark_best(table *t, int column, int first, int count, bool higher_is_better);
 
 /* ---- rendering ---- */
@@ -130,9 +130,9 @@ typedef enum table_format {
     TABLE_TEXT,     /* for a terminal: aligned columns, long lines of text broken, no marks */
     TABLE_ANSI,     /* the same with best bold and second underlined */
     TABLE_MARKDOWN, /* GitHub's pipe table */
-    TABLE_CSV,      /* cells only (RFC 4180); mean and sd, low and high in columns of their own */
+    TABLE_CSV,      /* cells only (RFC 4180); mean and sd, low and high in separate columns */
     TABLE_LATEX,    /* a table environment on booktabs */
-    TABLE_HTML,     /* a figure around a table; columns in which nothing is are left out */
+    TABLE_HTML,     /* a figure around a table; empty columns are left out */
 } table_format;
 
 /* Appends the table to `out`. */
@@ -148,7 +148,7 @@ enum { NUMBER_SIZE = 352 }; /* the largest double and its decimals */
  * before positive ones if `sign`; "" if it is NaN. */
 void table_number(double value, int decimals, bool sign, char out[NUMBER_SIZE]);
 
-/* A cell's numbers as text; what it does not have is "". */
+/* A cell's numbers as text; missing ones are "". */
 typedef struct cell_parts {
     char value[NUMBER_SIZE], sd[NUMBER_SIZE], low[NUMBER_SIZE], high[NUMBER_SIZE];
 } cell_parts;

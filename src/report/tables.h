@@ -1,4 +1,4 @@
-/* tables.h - the paper's tables, ours beside theirs. */
+/* tables.h - the tables of a study, with the paper's numbers. */
 #ifndef FR_REPORT_TABLES_H
 #define FR_REPORT_TABLES_H
 
@@ -15,8 +15,7 @@ typedef struct study_table {
 
 extern const study_table study_tables[]; /* ends with a NULL name */
 
-/* Makes a table, without columns that hold nothing, and with a note where numbers of the paper are
- * left out. */
+/* Makes a table without empty columns, and with a note if numbers of the paper are left out. */
 fr_status study_table_make(const summary *s, const study_table *one, table *t, fr_error *err);
 
 #endif

@@ -1,10 +1,9 @@
-/* forecast.h - how long the units of a study take that are still to be done.
+/* forecast.h - an estimate of the time that the remaining units of a study take.
  *
- * Before anything was measured, a unit is expected to take what its events, epochs and candidates
- * cost at stated rates. Each unit done corrects that: what is expected of a unit is multiplied by
- * how far the stated cost was off for units of its kind, model and window; else of its kind; else
- * of all. So only the proportions matter after the first minutes. It steers nothing: no result
- * depends on a forecast.
+ * Before anything is measured, the estimate of a unit follows from its events, epochs and
+ * candidates at assumed rates. Each finished unit corrects this: the estimate is multiplied by the
+ * observed ratio for units of its kind, model and window, or of its kind, or of all. So after the
+ * first minutes only the proportions matter. No result depends on a forecast.
  */
 #ifndef FR_STUDY_FORECAST_H
 #define FR_STUDY_FORECAST_H
@@ -13,7 +12,7 @@
 
 struct forecast {
     int64_t units, finished;
-    double *stated; /* [units] seconds at stated rates */
+    double *stated; /* [units] seconds at assumed rates */
     double *took;   /* [units] seconds, NaN = not done; 0 = left out, or done by another process */
     double before;  /* seconds of units done, in this run and earlier ones */
     double after;   /* expected of those that are neither done nor at work */
@@ -21,7 +20,7 @@ struct forecast {
     /* The unit at work, -1 = none. */
     int64_t now;
     double expected, began;
-    /* What it says: a stage that begins anew is another one. */
+    /* Its stage; a stage that starts again counts as a new one. */
     uint64_t first, last, total;
     double stage_began;
 };
@@ -29,7 +28,7 @@ struct forecast {
 /* Reads what was done before. forecast_close also after a failure. */
 fr_status forecast_open(fr_study *s, int hands, fr_error *err);
 void forecast_close(fr_study *s);
-/* What there is to do, as a sentence for the caller's log. */
+/* The remaining work, as a sentence for the log. */
 void forecast_say(const fr_study *s);
 
 /* A unit begins, or is done, or will not be done in this run (0 seconds). */

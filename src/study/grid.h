@@ -11,13 +11,13 @@
 enum { GRID_MOST = 256 }; /* configurations of a model */
 
 /* Reads "model-settings" and "select" of a document whose models are known. `where` is for
- * messages. Names and values of options are looked at by plan_settings. */
+ * messages. plan_settings checks the names and values of options. */
 fr_status grid_read(plan *p, const char *where, fr_error *err);
 /* Configurations of a model, at least 1. */
 int grid_count(const plan *p, const char *model);
 /* Options of a configuration: an object of plain values, NULL = none. */
 const json_t *grid_options(const plan *p, const char *model, int number);
-/* What tells it from the others: "lr=0.001,dim=32"; "" if it is the only one. */
+/* How it differs from the others: "lr=0.001,dim=32"; "" if it is the only one. */
 const char *grid_label(const plan *p, const char *model, int number);
 
 #endif

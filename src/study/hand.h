@@ -1,12 +1,12 @@
-/* hand.h - units of a study that several processes do (docs/cluster.md).
+/* hand.h - distributes the units of a study over several processes (docs/cluster.md).
  *
- * Process 0 has the ledger, decides which unit comes next and stores what came of it; nobody else
- * opens the database, which may lie on a disk that only process 0 should lock. With a unit goes a
- * copy of the ledger, in memory: what the unit needs of units before it is read there. Files of
- * units lie in the study's directory, which all processes see.
+ * Process 0 has the ledger, decides which unit comes next and stores the results. No other process
+ * opens the database, because it may be on a disk that only process 0 should lock. Each unit is
+ * sent with a copy of the ledger in memory, from which it reads the results of earlier units. The
+ * files of units are in the study's directory, which all processes see.
  *
- * Process 0 does units, too, in a thread of its own, so that nobody waits for it: the thread has
- * the study opened once more, gets what another process would get, and talks to nobody.
+ * Process 0 does units too, in a separate thread, so that the others need not wait for it. The
+ * thread opens the study again, gets the same messages as another process, and sends nothing.
  */
 #ifndef FR_STUDY_HAND_H
 #define FR_STUDY_HAND_H
@@ -18,28 +18,28 @@ typedef struct own_hand own_hand;
 
 typedef struct hands {
     const fr_context *context;
-    int count; /* processes, this one included; 1 = nothing is given to anybody */
+    int count; /* processes including this one; 1 = no distribution */
     int busy;
     hand *of;      /* [count] */
     own_hand *own; /* by which this process does units */
 } hands;
 
-/* What came of a unit. */
+/* The result of a unit. */
 typedef struct hand_result {
     const plan_unit *unit;
     char inputs[65];
-    fr_error error; /* its code is 0 if all went well */
+    fr_error error; /* code 0 = success */
     double seconds;
     unit_record record;
 } hand_result;
 
 /* ---- at process 0 ---- */
 
-/* To be closed whether it fails or not. */
+/* Close it even on failure. */
 fr_status hands_open(hands *h, const fr_study *s, const fr_context *context, fr_error *err);
 /* Tells all processes that there is nothing more to do, once none is at work. */
 fr_status hands_close(hands *h, fr_error *err);
-/* Is the unit being done? */
+/* True if a process works on the unit. */
 bool hands_have(const hands *h, const plan_unit *unit);
 /* A process that waits; -1 = none does. */
 int hands_idle(const hands *h);
@@ -52,7 +52,7 @@ fr_status hands_take(fr_study *s, hands *h, bool stop, hand_result *out, fr_erro
 
 /* ---- at the others ---- */
 
-/* Does what it is given until there is nothing more. */
+/* Does the assigned units until there are no more. */
 fr_status hands_serve(fr_study *s, const fr_context *context, fr_error *err);
 
 #endif

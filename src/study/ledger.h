@@ -1,17 +1,16 @@
-/* ledger.h - the book of a study: one SQLite file that knows every unit of work and what came of
- * it.
+/* ledger.h - the ledger of a study: one SQLite file with every unit of work and its results.
  *
- * A unit is done when its row says so, in one transaction with its metrics and artefacts: whatever
- * moment a process dies at, a unit is either done or not begun. Who works on a unit holds a lock on
- * the byte with the unit's number in study.lock; the system lets it go when the process ends,
- * however it ends, so there is nothing to clean up and no clock to trust.
+ * One transaction marks a unit as done and stores its metrics and artefacts. So whenever a process
+ * dies, a unit is either done or not begun. A process that works on a unit locks the byte with the
+ * unit's number in study.lock. The system releases the lock when the process ends in any way, so
+ * there is nothing to clean up and no clock to trust.
  *
- * All tables and figures are made from this file alone, so rank records are kept in it, compressed.
+ * All tables and figures are made from this file alone, so it contains the compressed rank records.
  *
- * Disks and people change files, so nothing in it is believed: a row of `run` holds a seal, the
- * hash of its own columns, one of which is the hash of everything the unit left in the other tables
- * (record.h). Columns that tell where a unit stands in the plan are compared with the plan instead.
- * Who changes a sealed column seals the row again in the same transaction.
+ * Disks and people change files, so everything is verified. A row of `run` has a seal, the hash of
+ * its columns; one of them is the hash of the unit's rows in the other tables (record.h). Columns
+ * about the unit's position in the plan are compared with the plan instead. Code that changes a
+ * sealed column seals the row again in the same transaction.
  */
 #ifndef FR_STUDY_LEDGER_H
 #define FR_STUDY_LEDGER_H
@@ -26,16 +25,17 @@ typedef struct ledger {
     int locks;              /* study.lock; -1 if it is only read and not there */
 } ledger;
 
-/* Opens DIRECTORY/study.db; made if it is not there, unless only to be read. *old is the format of
- * an earlier version, 0 = today's: it has the columns now, and record_upgrade is to be called, in
- * the same transaction. May be NULL if only to be read: such a ledger is refused then. */
+/* Opens DIRECTORY/study.db; it is created if missing, except for reading. *old is the format of an
+ * earlier version, 0 = the present one. The columns of an old ledger are already added, and the
+ * caller must call record_upgrade in the same transaction. For reading, `old` may be NULL: then an
+ * old ledger is refused. */
 fr_status ledger_open(ledger *l, const char *directory, bool read_only, int64_t *old,
                       fr_error *err);
 /* A ledger in memory, to be read, from the bytes of another (sqlite3_serialize), which are copied.
  */
 fr_status ledger_from_bytes(ledger *l, const void *bytes, size_t size, fr_error *err);
 void ledger_close(ledger *l);
-/* Is the database whole? 0.04 s for 100 MB of records. */
+/* Checks the database; 0.04 s for 100 MB of records. */
 fr_status ledger_check(ledger *l, fr_error *err);
 
 /* The SQL function seal(...) hashes its arguments with their types. */
@@ -59,7 +59,7 @@ double ledger_real(sqlite3_stmt *statement, int column);
 /* Column as text in the arena; NULL stays NULL. */
 fr_status ledger_text(sqlite3_stmt *statement, int column, arena *memory, const char **out,
                       fr_error *err);
-/* Are the columns of the row at hand what they should be? By letters: i integer, d real, t text
+/* Checks the types of the current row's columns. By letters: i integer, d real, t text
  * without 0 bytes, b bytes; a capital may be NULL. The message names `table`, `who` and the column.
  */
 fr_status ledger_expect(ledger *l, sqlite3_stmt *statement, const char *types, const char *table,
@@ -67,18 +67,18 @@ fr_status ledger_expect(ledger *l, sqlite3_stmt *statement, const char *types, c
 
 /* Everything between is stored together or not at all. */
 fr_status ledger_begin(ledger *l, fr_error *err);
-/* Everything read between is of one moment. Ends with ledger_rollback. */
+/* All reads in between see the same state. Ends with ledger_rollback. */
 fr_status ledger_begin_reading(ledger *l, fr_error *err);
 fr_status ledger_commit(ledger *l, fr_error *err);
-void ledger_rollback(ledger *l); /* harmless outside of one */
+void ledger_rollback(ledger *l); /* harmless outside a transaction */
 
 /* Takes the lock of a unit; *taken is false if another process has it. */
 fr_status ledger_lock(ledger *l, int64_t unit, bool *taken, fr_error *err);
 void ledger_unlock(ledger *l, int64_t unit);
-/* Does another process hold the lock? */
+/* True if another process has the lock. */
 bool ledger_locked(const ledger *l, int64_t unit);
-/* Says that this process works by the plan in the ledger, until the ledger is closed. With `alone`
- * nobody else may be at work; *taken is false if somebody is. */
+/* Registers this process as working on the ledger's plan, until the ledger is closed. With `alone`
+ * no other process may be working; *taken is false if one is. */
 fr_status ledger_join(ledger *l, bool alone, bool *taken, fr_error *err);
 
 #endif

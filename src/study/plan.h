@@ -1,7 +1,7 @@
-/* plan.h - what a study consists of: a JSON document becomes a list of units of work.
+/* plan.h - the plan of a study: a JSON document becomes a list of units of work.
  *
- * Units stand in an order in which each comes after those it needs, data set by data set, so that
- * working through the list from the top always finds something to do. Lifetime: run.
+ * Units are ordered so that each comes after those it needs, data set by data set. So working
+ * through the list from the top always finds something to do. Lifetime: run.
  */
 #ifndef FR_STUDY_PLAN_H
 #define FR_STUDY_PLAN_H
@@ -28,9 +28,10 @@ extern const char *const plan_objective_name[]; /* by FR_OBJECTIVE_* */
 
 typedef struct plan_data {
     const char *name;
-    const char *path;    /* a table or an imported directory; NULL = draw it */
-    const json_t *synth; /* settings of fr_synth then; NULL, too = rank records are all there is */
-    int unit;            /* number of the unit that gets it; -1 = there is nothing to get */
+    const char *path; /* a table or an imported directory; NULL = draw it */
+    const json_t
+        *synth; /* then the settings of fr_synth; if also NULL, there are only rank records */
+    int unit;   /* number of its data unit; -1 = none */
 } plan_data;
 
 typedef struct plan_unit {
@@ -38,20 +39,20 @@ typedef struct plan_unit {
     const char *key;   /* "wikipedia/craft-r/bce/7/rank" */
     int data;          /* number of its data set */
     const char *model; /* name of a model, or the scorer of a rank unit; NULL = none */
-    /* Of what others made, under the name `model`: a file of rank records or the text of a scorer;
-     * NULL = one of ours. */
+    /* For an external model, whose name is `model`: a file of rank records or the text of a scorer;
+     * NULL = a built-in one. */
     const char *external;
     bool ranks;    /* it is rank records */
     int objective; /* FR_OBJECTIVE_*, of trained models */
     int64_t seed;
     bool trained;      /* `model` is one that is trained */
-    bool seeded;       /* it has a seed, which stands in the key */
-    bool diagnostic;   /* on the diagnostic window, else on the ranking window */
+    bool seeded;       /* it has a seed, which is in the key */
+    bool diagnostic;   /* on the diagnostic window, otherwise on the ranking window */
     int train;         /* number of the unit that trains its model, -1 = none */
     int config;        /* number of its model's configuration (grid.h) */
-    const char *label; /* of the configuration, which stands in the key; NULL = the only one */
+    const char *label; /* of the configuration, which is in the key; NULL = the only one */
     bool chosen;       /* it is of the configuration that unit number `choice` selects; a training
-                          goes on with training and validation together ("final") */
+                          unit then uses training and validation together ("final") */
     int choice;
     int64_t id; /* in the ledger */
 } plan_unit;
@@ -78,12 +79,12 @@ typedef struct plan {
  * after a failure. */
 fr_status plan_synth(const json_t *wanted, fr_synth *settings, fr_error *err);
 
-/* As the ledger has it: "bce" or "bpr", NULL = not trained; "ranking" or "diagnostic". */
+/* As in the ledger: "bce" or "bpr", NULL = not trained; "ranking" or "diagnostic". */
 const char *plan_objective(const plan_unit *unit);
 const char *plan_window(const plan_unit *unit);
 
 /* Reads a document from a file. Data with relative paths are looked for in `folder`, NULL = the
- * file's own; rank records and scorers beside the file. */
+ * folder of the file; paths of rank records and scorers start at the file's folder. */
 fr_status plan_read(plan *p, const char *path, const char *folder, fr_error *err);
 /* The same from text; data are looked for in `folder`, the rest here. `where` is for messages. */
 fr_status plan_parse(plan *p, const char *text, const char *where, const char *folder,

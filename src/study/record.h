@@ -1,8 +1,8 @@
-/* record.h - what a unit of work leaves behind: collected while it works, stored in one transaction
- * that marks it done, read back whole.
+/* record.h - the results of a unit of work: collected while it works, stored in the transaction
+ * that marks it done, and read back as a whole.
  *
- * Reading believes nothing: every column has its type, bytes have the size and hash they were
- * stored with, and all rows together have the hash that stands, sealed, in the unit's own row.
+ * Reading verifies everything: the type of every column, the size and hash of stored bytes, and the
+ * hash of all rows, which is sealed in the unit's row of `run`.
  */
 #ifndef FR_STUDY_RECORD_H
 #define FR_STUDY_RECORD_H
@@ -32,7 +32,7 @@ typedef struct unit_artefact {
     char name[32];
     char *path;      /* below the study's folder, or absolute; NULL = kept in the ledger */
     char sha256[65]; /* of the file or the bytes */
-    void *bytes;     /* kept in the ledger, with a 0 behind them */
+    void *bytes;     /* kept in the ledger, followed by a 0 */
     size_t size;
 } unit_artefact;
 
@@ -58,8 +58,8 @@ const unit_metric *record_metric(const unit_record *r, metric_key key);       /*
 const unit_artefact *record_artefact(const unit_record *r, const char *name); /* the same */
 const unit_timing *record_timing(const unit_record *r, const char *stage);    /* the same */
 
-/* Replaces what the ledger has of a unit and marks it done with these inputs, now, by this version
- * of the tool. Paths inside of `folder` are kept from there on, so that it may be moved. */
+/* Replaces the unit's results in the ledger and marks it done now, with these inputs, by this
+ * version of the tool. Paths inside `folder` are stored relative to it, so it may be moved. */
 fr_status record_store(ledger *l, int64_t unit, const char *folder, const char *inputs,
                        const unit_record *r, fr_error *err);
 /* Reads all of a unit back; `key` is for messages. With `contents` NULL the rows are hashed into
@@ -71,9 +71,9 @@ fr_status record_load(ledger *l, int64_t unit, const char *key, const char *cont
  * stored stay so, and are done again. */
 fr_status record_upgrade(ledger *l, int64_t old, fr_error *err);
 
-/* "0.1.0 4dde9831c2": who does units now. */
+/* "0.1.0 4dde9831c2": the present version and commit. */
 void record_tool(char out[96]);
-/* Time now, as the ledger has it. */
+/* The present time in the ledger's format. */
 void record_time(char out[32]);
 
 #endif

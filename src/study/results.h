@@ -1,9 +1,8 @@
-/* results.h - a study's ledger read back: what tables, figures and the report are made of.
+/* results.h - the results in a study's ledger, for tables, figures and the report.
  *
- * Only units that are done and belong to the plan are seen, in the order of the plan, so that the
- * same results give the same tables whoever did the work in whatever order. Everything is read and
- * verified when the results are opened, at one moment of a study that may be running: asking cannot
- * fail. Lifetime: run.
+ * It shows only finished units of the plan, in the order of the plan. So equal results give equal
+ * tables, whatever the order of work. Everything is read and verified when the results are opened,
+ * at one moment of a study that may be running, so later queries cannot fail. Lifetime: run.
  */
 #ifndef FR_STUDY_RESULTS_H
 #define FR_STUDY_RESULTS_H
@@ -16,8 +15,8 @@ typedef struct result {
     unit_kind kind;
     const char *key, *data;
     const char *model;     /* "craft-r", "baseline:recency", "oracle"; NULL = none */
-    const char *objective; /* "bce", "bpr"; NULL = not trained, or by others */
-    bool external;         /* others made it */
+    const char *objective; /* "bce", "bpr"; NULL = not trained, or external */
+    bool external;         /* an external model */
     int64_t seed;
     bool diagnostic;
     const char *tool; /* version that did it; NULL = an early one */
@@ -36,7 +35,7 @@ typedef struct version_count {
     int64_t units;
 } version_count;
 
-/* Why the paper has no number beside ours, and for which data sets. */
+/* Why there is no number of the paper, and for which data sets. */
 typedef struct paper_reason {
     const char *why, *data;
 } paper_reason;
@@ -48,47 +47,48 @@ typedef struct results {
     ARRAY(result) list;
     ARRAY(version_count) versions; /* of `list` */
     json_t *published;             /* the paper's numbers (paper.h) */
-    ARRAY(paper_reason) reasons;   /* told since they were last taken */
+    ARRAY(paper_reason) reasons;   /* since they were last taken */
     fr_error failure;              /* the first one while asking for the paper's numbers */
 } results;
 
 fr_status results_open(results *r, const char *directory, fr_error *err);
 void results_close(results *r);
 
-/* Is it a unit of this kind and of what is named? NULL fits all. */
+/* True if it is a unit of this kind with these names; NULL matches all. */
 bool results_fits(const result *unit, unit_kind kind, const char *data, const char *model,
                   const char *objective);
-/* The next done unit of a kind from number `from` on that fits; -1 = none. NULL fits all. */
+/* The next done unit of a kind from number `from` on that matches; -1 = none. NULL matches all. */
 int results_next(const results *r, int from, unit_kind kind, const char *data, const char *model,
                  const char *objective);
 /* The same for groups: the first unit of every model, which stands for all its seeds. */
 int results_next_group(const results *r, int from, unit_kind kind, const char *data,
                        bool diagnostic);
-/* Are they units of one kind, data set, window, model and objective, with different seeds? */
+/* True if they are units of one kind, data set, window, model and objective, with different seeds.
+ */
 bool results_same_group(const result *a, const result *b);
 /* The next unit of a group from number `from` on. */
 int results_next_seed(const results *r, int from, const result *group);
 /* The costs of a scaling unit by ascending size, "forward" before "fast"; size, path, seconds and
- * peak_bytes are filled. Returns how many. */
+ * peak_bytes are filled. Returns their number. */
 int results_scaling(const result *unit, fr_scaling_point out[FR_SCALING_MAX]);
 /* A number of a unit; NaN if it has none. */
 double results_number(const result *unit, metric_key key);
-/* The same of one that needs nothing but a name. */
+/* The same for a number with only a name. */
 double results_metric(const result *unit, const char *name);
 double results_seconds(const result *unit, const char *stage);
-/* Was the model of a rank or train unit trained for fewer epochs than were asked for? */
+/* True if the model of a rank or train unit was trained for fewer epochs than requested. */
 bool results_stopped_early(const result *unit, int64_t *done, int64_t *asked);
 /* SHA-256 of a file or text kept with a unit, such as ranks or model; "" if there is none. */
 const char *results_hash(const result *unit, const char *name);
 
 /* ---- for those that read a ledger ---- */
 
-/* A row of `run` that is as it should be. Texts are valid during the call. */
+/* A verified row of `run`. Texts are valid during the call. */
 typedef struct unit_row {
     int64_t id;
     const plan_unit *unit;
     const char *status, *message, *tool, *contents;
-    double seconds, guess; /* it took; units alike take; NaN if not known */
+    double seconds, guess; /* its duration; that of similar units; NaN if unknown */
 } unit_row;
 
 /* Reads the plan of a ledger. */

@@ -1,8 +1,8 @@
-/* select.h - which epoch is kept: each is ranked on the validation part, against the whole catalog
- * (PROTOCOL 14), and the best one stays.
+/* select.h - selection of an epoch: each is ranked on the validation part, against the whole
+ * catalog (PROTOCOL 14), and the best one is kept.
  *
- * An epoch is ranked through a checkpoint, exactly as `rank --part val` would do it, so the value
- * of the curve is the value that users get. The file's bytes are kept while it is the best.
+ * An epoch is ranked through a checkpoint, exactly as by `rank --part val`, so the curve has the
+ * values that users get. The bytes of the best file are kept.
  */
 #ifndef FR_TRAIN_SELECT_H
 #define FR_TRAIN_SELECT_H
@@ -11,7 +11,7 @@
 #include "models/checkpoint.h"
 
 typedef struct selection {
-    const char *metric;   /* more is better; NULL = nothing is selected, the last epoch is kept */
+    const char *metric;   /* larger is better; NULL = no selection, the last epoch is kept */
     fr_window *w;         /* with the validation part ranked */
     ARRAY(double) values; /* of the epochs */
     int64_t epoch;        /* the first of the best so far, from 1; 0 = none yet */
@@ -22,16 +22,16 @@ typedef struct selection {
 /* The file in which an epoch is ranked, in the folder of the run. */
 #define SELECTION_SCRATCH ".fullrank-epoch.safetensors"
 
-/* What a training that selects says of itself in files. */
+/* What a training run with selection stores in its files. */
 typedef struct selection_notes {
     bool finished; /* no epoch is left */
     bool final;    /* the model was trained again on training and validation */
 } selection_notes;
 
-/* FR_EUSAGE unless it is a metric to select by. */
+/* FR_EUSAGE unless it is a metric that can select. */
 fr_status selection_check(const char *metric, fr_error *err);
-/* FR_EUSAGE if the settings ask for what the window has no part for, or for a metric that is none.
- * To be closed whether it fails or not. */
+/* FR_EUSAGE if the window lacks the part that the settings need, or if the metric is unknown. Close
+ * it even on failure. */
 fr_status selection_open(selection *s, const fr_window *w, const fr_training *how,
                          const fr_context *context, fr_error *err);
 void selection_close(selection *s);
@@ -39,13 +39,14 @@ void selection_close(selection *s);
 /* Ranks the model after its next epoch, and keeps it if it is better than all before. */
 fr_status selection_judge(selection *s, const model *m, const fr_training *how, const char *folder,
                           const fr_context *context, fr_error *err);
-/* Is nothing left to train? After `patience` epochs that were not better (0 = never), or all. */
+/* True if nothing is left to train: after `patience` epochs without improvement (0 = never), or
+ * after all epochs. */
 bool selection_over(const selection *s, const fr_training *how, int64_t done);
 
-/* Writes the best epoch's checkpoint, with what is known of the selection now. */
+/* Writes the best epoch's checkpoint, with the present state of the selection. */
 fr_status selection_save(const selection *s, selection_notes notes, const char *path,
                          fr_error *err);
-/* Says of any model in a writer that it was selected. */
+/* Adds to a model in a writer that it was selected. */
 fr_status selection_add(const selection *s, selection_notes notes, safetensors_writer *w,
                         fr_error *err);
 
