@@ -1525,7 +1525,9 @@ enum { FR_SCALING_MAX = 32 };
 
 /* Measures catalogs of 20, 50, 100, 200, 500, ... and all N destinations: the positive and the
  * first ones of one permutation of the catalog, so each contains the previous one. Fills
- * out[*count], at most FR_SCALING_MAX. Always uses one thread. */
+ * out[*count], at most FR_SCALING_MAX. Always uses one thread. Processes of the context share the
+ * events out and measure at the same time, except "rank"; process 0 gets the points, and *count of
+ * the others is 0. */
 FR_API FR_MUST_USE fr_status fr_scaling_run(const fr_window *window, const char *spec,
                                             const fr_scaling_settings *settings, int64_t seed,
                                             const fr_context *context, fr_scaling_point *out,

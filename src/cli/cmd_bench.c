@@ -26,7 +26,8 @@ static int print_json(const char *scorer, const fr_scaling_point *point, int cou
                             (json_int_t)p->events, "ms_per_event", cli_json_real(1e3 * p->seconds),
                             "mrr", cli_json_real(p->mrr), "peak_bytes", (json_int_t)p->peak_bytes));
     }
-    return cli_print_json(json_pack("{s:o, s:o}", "scorer", cli_json_text(scorer), "points", list));
+    return cli_print_json(json_pack("{s:o, s:i, s:o}", "scorer", cli_json_text(scorer), "processes",
+                                    cli_processes() ? cli_processes()->count : 1, "points", list));
 }
 
 static int print_csv(const fr_scaling_point *point, int count) {
@@ -39,10 +40,13 @@ static int print_csv(const fr_scaling_point *point, int count) {
 }
 
 static int print_table(const char *scorer, const fr_scaling_point *point, int count) {
-    (void)printf("%s, %s test events, one thread\n%s%10s  %-8s  %10s  %12s  %12s  %8s  %10s%s\n",
-                 cli_visible(scorer), cli_count(point[0].events).s, cli_style(stdout, CLI_BOLD),
-                 "catalog", "path", "scored", "ms/event", "us/scored", "MRR", "peak MB",
-                 cli_style(stdout, CLI_PLAIN));
+    char many[32] = "one thread";
+    if (cli_processes())
+        (void)snprintf(many, sizeof many, "%d processes at once", cli_processes()->count);
+    (void)printf("%s, %s test events, %s\n%s%10s  %-8s  %10s  %12s  %12s  %8s  %10s%s\n",
+                 cli_visible(scorer), cli_count(point[0].events).s, many,
+                 cli_style(stdout, CLI_BOLD), "catalog", "path", "scored", "ms/event", "us/scored",
+                 "MRR", "peak MB", cli_style(stdout, CLI_PLAIN));
     for (int i = 0; i < count; i++) {
         const fr_scaling_point *p = &point[i];
         (void)printf("%10s  %-8s  %10s  %12.4f  %12.4f  %8.4f  %10s\n", cli_count(p->size).s,
@@ -68,13 +72,15 @@ static int run_scaling(cli_call *call) {
     int count = 0;
     fr_status status = fr_stream_open(io->data, import, &call->context, &stream, &err);
     if (!status) status = fr_window_open(stream, protocol, &call->context, &window, &err);
+    status = fr_processes_agree(&call->context, status, &err);
     if (!status) cli_plan_scaling(window, io->scorer, settings);
     if (!status)
         status = fr_scaling_run(window, io->scorer, settings, seed->seed, &call->context, point,
                                 &count, &err);
+    status = fr_processes_agree(&call->context, status, &err);
     fr_window_close(window);
     fr_stream_close(stream);
-    if (status) return cli_report(status, &err);
+    if (status || !cli_first()) return cli_report(status, &err);
     cli_terminal_clear();
     return call->common.json ? print_json(io->scorer, point, count)
            : io->csv         ? print_csv(point, count)
@@ -84,14 +90,17 @@ static int run_scaling(cli_call *call) {
 const cli_command cli_bench_scaling_command = {
     .name = "bench scaling",
     .summary = "Measure time and memory per event against the size of the catalog",
-    .text = "Uses catalogs of 20, 50, 100, 200, 500, ... destinations, up to all of them. Each "
-            "contains the positive and the previous catalog. One thread scores, and the fastest of "
-            "--repeats counts for each event. The path `forward` is the plain forward pass of a "
-            "model over these candidates only. `fast` is the fast path of `rank`, which scores "
-            "every destination at once; `whole` is the same for scorers without a model. `rank` is "
-            "the time per event of `rank` itself, with all fields of the records; baselines whose "
-            "ranks are counted rank all test events for it. Memory is the largest resident size of "
-            "the process while it scored, including the data.",
+    .text =
+        "Uses catalogs of 20, 50, 100, 200, 500, ... destinations, up to all of them. Each "
+        "contains the positive and the previous catalog. One thread scores, and the fastest of "
+        "--repeats counts for each event. The path `forward` is the plain forward pass of a "
+        "model over these candidates only. `fast` is the fast path of `rank`, which scores "
+        "every destination at once; `whole` is the same for scorers without a model. `rank` is "
+        "the time per event of `rank` itself, with all fields of the records; baselines whose "
+        "ranks are counted rank all test events for it. Memory is the largest resident size of "
+        "the process while it scored, including the data. Started by mpirun, processes share the "
+        "events out and measure at the same time; `rank` is then measured by process 0 alone "
+        "(docs/cluster.md).",
     .required = "data scorer",
     .example = "fullrank bench scaling --data wikipedia --scorer run/model.safetensors",
     .groups = {{"Input", bench_io_options, sizeof(bench_io)},
@@ -100,4 +109,5 @@ const cli_command cli_bench_scaling_command = {
                CLI_SEED_GROUP,
                {"Reading tables", fr_import_options, sizeof(fr_import)}},
     .run = run_scaling,
+    .shared = true,
 };

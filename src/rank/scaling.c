@@ -6,6 +6,10 @@
  * only the counting of ranks grows. Last, all of them as `rank` has it: through the engine, many
  * events at once, with all fields of the records, or counted without scoring.
  *
+ * Processes share the events of every size out, and each measures its own while the others measure
+ * theirs. What comes of them is summed up in the order of the events, so that the MRR is that of
+ * one process. `rank` is measured by process 0 when the others are done.
+ *
  * Sizes go up, so that memory kept for a smaller catalog never counts for a larger one. Of each
  * event the fastest of some repeats counts, and of two clocks the smaller: processor time leaves
  * out what other programs took, but asking for it takes as long as a baseline's scoring.
@@ -16,6 +20,7 @@
 #include "base/context.h"
 #include "base/options.h"
 #include "base/os.h"
+#include "base/processes.h"
 #include "base/rng.h"
 #include "rank/engine.h"
 #include "rank/learned.h"
@@ -68,6 +73,12 @@ static int catalog_sizes(int32_t most, int32_t *out) {
 
 /* ---- measuring ---- */
 
+/* What one event took in one catalog, and twice its rank. */
+typedef struct measured {
+    double seconds;
+    int64_t twice;
+} measured;
+
 typedef struct scaling {
     const fr_window *w;
     const fr_scaling_settings *settings;
@@ -80,6 +91,7 @@ typedef struct scaling {
     float *catalog_row; /* [catalog_size] for scorers that know no more */
     float *row;         /* of the two, what the scorer fills */
     tape tape;          /* of forward */
+    measured *each;     /* [FR_SCALING_MAX, events] */
 } scaling;
 
 /* Twice the rank of the first candidate. */
@@ -125,34 +137,72 @@ static fr_status score_event(scaling *s, fr_scorer *scorer, const model *forward
 
 /* One size. A scorer that remembers is a fresh one. `forward` is NULL for the scorer's own way. */
 static fr_status measure(scaling *s, fr_scorer *scorer, const model *forward, int32_t size,
-                         fr_scaling_point *out, fr_error *err) {
+                         measured *each, fr_scaling_point *out, fr_error *err) {
+    int count = processes_count(s->context), number = processes_number(s->context);
     *out = (fr_scaling_point){.size = size};
     s->row = scorer->is.catalog_only ? s->catalog_row : s->scores;
     s->tape.params = forward ? &forward->params : NULL;
     os_forget_peak();
-    for (int32_t i = 0; i < s->events; i++) {
+    for (int32_t i = number; i < s->events; i += count) {
         int32_t event = s->event[i], cut = window_cut(s->w, event);
-        int32_t count = scaling_candidates(s->w, s->order, event, size, s->candidate);
+        int32_t candidates = scaling_candidates(s->w, s->order, event, size, s->candidate);
         double fastest = -1;
-        int64_t twice = 0;
         TRY(context_check(s->context, err));
         TRY(fr_scorer_observe(scorer, cut, err));
         for (int64_t r = 0; r < s->settings->repeats; r++) {
             double worked = clock_seconds(CLOCK_THREAD_CPUTIME_ID), start = clock_now();
-            TRY(score_event(s, scorer, forward, event, count, &twice, err));
+            TRY(score_event(s, scorer, forward, event, candidates, &each[i].twice, err));
             double seconds = clock_now() - start;
             seconds = fmin(seconds, clock_seconds(CLOCK_THREAD_CPUTIME_ID) - worked);
             if (fastest < 0 || seconds < fastest) fastest = seconds;
         }
-        out->seconds += fastest;
-        out->mrr += 2.0 / (double)twice;
+        each[i].seconds = fastest;
     }
     out->events = s->events;
-    out->seconds /= s->events;
-    out->mrr /= s->events;
     out->scored = forward ? size : s->w->destinations;
     out->peak_bytes = os_peak_memory();
     return FR_OK;
+}
+
+/* Takes what process `from` has measured. */
+static void join_part(scaling *s, int from, const measured *each, const fr_scaling_point *point,
+                      fr_scaling_point *out, int count) {
+    for (int k = 0; k < count; k++) {
+        if (point[k].peak_bytes > out[k].peak_bytes) out[k].peak_bytes = point[k].peak_bytes;
+        for (int32_t i = from; i < s->events; i += processes_count(s->context))
+            s->each[k * s->events + i] = each[k * s->events + i];
+    }
+}
+
+/* Brings together at process 0 what all have measured. */
+static fr_status join(scaling *s, fr_scaling_point *out, int count, fr_error *err) {
+    size_t each = (size_t)count * (size_t)s->events * sizeof *s->each;
+    size_t points = (size_t)count * sizeof *out;
+    for (int k = 1; k < processes_count(s->context); k++) {
+        void *theirs[2] = {0};
+        size_t size[2];
+        fr_status status =
+            processes_collect(s->context, k, s->each, each, &theirs[0], &size[0], err);
+        if (!status)
+            status = processes_collect(s->context, k, out, points, &theirs[1], &size[1], err);
+        bool mine = !processes_number(s->context);
+        if (!status && mine && (size[0] != each || size[1] != points))
+            status = fail(err, FR_EINPUT, "process %d has measured something else", k);
+        if (!status && mine) join_part(s, k, theirs[0], theirs[1], out, count);
+        free(theirs[0]);
+        free(theirs[1]);
+        if (status) return status;
+    }
+    return FR_OK;
+}
+
+static void sum_up(const scaling *s, const measured *each, fr_scaling_point *out) {
+    for (int32_t i = 0; i < s->events; i++) {
+        out->seconds += each[i].seconds;
+        out->mrr += 2.0 / (double)each[i].twice;
+    }
+    out->seconds /= s->events;
+    out->mrr /= s->events;
 }
 
 /* What a test event costs in `rank`: its share of what is made for all events beforehand, and its
@@ -243,18 +293,32 @@ static fr_status measure_all(scaling *s, const char *spec, int64_t seed, fr_scal
             fr_scorer_close(scorer);
             status = fr_scorer_open(spec, w, seed, &alone, &scorer, err);
         }
+        measured *each = s->each + *count * s->events;
         fr_scaling_point *point = &out[(*count)++];
-        if (!status) status = measure(s, scorer, forward, sizes[k], point, err);
+        if (!status) status = measure(s, scorer, forward, sizes[k], each, point, err);
         point->path = forward ? "forward" : "whole";
     }
     tape_free(&s->tape);
     if (!status && forward) {
+        measured *each = s->each + *count * s->events;
         fr_scaling_point *point = &out[(*count)++];
-        status = measure(s, scorer, NULL, w->catalog_size, point, err);
+        status = measure(s, scorer, NULL, w->catalog_size, each, point, err);
         point->path = "fast";
     }
     fr_scorer_close(scorer);
-    return status ? status : measure_rank(s, spec, seed, &out[(*count)++], err);
+    return status;
+}
+
+/* When all have measured: at process 0 the points, and what `rank` takes. */
+static fr_status finish(scaling *s, const char *spec, int64_t seed, fr_scaling_point *out,
+                        int *count, fr_error *err) {
+    TRY(join(s, out, *count, err));
+    if (processes_number(s->context)) {
+        *count = 0;
+        return FR_OK;
+    }
+    for (int k = 0; k < *count; k++) sum_up(s, s->each + k * s->events, &out[k]);
+    return measure_rank(s, spec, seed, &out[(*count)++], err);
 }
 
 fr_status fr_scaling_run(const fr_window *window, const char *spec,
@@ -274,6 +338,7 @@ fr_status fr_scaling_run(const fr_window *window, const char *spec,
     if (w->catalog_kind == CATALOG_TIME)
         return fail(err, FR_EUSAGE, "catalog time has no size of its own, expected a fixed one");
     fr_status status = choose_events(&s, err);
+    if (!status) status = ALLOCATE(s.each, (size_t)FR_SCALING_MAX * (size_t)s.events, err);
     if (!status) status = ALLOCATE(s.order, w->catalog_size, err);
     if (!status) status = ALLOCATE(s.candidate, w->catalog_size + 1, err);
     if (!status) status = ALLOCATE(s.scores, most, err);
@@ -282,10 +347,13 @@ fr_status fr_scaling_run(const fr_window *window, const char *spec,
         scaling_order(w, (uint64_t)seed, s.order);
         status = measure_all(&s, spec, seed, out, count, err);
     }
+    status = fr_processes_agree(context, status, err);
+    if (!status) status = finish(&s, spec, seed, out, count, err);
     free(s.order);
     free(s.event);
     free(s.candidate);
     free(s.scores);
     free(s.catalog_row);
+    free(s.each);
     return status;
 }
