@@ -1,18 +1,21 @@
 /* patch_fast.c - the patch transformer for every candidate of an event at once (MODELS 13.4).
  *
- * The source's side runs once per event, through plain forward. Of a candidate there is then a
- * query, one attention over at most `history / patch` patches, and a head. Vectors of candidates
- * are columns, as in craft_fast.c: a lane is a candidate, and nothing is added across lanes.
+ * The source's side runs once per event, through plain forward, for several events at once so that
+ * its products have rows enough. Of a candidate there is then a query, one attention over at most
+ * `history / patch` patches, and a head. Vectors of candidates are columns, as in craft_fast.c: a
+ * lane is a candidate, and nothing is added across lanes.
  *
  * The query is GELU(LN(A_v + b)) with a table A of candidates and b of the event. What follows the
  * attention is linear in its weights a but for one norm: with centred values V' and identity u',
  *
- *     s = rho (g * (u' + sum_i a_i V'_i)) + b      rho = 1 / sqrt(|u' + sum_i a_i V'_i|^2 / d +
- * eps)
+ *     s = rho (g * (u' + sum_i a_i V'_i)) + b
+ *     rho = 1 / sqrt(|u' + sum_i a_i V'_i|^2 / d + eps)
  *
- * so whatever a matrix makes of s is rho times a product with [a; 1], plus a constant; the same
- * holds for s . e(v) and, without rho, for c. These are products over patches, of which there are
- * few, and not over dimensions. One product over dimensions is left, that of the head with q.
+ * so whatever a matrix makes of s is a product with rho [a; 1], plus a constant; the same holds for
+ * s . e(v) and, without rho, for c; and |.|^2 is [a; 1] times the values' products with each other.
+ * These are products over patches, of which there are few, and not over dimensions. One product
+ * over dimensions is left, that of the head with q. What the head sees of all this stands in one
+ * column, [q; a; rho a; rho], so that its first layer is one product.
  *
  * Bits: a score is a chain of operations on its own lane, in an order that depends on the event
  * alone, so neither the block nor the neighbours matter.
@@ -26,24 +29,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 128 }; /* candidates at a time */
+/* Candidates at a time; most events of a call, and patches of all of them if there are several. */
+enum { BLOCK = 128, EVENTS = 8, PATCHES = 1024 };
 
-/* Made for an event; `most` = most patches, n = patches of the event. */
+/* n = patches of an event, `most` of them at most. */
 typedef struct worker {
     tape t;
+    /* a call */
+    int32_t event[EVENTS];
+    real *own;   /* [events, dim] identities of sources */
+    real *angle; /* [events, time_dim] */
+    real *base;  /* [events, dim] what source and time give to a query */
+    real *key;   /* [patches, dim] WK of patches through Wa, .. */
+    real *bias;  /* [patches] .. and its constant */
+    real *plain; /* [patches, dim] values */
+    /* an event */
     int n;
-    real *base;   /* [dim] what source and time give to a query */
-    real *key;    /* [n, dim + 1] WK of patches through Wa, and its constant */
-    real *value;  /* [n + 1, dim] centred values, then the centred identity */
-    real *plain;  /* [n, dim] values */
-    real *scaled; /* [n + 1, dim] g * value */
-    real *state;  /* [hidden, n + 1] the head's part of s */
-    real *rest;   /* [hidden, dim + n] its parts of q and c */
-    real *angle;  /* [time_dim] */
+    real *value;    /* [n + 1, dim] centred values, then the centred identity */
+    real *scaled;   /* [n + 1, dim] g * value */
+    real *gram;     /* [n + 1, n] products of values, .. */
+    real *gram_own; /* [n + 1] .. and with the identity */
+    real *head;     /* [dim, dim + 2n + 1] the head's parts of q (which stays), c and s */
     /* a block */
-    real *q;           /* [dim + n + 1, width] query, weights, 1 */
+    real *q;           /* [dim + 2n + 1, width] query, weights a, rho a, rho */
     real *x;           /* [dim, width] */
-    real *hidden;      /* [hidden, width] */
+    real *hidden;      /* [dim, width] */
     real *dot;         /* [n + 1, width] */
     real *total, *rho; /* [width] */
     real *recalled;    /* [destinations] what the memory adds; 0 between events */
@@ -55,6 +65,7 @@ typedef struct fast {
     arena memory; /* run */
     int room;     /* columns of tables */
     int most;     /* patches */
+    int many;     /* events of a call */
     int block;
     real *item;    /* [dim, room] e(v) */
     real *asked;   /* [dim, room] its part of a query, centred */
@@ -62,27 +73,42 @@ typedef struct fast {
     real *aligned; /* [room] the part of s that is its norm's bias, times e(v) */
     real *query;   /* [dim, 2 dim + time_dim] weights of a query, centred over its outputs */
     real *query_bias;
-    void (*run)(const struct fast *f, worker *w, const fr_query *query, int32_t first, int32_t end,
-                float *scores);
+    void (*run)(const struct fast *f, worker *w, const fr_query *queries, int count, int32_t first,
+                int32_t end, float *scores);
     worker *workers;
 } fast;
 
 #define AT(parameter) model_value(f->m, parameter)
 
-/* ---- columns ---- */
+/* ---- the events of a call ---- */
 
-/* rho[j] = 1 / sqrt(mean square of column j + eps) */
-SIMD_INLINE void column_scales(int rows, int width, const real *x, real *rho) {
-    for (int j = 0; j < width; j += LANES) {
-        lanes sum = {0};
-        for (int k = 0; k < rows; k++) {
-            lanes here = LANES_AT(x + k * width + j);
-            sum += here * here;
-        }
-        LANES_AT(rho + j) = sum;
+/* Base of queries, keys and values of all events, and where each one's patches begin. */
+SIMD_INLINE const int32_t *read_sources(const fast *f, worker *w, const fr_query *queries,
+                                        int count) {
+    const patch *p = f->f;
+    const fr_window *window = f->m->w;
+    int d = p->dim, all = 2 * d + p->time_dim;
+    for (int i = 0; i < count; i++) {
+        int32_t node = window_source_node(window, queries[i].source);
+        w->event[i] = queries[i].event;
+        memcpy(w->own + i * d, AT(p->source) + (size_t)node * (size_t)d,
+               (size_t)d * sizeof *w->own);
+        memcpy(w->base + i * d, f->query_bias, (size_t)d * sizeof *w->base);
+        patch_time(p->time_dim, window->time[queries[i].event], w->angle + i * p->time_dim);
     }
-    for (int j = 0; j < width; j++)
-        rho[j] = (real)(1 / sqrt((double)(rho[j] / (real)rows) + TRANSFORMER_EPS));
+    tape_reset(&w->t);
+    patch_sources side = patch_read_sources(f->m, &w->t, count, w->event);
+    if (w->t.status) return NULL;
+    gemm_nt(count, d, d, w->own, d, f->query, all, w->base, d, true);
+    gemm_nt(count, d, p->time_dim, w->angle, p->time_dim, f->query + 2 * d, all, w->base, d, true);
+    int n = side.from[count];
+    real scale = (real)(1 / sqrt((double)d));
+    gemm_linear(n, d, d, side.memory.v, AT(p->key.weight), AT(p->key.bias), w->plain);
+    for (int i = 0; i < n * d; i++) w->plain[i] *= scale;
+    gemm_nn(n, d, d, w->plain, d, AT(p->ask.weight), d, w->key, d, false);
+    gemm_nn(n, 1, d, w->plain, d, AT(p->ask.bias), 1, w->bias, 1, false);
+    gemm_linear(n, d, d, side.memory.v, AT(p->value.weight), AT(p->value.bias), w->plain);
+    return side.from;
 }
 
 /* ---- an event ---- */
@@ -93,90 +119,91 @@ SIMD_INLINE void centre(int n, const real *x, real *to) {
     for (int k = 0; k < n; k++) to[k] = x[k] - mean;
 }
 
-/* Keys, values and what the head makes of them. */
-SIMD_INLINE void read_memory(const fast *f, worker *w, const real *memory, const real *own) {
+/* Columns of w->head. */
+static int head_columns(const fast *f) { return f->f->dim + 2 * f->most + 1; }
+
+/* What attention and head make of the event's values. */
+SIMD_INLINE void read_values(const fast *f, worker *w, const real *plain, const real *own) {
     const patch *p = f->f;
-    int d = p->dim, n = w->n, wide = p->remembers ? 2 * d : 4 * d;
-    real scale = (real)(1 / sqrt((double)d));
-    gemm_linear(n, d, d, memory, AT(p->key.weight), AT(p->key.bias), w->plain);
-    for (int i = 0; i < n * d; i++) w->plain[i] *= scale;
-    gemm_nn(n, d, d, w->plain, d, AT(p->ask.weight), d, w->key, d + 1, false);
-    gemm_nn(n, 1, d, w->plain, d, AT(p->ask.bias), 1, w->key + d, d + 1, false);
-    gemm_linear(n, d, d, memory, AT(p->value.weight), AT(p->value.bias), w->plain);
+    int d = p->dim, n = w->n, wide = p->remembers ? 2 * d : 4 * d, ld = head_columns(f);
     for (int i = 0; i <= n; i++) {
-        centre(d, i < n ? w->plain + i * d : own, w->value + i * d);
+        centre(d, i < n ? plain + i * d : own, w->value + i * d);
         lanes_multiply(d, AT(p->state_norm.weight), w->value + i * d, w->scaled + i * d);
     }
+    gemm_nt(n + 1, n, d, w->value, d, w->value, d, w->gram, n, false);
+    gemm_nt(n + 1, 1, d, w->value, d, w->value + n * d, d, w->gram_own, 1, false);
     const real *head = AT(p->fc1.weight);
-    gemm_nt(d, n + 1, d, head, wide, w->scaled, d, w->state, n + 1, false);
-    if (p->remembers) return;
-    for (int k = 0; k < d; k++)
-        memcpy(w->rest + k * (d + n), head + k * wide + 2 * d, (size_t)d * sizeof *w->rest);
-    gemm_nt(d, n, d, head + 3 * d, wide, w->plain, d, w->rest + d, d + n, false);
+    gemm_nt(d, n + 1, d, head, wide, w->scaled, d, w->head + d + n, ld, false);
+    if (!p->remembers) gemm_nt(d, n, d, head + 3 * d, wide, plain, d, w->head + d, ld, false);
 }
 
-SIMD_INLINE void read_source(const fast *f, worker *w, const fr_query *query) {
-    const patch *p = f->f;
-    const fr_window *window = f->m->w;
-    int d = p->dim, all = 2 * d + p->time_dim;
-    const real *own = AT(p->source) + (size_t)window_source_node(window, query->source) * (size_t)d;
-    tape_reset(&w->t);
-    patch_sources side = patch_read_sources(f->m, &w->t, 1, &query->event);
-    if (w->t.status) return;
-    w->n = side.from[1];
-    patch_time(p->time_dim, window->time[query->event], w->angle);
-    memcpy(w->base, f->query_bias, (size_t)d * sizeof *w->base);
-    gemm_nt(1, d, d, own, d, f->query, all, w->base, d, true);
-    gemm_nt(1, d, p->time_dim, w->angle, p->time_dim, f->query + 2 * d, all, w->base, d, true);
-    read_memory(f, w, side.memory.v, own);
+/* ---- a block of candidates ---- */
+
+/* rho[j] = 1 / sqrt(sum[j] / dim + eps) */
+SIMD_INLINE void scales(int dim, int width, real *rho) {
+    for (int j = 0; j < width; j++)
+        rho[j] = (real)(1 / sqrt((double)(rho[j] / (real)dim) + TRANSFORMER_EPS));
 }
 
-/* w->q = queries of candidates `from` .. and below them their weights and 1. */
-SIMD_INLINE void block_attend(const fast *f, worker *w, int from, int width) {
+/* w->q = queries of candidates `from` .. */
+SIMD_INLINE void block_ask(const fast *f, worker *w, const real *base, int from, int width) {
     const patch *p = f->f;
-    int d = p->dim, n = w->n;
+    int d = p->dim;
     const real *gain = AT(p->query_norm.weight), *bias = AT(p->query_norm.bias);
-    real *weight = w->q + d * width;
+    real *restrict x = w->x, *restrict rho = w->rho;
+    lanes_fill(width, 0, rho);
+    for (int k = 0; k < d; k++) {
+        const real *asked = f->asked + (size_t)k * (size_t)f->room + from;
+        for (int j = 0; j < width; j += LANES) {
+            lanes here = LANES_AT(asked + j) + base[k];
+            LANES_AT(x + k * width + j) = here;
+            LANES_AT(rho + j) += here * here;
+        }
+    }
+    scales(d, width, rho);
     for (int k = 0; k < d; k++)
         for (int j = 0; j < width; j += LANES)
-            LANES_AT(w->x + k * width + j) =
-                LANES_AT(f->asked + (size_t)k * (size_t)f->room + from + j) + w->base[k];
-    column_scales(d, width, w->x, w->rho);
-    for (int k = 0; k < d; k++)
-        for (int j = 0; j < width; j += LANES)
-            LANES_AT(w->x + k * width + j) =
-                LANES_AT(w->x + k * width + j) * LANES_AT(w->rho + j) * gain[k] + bias[k];
+            LANES_AT(x + k * width + j) =
+                LANES_AT(x + k * width + j) * LANES_AT(rho + j) * gain[k] + bias[k];
     vmath_gelu((int64_t)d * width, w->x, w->q);
-    lanes_fill(width, 1, weight); /* for the constants of keys */
-    gemm_nn(n, width, d + 1, w->key, d + 1, w->q, width, w->dot, width, false);
-    memcpy(weight, w->dot, (size_t)n * (size_t)width * sizeof *weight);
-    vmath_exp_columns(n, width, weight, w->total);
-    columns_divide(n, width, w->total, weight);
-    lanes_fill(width, 1, weight + n * width); /* of the identity */
 }
 
-/* w->rho and w->hidden = the head's first layer before its function, both heads. */
-SIMD_INLINE void block_hidden(const fast *f, worker *w, int from, int width) {
-    const patch *p = f->f;
-    int d = p->dim, n = w->n;
-    const real *weight = w->q + d * width;
-    gemm_tn(d, width, n + 1, w->value, d, weight, width, w->x, width, false);
-    column_scales(d, width, w->x, w->rho);
-    gemm_nn(d, width, n + 1, w->state, n + 1, weight, width, w->x, width, false);
-    for (int k = 0; k < d; k++)
+/* Weights and rho, below the queries. */
+SIMD_INLINE void block_attend(const fast *f, worker *w, const real *key, const real *bias,
+                              int width) {
+    int d = f->f->dim, n = w->n;
+    real *weight = w->q + d * width, *scaled = weight + n * width;
+    gemm_linear_columns(n, width, d, key, bias, w->q, weight);
+    columns_softmax(n, width, weight, w->total);
+    gemm_linear_columns(n + 1, width, n, w->gram, w->gram_own, weight, w->dot);
+    memcpy(w->rho, w->dot + n * width, (size_t)width * sizeof *w->rho);
+    for (int i = 0; i < n; i++)
         for (int j = 0; j < width; j += LANES)
-            LANES_AT(w->hidden + k * width + j) =
-                LANES_AT(w->x + k * width + j) * LANES_AT(w->rho + j) +
-                LANES_AT(f->own + (size_t)k * (size_t)f->room + from + j);
-    if (p->remembers) return;
-    gemm_nn(d, width, d + n, w->rest, d + n, w->q, width, w->hidden, width, true);
+            LANES_AT(w->rho + j) +=
+                LANES_AT(weight + i * width + j) * LANES_AT(w->dot + i * width + j);
+    for (int j = 0; j < width; j++)
+        if (w->rho[j] < 0) w->rho[j] = 0; /* rounding */
+    scales(d, width, w->rho);
+    for (int i = 0; i < n; i++)
+        lanes_multiply(width, weight + i * width, w->rho, scaled + i * width);
+    memcpy(scaled + n * width, w->rho, (size_t)width * sizeof *w->rho);
+}
+
+/* w->hidden = the head's first layer before its function, both heads. */
+SIMD_INLINE void block_hidden(const fast *f, worker *w, int from, int width) {
+    int d = f->f->dim, n = w->n, skip = f->f->remembers ? d + n : 0;
+    for (int k = 0; k < d; k++)
+        memcpy(w->hidden + k * width, f->own + (size_t)k * (size_t)f->room + from,
+               (size_t)width * sizeof *w->hidden);
+    gemm_nn(d, width, d + 2 * n + 1 - skip, w->head + skip, head_columns(f), w->q + skip * width,
+            width, w->hidden, width, true);
 }
 
 /* w->total = scores without the memory */
 SIMD_INLINE void block_scores(const fast *f, worker *w, int from, int width) {
     const patch *p = f->f;
     int d = p->dim, n = w->n;
-    const real *weight = w->q + d * width, *last = AT(p->fc2.weight);
+    const real *scaled = w->q + (d + n) * width, *last = AT(p->fc2.weight);
     size_t all = (size_t)d * (size_t)width;
     if (p->remembers)
         lanes_relu((int)all, w->hidden, w->hidden);
@@ -189,11 +216,10 @@ SIMD_INLINE void block_scores(const fast *f, worker *w, int from, int width) {
     gemm_nn(n + 1, width, d, w->scaled, d, f->item + from, f->room, w->dot, width, false);
     real scale = (real)(1 / sqrt((double)d));
     for (int j = 0; j < width; j += LANES) {
-        lanes sum = {0};
+        lanes sum = LANES_AT(f->aligned + from + j);
         for (int i = 0; i <= n; i++)
-            sum += LANES_AT(weight + i * width + j) * LANES_AT(w->dot + i * width + j);
-        LANES_AT(w->total + j) +=
-            (sum * LANES_AT(w->rho + j) + LANES_AT(f->aligned + from + j)) * scale;
+            sum += LANES_AT(scaled + i * width + j) * LANES_AT(w->dot + i * width + j);
+        LANES_AT(w->total + j) += sum * scale;
     }
 }
 
@@ -207,15 +233,16 @@ SIMD_INLINE void read_recalled(const fast *f, worker *w, const fr_query *query, 
     }
 }
 
-/* Candidates first .. end - 1. */
-SIMD_INLINE void score_event(const fast *f, worker *w, const fr_query *query, int32_t first,
-                             int32_t end, float *scores) {
-    read_source(f, w, query);
-    if (w->t.status) return;
+/* Candidates first .. end - 1 of event number i of the call, whose patches begin at `at`. */
+SIMD_INLINE void score_event(const fast *f, worker *w, const fr_query *query, int i, int at,
+                             int32_t first, int32_t end, float *scores) {
+    int d = f->f->dim;
+    read_values(f, w, w->plain + at * d, w->own + i * d);
     if (f->f->remembers) read_recalled(f, w, query, false);
     for (int32_t from = first; from < end; from += f->block) {
         int count = end - from < f->block ? end - from : f->block, width = lanes_round_up(count);
-        block_attend(f, w, from, width);
+        block_ask(f, w, w->base + i * d, from, width);
+        block_attend(f, w, w->key + at * d, w->bias + at, width);
         block_hidden(f, w, from, width);
         block_scores(f, w, from, width);
         for (int j = 0; j < count; j++)
@@ -224,24 +251,33 @@ SIMD_INLINE void score_event(const fast *f, worker *w, const fr_query *query, in
     if (f->f->remembers) read_recalled(f, w, query, true);
 }
 
-SIMD_BUILDS(run, score_event,
-            (const fast *f, worker *w, const fr_query *query, int32_t first, int32_t end,
-             float *scores),
-            (f, w, query, first, end, scores))
+SIMD_INLINE void score_events(const fast *f, worker *w, const fr_query *queries, int count,
+                              int32_t first, int32_t end, float *scores) {
+    const int32_t *from = read_sources(f, w, queries, count);
+    for (int i = 0; from && i < count; i++) {
+        w->n = from[i + 1] - from[i];
+        score_event(f, w, &queries[i], i, from[i], first, end,
+                    scores + (size_t)i * (size_t)(end - first));
+    }
+}
 
-static fr_status score_part(void *state, const fr_query *query, int count, int32_t from, int32_t to,
-                            int number, float *scores, fr_error *err) {
-    (void)count; /* one at a time */
+SIMD_BUILDS(run, score_events,
+            (const fast *f, worker *w, const fr_query *queries, int count, int32_t first,
+             int32_t end, float *scores),
+            (f, w, queries, count, first, end, scores))
+
+static fr_status score_part(void *state, const fr_query *queries, int count, int32_t from,
+                            int32_t to, int number, float *scores, fr_error *err) {
     const fast *f = state;
     worker *w = &f->workers[number];
-    f->run(f, w, query, from, to, scores);
+    f->run(f, w, queries, count, from, to, scores);
     return w->t.status ? fail(err, w->t.status, "%s", w->t.error.message) : FR_OK;
 }
 
-static fr_status score(void *state, const fr_query *query, int count, int number, float *scores,
+static fr_status score(void *state, const fr_query *queries, int count, int number, float *scores,
                        fr_error *err) {
     int32_t all = ((const fast *)state)->m->w->destinations;
-    return score_part(state, query, count, 0, all, number, scores, err);
+    return score_part(state, queries, count, 0, all, number, scores, err);
 }
 
 /* ---- opening ---- */
@@ -295,21 +331,27 @@ static fr_status make_tables(fast *f, fr_error *err) {
 static fr_status make_worker(fast *f, worker *w, fr_error *err) {
     const patch *p = f->f;
     size_t d = (size_t)p->dim, n = (size_t)f->most, width = (size_t)lanes_round_up(f->block);
+    size_t events = (size_t)f->many, columns = (size_t)head_columns(f);
     w->t.params = &f->m->params;
-    TRY(TAKE(&f->memory, w->base, d, err));
-    TRY(TAKE(&f->memory, w->key, n * (d + 1), err));
+    TRY(TAKE(&f->memory, w->own, events * d, err));
+    TRY(TAKE(&f->memory, w->angle, events * (size_t)p->time_dim, err));
+    TRY(TAKE(&f->memory, w->base, events * d, err));
+    TRY(TAKE(&f->memory, w->key, events * n * d, err));
+    TRY(TAKE(&f->memory, w->bias, events * n, err));
+    TRY(TAKE(&f->memory, w->plain, events * n * d, err));
     TRY(TAKE(&f->memory, w->value, (n + 1) * d, err));
-    TRY(TAKE(&f->memory, w->plain, n * d, err));
     TRY(TAKE(&f->memory, w->scaled, (n + 1) * d, err));
-    TRY(TAKE(&f->memory, w->state, (n + 1) * d, err));
-    TRY(TAKE(&f->memory, w->rest, (n + d) * d, err));
-    TRY(TAKE(&f->memory, w->angle, p->time_dim, err));
-    TRY(TAKE(&f->memory, w->q, (d + n + 1) * width, err));
+    TRY(TAKE(&f->memory, w->gram, (n + 1) * n, err));
+    TRY(TAKE(&f->memory, w->gram_own, n + 1, err));
+    TRY(TAKE(&f->memory, w->head, d * columns, err));
+    TRY(TAKE(&f->memory, w->q, columns * width, err));
     TRY(TAKE(&f->memory, w->x, d * width, err));
     TRY(TAKE(&f->memory, w->hidden, d * width, err));
     TRY(TAKE(&f->memory, w->dot, (n + 1) * width, err));
     TRY(TAKE(&f->memory, w->total, width, err));
     TRY(TAKE(&f->memory, w->rho, width, err));
+    for (size_t k = 0; !p->remembers && k < d; k++)
+        memcpy(w->head + k * columns, AT(p->fc1.weight) + (4 * k + 2) * d, d * sizeof *w->head);
     return TAKE(&f->memory, w->recalled, f->m->w->destinations, err);
 }
 
@@ -337,6 +379,8 @@ fr_status patch_fast(const model *m, int threads, fr_scorer_definition *out, fr_
                 .run = run_now()};
     f->most = (f->f->history + f->f->slots - 1) / f->f->slots;
     if (f->most > m->w->events / f->f->slots + 1) f->most = m->w->events / f->f->slots + 1;
+    f->many = f->most * EVENTS <= PATCHES ? EVENTS : 1;
+    out->many = f->many;
     TRY(make_tables(f, err));
     TRY(TAKE(&f->memory, f->workers, threads + 1, err)); /* one without a tape ends the list */
     for (int i = 0; i < threads; i++) TRY(make_worker(f, &f->workers[i], err));
