@@ -1,7 +1,7 @@
 /* number.c - tables and the general case of number.h.
  *
- * printf has no form that takes a locale, so the thread changes to the C locale for the call. That
- * costs a few nanoseconds, needs no memory and no other thread sees it.
+ * printf cannot take a locale, so the thread switches to the C locale for the call. This takes a
+ * few nanoseconds and no memory, and does not affect other threads.
  */
 #define _GNU_SOURCE
 #include "base/number.h"

@@ -1,7 +1,7 @@
 /* options.c - option tables (fullrank.h, chapter 2).
  *
  * A table row says everything about an option, so parsing, printing, range checks and help are
- * loops over the table. Values travel as text between command line, config file and manifest.
+ * loops over the table. Command line, config file and manifest exchange values as text.
  */
 #include "base/options.h"
 #include "base/json.h"

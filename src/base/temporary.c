@@ -1,9 +1,9 @@
 /* temporary.c - see temporary.h.
  *
- * Everything happens relative to an open directory, and no last component is ever followed. Between
- * making a temporary and locking it another process may take it for a dead one; the maker then
- * finds it locked or gone, and makes another. Between locking and removing a dead one its name may
- * come to mean something else; so the name is compared with what was locked, on both sides.
+ * All paths are relative to an open directory, and links in the last component are never followed.
+ * Between making and locking a temporary, another process may take it for a dead one. Its maker
+ * then finds it locked or gone, and makes another. Between locking and removing a dead one, its
+ * name may get a new meaning, so both sides compare the name with the locked file.
  */
 #define _GNU_SOURCE
 #include "base/temporary.h"

@@ -1,4 +1,4 @@
-/* version.c - which build this is and what the CPU offers. */
+/* version.c - the version of the library and the features of the CPU. */
 #include "commit.h"
 #include "fullrank.h"
 

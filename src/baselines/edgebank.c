@@ -1,9 +1,9 @@
 /* edgebank.c - is the pair in memory? Scores are 0 and 1, so nearly all candidates tie, and the tie
  * rule decides the number (docs/metrics.md).
  *
- * EdgeBank is of Poursafaei et al. (2022), code DGB; TGB has it as a baseline. "So far" are the
- * events before the ranked one: the memory is brought up to date for every event, where both
- * programs do so once per batch.
+ * EdgeBank is from Poursafaei et al. (2022), code DGB; TGB has it as a baseline. "So far" means the
+ * events before the ranked one. Here the memory is updated before every event; both programs update
+ * it once per batch.
  *
  *   unlimited   every pair met so far (both)
  *   window      pairs met at or after the (1 - share) quantile of all event times so far, so in the
@@ -13,13 +13,13 @@
  *               so far, so in a window of constant length: TGB's EdgeBankPredictor today
  *   interval    pairs met within the average time between two meetings of a pair before the latest
  *               event so far: DyGLib's time window of mode repeat_interval. A pair's own average is
- *               (last - first meeting) / (meetings - 1); one that has met once counts as 0, as
- *               there
+ *               (last - first meeting) / (meetings - 1); a pair that has met once counts as
+ *               0, as in DyGLib
  *   threshold   pairs met at least as often as the average pair, events / distinct pairs so far:
  *               DGB's repetition-based memory
  *
- * The scores follow from the window's index alone, but for the number of distinct pairs and the sum
- * of their average intervals, which are tabled.
+ * The scores follow from the window's index, except the number of distinct pairs and the sum of
+ * their average intervals, which are in tables.
  */
 #include "baselines/baseline.h"
 

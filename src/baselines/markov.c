@@ -1,8 +1,8 @@
-/* markov.c - what tends to follow the source's last destination.
+/* markov.c - destinations that tend to follow the source's last destination.
  *
  * Transition counts are over all sources. A row is the list of destinations that have followed one
- * destination, in order of the first time. All transitions of the window are known beforehand, so
- * that every event has its slot in a row, and a row at any time is the first few of its slots.
+ * destination, in order of the first time. All transitions of the window are known in advance, so
+ * every event has its slot in a row, and at any time a row is the first few of its slots.
  */
 #include "baselines/baseline.h"
 

@@ -1,4 +1,5 @@
-/* random.c - the floor: scores drawn for each event and destination by counter, so in any order. */
+/* random.c - pure chance: scores are drawn by counter for each event and destination, in any order.
+ */
 #include "base/rng.h"
 #include "baselines/baseline.h"
 

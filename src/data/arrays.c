@@ -1,7 +1,7 @@
 /* arrays.c - events in the caller's memory become a directory of columns (fullrank.h, chapter 3).
  *
- * They take the way of a table's rows, in blocks: the same ids, order, notices and hash follow.
- * What a table's reader refuses in a field is refused here by the row.
+ * They are processed in blocks, like the rows of a table, and give the same ids, order, notices and
+ * hash. Values that the reader of tables refuses are refused here too, with their row.
  */
 #define _GNU_SOURCE
 #include "base/options.h"

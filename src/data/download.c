@@ -2,7 +2,7 @@
  *
  * One `transfer` lives for a call. Each request is judged once, when its first body byte (or its
  * end) arrives and all headers are known: begin_body() decides whether the body is appended to the
- * part, starts it anew, or is of no use. Invariant: the first `have` bytes of the part belong to
+ * part, replaces it, or is useless. Invariant: the first `have` bytes of the part belong to
  * the version `known` of the remote file, and the notes on disk describe that version before any of
  * its bytes is written.
  */

@@ -1,7 +1,7 @@
 /* download_none.c - download.h for a library built without libcurl (FULLRANK_DOWNLOAD=OFF).
  *
- * libcurl brings some thirty libraries along, more than all else together: the Python wheel, which
- * has to carry its libraries, goes without.
+ * libcurl needs some thirty libraries, more than everything else together. The Python wheel has to
+ * contain its libraries, so it is built without libcurl.
  */
 #include "base/memory.h"
 #include "data/download.h"

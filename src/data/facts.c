@@ -1,4 +1,4 @@
-/* facts.c - what a stream is made of: the numbers of PROTOCOL 13 (fullrank.h, chapter 6). */
+/* facts.c - facts about a stream: the numbers of PROTOCOL 13 (fullrank.h, chapter 6). */
 #include "data/facts.h"
 
 #include "base/context.h"

@@ -1,7 +1,7 @@
 /* get.c - public sets by name: download, then import (fullrank.h, chapter 7).
  *
- * The file lies beside the output as OUTPUT.download while it is fetched, always under the same
- * name, so that a repeated command finds what an interrupted one left.
+ * While it is downloaded, the file is next to the output as OUTPUT.download. The name is always the
+ * same, so a repeated command finds the part of an interrupted one.
  */
 #define _GNU_SOURCE
 #include "base/file.h"

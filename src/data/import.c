@@ -1,7 +1,7 @@
 /* import.c - from an interaction file to a directory of columns (fullrank.h, chapter 3).
  *
  * csv reads blocks of rows, columns writes them: this file only joins the two and, for DyGLib
- * files, fetches the features from the .npy beside the table.
+ * files, reads the features from the .npy of the table.
  */
 #define _GNU_SOURCE
 #include "data/import.h"

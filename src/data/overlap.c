@@ -1,7 +1,7 @@
 /* overlap.c - ids that are both a source and a destination (fullrank.h, chapter 4).
  *
- * Ids of both roles ascend, and words stand in byte order of their ids, so one merge finds what
- * they share.
+ * The ids of both roles are ascending, and words are in byte order, so one merge finds the common
+ * ids.
  */
 #include "base/context.h"
 #include "data/stream.h"

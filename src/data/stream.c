@@ -1,8 +1,8 @@
 /* stream.c - opening and exporting imported sets (fullrank.h, chapter 4).
  *
  * Opening checks types, lengths, ids and words, and that nothing was changed since the import
- * (verify.h). Indices and times of events are checked where they are used, for the events that are:
- * by the window, which copies them, by export and by the oracle.
+ * (verify.h). Indices and times of events are checked by their users, only for the events they
+ * use: the window, which copies them, export and the oracle.
  */
 #define _GNU_SOURCE
 #include "data/stream.h"

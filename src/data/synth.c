@@ -1,9 +1,9 @@
 /* synth.c - see synth.h; the distribution in formulas is in docs/synth.md.
  *
  * Every component is a table of running sums. Drawing is a binary search in it and its probability
- * is the difference of two neighbours, so the numbers synth_probability returns are the very ones
- * the draw uses. Popularity drifts in STEPS steps over the duration, all computed when the world is
- * built: then nothing of it belongs to the state, and no event pays for the drift.
+ * is the difference of two neighbours, so synth_probability returns exactly the numbers that the
+ * draw uses. Popularity drifts in STEPS steps over the duration. All steps are computed in advance,
+ * so they are not part of the state, and events take no time for the drift.
  *
  * World tables take their random numbers from (seed, RNG_SYNTH_WORLD, table), events from (seed,
  * RNG_SYNTH_EVENT, number of the event); the order in which things are computed does not matter.

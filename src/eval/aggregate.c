@@ -1,9 +1,9 @@
 /* aggregate.c - expected sampled metrics over all records (fullrank.h, chapter 11).
  *
- * A catalog has some hundred or thousand places for a positive to land, and a file may have a
- * million events: most are equal in everything a sampler looks at. Events are therefore grouped by
- * their pools in a hash table, and each group is computed once per K. Groups keep the order in
- * which they first appear, so sums depend on the records alone.
+ * A catalog has some hundred or thousand possible ranks, and a file may have a million events, so
+ * most events are equal for a sampler. Events are therefore grouped by their pools in a hash table,
+ * and each group is computed once per K. Groups keep the order of their first event, so sums depend
+ * only on the records.
  *
  * Draws of different events are independent, so the variance of the sampled MRR over evaluation
  * seeds is the sum of the events' variances over the square of their number.

@@ -1,9 +1,9 @@
-/* audit_choose.c - which events are audited (audit.h).
+/* audit_choose.c - chooses the events to audit (audit.h).
  *
- * The ranked part is cut into as many stretches as there are changed streams; of each, one event is
- * drawn, at which the stream will be changed, and the ranked events before it come along: the
- * change lies in their future too. Where the order keeps events of one time (or batch) from each
- * other, every second stretch gives an event that has such a neighbour before it, if there is one.
+ * The ranked part is cut into as many stretches as there are changed streams; in each, one event is
+ * drawn, and the stream will be changed there. The ranked events before it are audited too, because
+ * the change is in their future. If the order hides events of the same time (or batch) from each
+ * other, every second stretch chooses an event with a hidden one before it, if there is one.
  */
 #include "base/context.h"
 #include "eval/audit.h"

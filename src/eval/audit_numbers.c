@@ -1,5 +1,5 @@
-/* audit_numbers.c - the checks that look at scores as they are (audit.h): numbers, and whether the
- * place of a candidate among the others says anything of it: position. */
+/* audit_numbers.c - the checks of the scores themselves (audit.h): numbers, and position, which
+ * tests whether the position of a candidate says something about it. */
 #include "base/context.h"
 #include "base/number.h"
 #include "eval/audit.h"

@@ -1,4 +1,4 @@
-/* compare.c - runs of several models side by side (PROTOCOL 11; fullrank.h, chapter 13).
+/* compare.c - compares runs of several models (PROTOCOL 11; fullrank.h, chapter 13).
  *
  *   runs -> checked for equal protocols and events -> grouped by model and seed
  *   events of each run -> sums per block and column (each K, then the full catalog)
@@ -7,12 +7,12 @@
  *   tests of all pairs -> Holm's correction
  *
  * A pair of models is one weight per run, adding up to +1 over the second model's runs and to -1
- * over the first's: its difference is the weighted sum of the runs' means, in the data as in every
- * resample. So it does not matter further down how runs were paired.
+ * over the first's: its difference is the weighted sum of the runs' means, in the data and in every
+ * resample. So later code need not know how runs were paired.
  *
- * A metric that is no mean over events has no sums: its resamples come from statistic.h, one series
- * per run, and its test from exchanging blocks between the runs that are paired. Of a mean that is
- * the same as a change of signs.
+ * A metric that is not a mean over events has no sums. Its resamples come from statistic.h, one
+ * series per run, and its test exchanges blocks between paired runs. For a mean this is the same as
+ * a change of signs.
  */
 #include "base/memory.h"
 #include "base/options.h"

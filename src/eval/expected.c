@@ -1,11 +1,12 @@
 /* expected.c - see expected.h.
  *
- * Both kinds of draw have a law whose neighbouring chances stand in a simple ratio: hypergeometric
- * without replacement, binomial with it. Starting with weight 1 at the mode and walking down on
- * both sides by these ratios needs no factorials and loses nothing (differences of lgamma would
- * lose eight digits at 10^7 negatives); dividing by the sum of the weights makes them chances. All
- * terms are positive, so no digits cancel anywhere. A walk ends below NEGLIGIBLE: the laws are
- * log-concave, so what is left out is smaller still, even times the largest possible RR.
+ * In both kinds of draw, neighbouring probabilities have a simple ratio: the distribution is
+ * hypergeometric without replacement and binomial with it. The computation starts with weight 1 at
+ * the mode and goes down on both sides by these ratios. It needs no factorials and loses no digits
+ * (differences of lgamma would lose eight digits at 10^7 negatives). Dividing by the sum of the
+ * weights gives probabilities. All terms are positive, so nothing cancels. It stops below
+ * NEGLIGIBLE: the distributions are log-concave, so the rest is even smaller, even times the
+ * largest possible RR.
  */
 #include "eval/expected.h"
 

@@ -1,9 +1,9 @@
-/* explain.c - what lies between the numbers of two protocols (fullrank.h, chapter 13).
+/* explain.c - explains the difference between two protocols (fullrank.h, chapter 13).
  *
- * A way to evaluate is a protocol, a tie rule and what the positive is ranked against. Two ways
- * differ in a few ingredients. Each subset of them that is switched gives a number; in a fixed
- * order the differences of neighbours add up to the whole, and so do their means over all orders
- * (the Shapley value of each ingredient).
+ * An evaluation is a protocol, a tie rule and a set of negatives. Two evaluations differ in a few
+ * settings. Each subset of switched settings gives a number. In a fixed order the differences
+ * between consecutive numbers add up to the total, and so do their means over all orders (the
+ * Shapley value of each setting).
  */
 #include "base/context.h"
 #include "base/options.h"

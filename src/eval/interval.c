@@ -1,9 +1,9 @@
 /* interval.c - intervals of one ranking's metrics (fullrank.h, chapter 11): by the block bootstrap
- * (PROTOCOL 11), or of a sample for the value of all events (PROTOCOL 15).
+ * (PROTOCOL 11), or for a sample, for the value over all events (PROTOCOL 15).
  *
  * The blocks are those of a comparison, so a metric has the same interval here and there. All means
- * over events are series of one bootstrap; the other metrics are computed anew in every resample,
- * all of them from the same records.
+ * over events are series of one bootstrap; the other metrics are computed again in every resample,
+ * all from the same records.
  */
 #include "base/options.h"
 #include "eval/aggregate.h"

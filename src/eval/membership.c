@@ -2,9 +2,9 @@
  * 14).
  *
  * The catalog of this table is A(i), every destination that occurred before the event (PROTOCOL 8):
- * the time-available one. Records made with it hold what a cell needs, the counts above and tied
- * among all and among seen candidates, so the table is four samplers of src/eval/sampler.c under
- * the rule that an event has K negatives of both kinds or does not count.
+ * the time-available one. Records made with it have the counts that a cell needs: above and tied
+ * among all and among seen candidates. So the table is four samplers of src/eval/sampler.c, with
+ * the rule that an event counts only if it has K negatives of both kinds.
  */
 #include "rank/check.h"
 #include "rank/ranking.h"

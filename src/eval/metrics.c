@@ -1,8 +1,8 @@
-/* metrics.c - metrics over the full catalog, each one registered struct that explains itself.
+/* metrics.c - metrics over the full catalog; each is one registered struct with its explanation.
  *
  * Most metrics are the mean of one number per event over the events they apply to: they name two
- * small functions, `applies` and `value`, and share mean_over. The others bring a `compute` of
- * their own. To add a metric, add a struct to the table at the end and a row to docs/metrics.md:
+ * small functions, `applies` and `value`, and share mean_over. The others have their own
+ * `compute`. To add a metric, add a struct to the table at the end and a row to docs/metrics.md:
  * help, lists, tables, JSON and comparisons follow. A name that ends in "@k" takes a number.
  */
 #include "eval/metrics.h"

@@ -1,9 +1,9 @@
-/* minimal.c - the scorer that knows pair membership and nothing else (fullrank.h, chapter 14).
+/* minimal.c - the scorer that knows only pair membership (fullrank.h, chapter 14).
  *
  * s = b0 + beta M (PROTOCOL 9). Its data are four counts: positives and negatives, met and not met;
- * so drawing negatives means dealing how many of them are met, and the logistic regression is that
- * of a 2x2 table. Newton's method with halved steps finds the minimum of a convex loss; written so
- * that nothing cancels when the data separate and only the penalty holds beta back.
+ * so drawing negatives means drawing how many of them are met, and the logistic regression is that
+ * of a 2x2 table. Newton's method with halved steps finds the minimum of the convex loss. Nothing
+ * cancels, even if the data separate and only the penalty keeps beta finite.
  */
 #include "base/context.h"
 #include "base/options.h"

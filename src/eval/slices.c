@@ -1,12 +1,11 @@
 /* slices.c - rank records cut by what they say about their events (fullrank.h, chapter 11).
  *
  * A slice is a list of records like any other, so every metric, expectation and draw applies to it
- * as it is. Records are therefore copied, slice by slice, in the order in which they came. What a
- * record is cut by belongs to the event, not to the scorer: rankings of the same events have the
- * same slices.
+ * as it is. Records are therefore copied, slice by slice, in their original order. The fields
+ * belong to the event, not to the scorer, so rankings of the same events have the same slices.
  *
- * A field is a class (repeated or new) or a number. Numbers are cut at their quantiles, so that
- * slices have about as many events each; equal numbers stay together.
+ * A field is a class (repeated or new) or a number. Numbers are cut at their quantiles, so
+ * slices have about the same number of events; equal numbers stay together.
  */
 #include "base/memory.h"
 #include "base/text.h"

@@ -6,13 +6,12 @@
  *   Q(t) = t f(t) / n F((n+1)/2, 1; n/2 + 1; n   / (n + t^2))
  *
  * with F Gauss' hypergeometric series, here a sum of positive terms: nothing cancels. The first one
- * converges fast for small t, the second for large t; what it gives is the one asked for, or 1/2
- * minus it where that loses nothing.
+ * converges fast for small t, the second for large t. The result is the requested one, or 1/2 minus
+ * it if that loses nothing.
  *
  * log C and log Q are concave functions of log t (slopes fall from 1 to 0 and from 0 to -n).
- * Newton's method on a concave monotone function comes from one side after its first step, so it
- * needs neither a good start nor a bracket; and both functions are nearly straight where t is
- * extreme.
+ * After its first step, Newton's method on a concave monotone function approaches from one side, so
+ * it needs neither a good start nor a bracket. Both functions are nearly straight for extreme t.
  */
 #define _GNU_SOURCE /* lgamma_r */
 #include "eval/student.h"

@@ -2,8 +2,8 @@
  * past.
  *
  * Per candidate v of an event of source u: the last `history` destinations of u, oldest first, are
- * keys and values; v's embedding is the query; x_v is the time since v last occurred with anyone;
- * CRAFT-R adds n_uv, how often v stands among the kept destinations. The forward below is
+ * keys and values; v's embedding is the query; x_v is the time since v last occurred with any
+ * source; CRAFT-R adds n_uv, how often v is among the kept destinations. The forward pass below is
  * MODELS 2.2 line by line; parameters are in the order of MODELS 2.3, which is that of the
  * checkpoint.
  */

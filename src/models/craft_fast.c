@@ -1,23 +1,22 @@
 /* craft_fast.c - CRAFT(-R) for every candidate of an event at once, through tables made once per
  * checkpoint (MODELS 2.6).
  *
- * Vectors of candidates are columns: an array [dim, width] holds one number of every candidate of a
- * block side by side. So all products are W x with W as stored, logits [slots, width] come out
- * as the softmax wants them, and norms are sums down a column: a vector lane is a candidate, and
- * nothing is ever turned round or added across lanes.
+ * Vectors of candidates are columns: a row of an array [dim, width] has one number of every
+ * candidate of a block. So all products are W x with W as stored, logits [slots, width] have the
+ * layout of the softmax, and norms are sums down a column. A vector lane is a candidate, and
+ * nothing is ever transposed or added across lanes.
  *
  * The key of a slot is LN0(E_s + P_p) = rho (g0 * (E_s' + P_p')) + b0 with centred rows E', P', so
  * keys and values are sums of two table rows, and no product runs over the history. The code of the
- * elapsed time is LN(w x + b) = rho(x) (x w' + b') and meets the head as three numbers per row.
+ * elapsed time is LN(w x + b) = rho(x) (x w' + b') and enters the head as three numbers per row.
  *
- * The first layer's logits are products with query0 too, although h (I + L) numbers per candidate
- * could hold them ready (MODELS 2.6): reading those saved 1 to 2 % where it was measured, and
- * without them memory stays linear in I.
+ * The first layer's logits are also products with query0. A table of h (I + L) numbers per
+ * candidate could replace them (MODELS 2.6), but it saved only 1 to 2 % in measurements, and
+ * without it memory stays linear in I.
  *
- * Bits: a score is a chain of operations on its own lane, in an order that depends on the event
- * alone, so neither the block nor the neighbours matter. Blocks are widened to whole vectors with
- * the columns that follow (tables have zero columns after the last); what comes of those is
- * dropped.
+ * Bits: a score is a chain of operations on its own lane, in an order that depends only on the
+ * event, so neither the block nor the neighbours matter. Blocks are extended to whole vectors with
+ * the next columns (tables have zero columns after the last); their results are dropped.
  */
 #include "models/craft_tables.h"
 #include "nn/columns.h"

@@ -3,7 +3,7 @@
  * With centred rows E' and P', a key's input is LN0(E_s + P_p) = rho (g0 * (E_s' + P_p')) + b0, so
  * keys and values are rho times the sum of a row per item and a row per slot, plus a constant. The
  * constant of keys adds the same number to all logits of a softmax and is dropped; that of values
- * passes through the softmax, whose weights sum to one, and ends in the output's bias.
+ * passes through the softmax, whose weights sum to one, and is part of the output's bias.
  */
 #include "models/craft_tables.h"
 

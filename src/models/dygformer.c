@@ -4,8 +4,8 @@
  * consecutive tokens become one vector of four channels: nodes (their identities, or without them
  * just a bias), edge features, time differences, and how often the token's node occurs on either
  * side. Source patches and candidate patches attend to each other in one sequence; the means of the
- * two sides enter the head. The forward below is MODELS 3.2 line by line; parameters are in the
- * order of MODELS 3.3, which is that of the checkpoint.
+ * two sides enter the head. The forward pass below is MODELS 3.2 line by line; parameters are in
+ * the order of MODELS 3.3, which is that of the checkpoint.
  *
  * Counts are never found by comparing tokens: roles have separate numbers, so a token's node can
  * occur on the other side only as its self token or as a meeting of the pair (table of MODELS 3.1).

@@ -1,17 +1,17 @@
 /* dygformer_fast.c - DyGFormer for every candidate of some events at once (MODELS 3.5).
  *
- * What depends on the source and the time alone is made once per event: its patches, and their
- * queries, keys and values of the first layer. A candidate that the source has not met within the
- * kept windows uses them as they are; for the few it has met, and with shared ids for those with
- * whom it has a neighbour in common, counts on both sides differ, and the source's patches are made
- * anew. After the first attention everything belongs to the pair.
+ * Everything that depends only on the source and the time is computed once per event: its patches,
+ * and their queries, keys and values of the first layer. A candidate that the source has not met
+ * within the kept windows uses them as they are. For the few that it has met, and with shared ids
+ * for those with a common neighbour, the counts differ, and the source's patches are computed
+ * again. After the first attention everything depends on the pair.
  *
- * From one event to the next nothing but the time changes for most candidates. So a few of them at
- * a time go through all events: their patches without times are kept, and their time codes are
+ * From one event to the next only the time changes for most candidates. So a few of them at a time
+ * are scored for all events: their patches without times are kept, and their time codes are
  *
  *     cos(w (t - t_j) + b) = cos(w t + b) cos(w t_j) + sin(w t + b) sin(w t_j)
  *
- * from tables of both factors, which stay in the cache meanwhile.
+ * from tables of both factors, which stay in the cache.
  *
  * Candidates of an event are taken in blocks of about ROWS patches. All patches of
  * a block are the rows of one matrix [rows, dim]: source patches, then own patches of the first
@@ -20,9 +20,9 @@
  * the sides instead of to all patches, and the output layer is part of the head's first layer.
  *
  * Bits: every step computes a row from its own sequence in an order that depends on the sequence
- * alone (gemm's chains, vmath, sixteen lanes that fold in one way), so neither the block nor the
- * other candidates, nor the thread or the instruction set matter. Candidates without a past that
- * the source has not met have equal rows, hence equal scores.
+ * alone (gemm's chains, vmath, sixteen lanes that fold in one way). So the block, the other
+ * candidates, the thread and the instruction set do not matter. Candidates without a past that the
+ * source has not met have equal rows and so equal scores.
  */
 #include "models/dygformer_fast.h"
 

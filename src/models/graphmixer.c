@@ -1,12 +1,11 @@
 /* graphmixer.c - GraphMixer: an MLP-mixer over each node's recent events, and a learned identity
  * per node; source and destination meet only in the scorer.
  *
- * A node's slots are its last `tokens` events, the newest first: how long ago, and the event's
- * features. Only real slots exist: rows of all nodes stand one after the other, and token mixing
- * uses the corner of its weights that belongs to them, which is what masking would give
- * (MODELS 6.1). With `padded` the others are rows of zeros, and all weights are used. The forward
- * below is MODELS 6.1 line by line; parameters are in the order of MODELS 6.2, which is that of the
- * checkpoint.
+ * A node's slots are its last `tokens` events, the newest first, with their age and their features.
+ * Only real slots exist: the rows of all nodes follow each other, and token mixing uses the
+ * matching corner of its weights, which is equivalent to masking (MODELS 6.1). With `padded` the
+ * other slots are rows of zeros, and all weights are used. The forward pass below is MODELS 6.1
+ * line by line; parameters are in the order of MODELS 6.2, which is that of the checkpoint.
  */
 #include "models/graphmixer.h"
 

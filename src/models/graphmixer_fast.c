@@ -1,19 +1,19 @@
 /* graphmixer_fast.c - GraphMixer for every destination of an event at once (MODELS 6.3).
  *
  * A destination's half of the head depends on its history and the time, not on the source, so it is
- * made once per event. Destinations go through the layers in blocks of about as many slots as stay
- * in the cache: norms and channel products see one tall matrix of all slots of the block, token
- * products one node at a time. Made once per checkpoint: the part of the projection that comes from
- * an event's features; what identities and biases give to a destination's half; the output layer
- * composed with either half of the head.
+ * made once per event. Destinations go through the layers in blocks that fit in the cache: norms
+ * and channel products see one tall matrix of all slots of the block, token products one node at a
+ * time. These are computed once per checkpoint: the part of the projection that comes from an
+ * event's features; the contribution of identities and biases to a destination's half; the output
+ * layer composed with each half of the head.
  *
- * Nothing outlives a change of time, because every time code moves with it. Between events of one
- * time a worker keeps what it has and makes anew only destinations that occurred between the two
- * cuts; a large catalog goes through it piece by piece, and nothing is kept.
+ * A change of time changes every time code, so nothing can be kept. Between events of the same time
+ * a worker keeps its results and recomputes only destinations that occurred between the two cuts. A
+ * large catalog is processed piece by piece, and nothing is kept.
  *
  * Bits: every number is one chain of operations that depends on its node alone (products
- * row-stable, norms in fixed lanes, sums in the order of slots), so neither block, worker nor order
- * of events matter.
+ * row-stable, norms in fixed lanes, sums in the order of slots), so the block, the worker and the
+ * order of events do not matter.
  */
 #include "models/graphmixer.h"
 #include "nn/gemm.h"

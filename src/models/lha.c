@@ -4,14 +4,14 @@
  *     s = w2 . [hcur; r_uv] + b2
  *     M[(u, v)] <- gamma hcur + (1 - gamma) r_uv      after an event of the pair
  *
- * r_uv is a constant: nothing is learned through it. While training, M is that of the step's start.
- * In evaluation hcur does not depend on M, so a replay finds it for all events at once and then
- * runs the recurrence; what each event leaves of its pair is kept, and what event i sees of a pair
- * is what the pair's last event below its cut has left, else what training has. So with strict
- * order the memory hides events of the same time as histories do. With `write-every` events are
- * written together: those of one such batch see the memory of its beginning, as in training, and so
- * the memory lags behind the order of the protocol, but never runs ahead of it. Scores need w2b .
- * r_uv only, for which replay runs the same recurrence on single numbers (4.3).
+ * r_uv is a constant: no gradient flows through it. In training, M is that of the start of the
+ * step. In evaluation hcur does not depend on M, so a replay computes it for all events at once and
+ * then runs the recurrence. The state of the pair after each event is kept, and event i sees the
+ * state after the pair's last event below its cut, or the state after training. So with strict
+ * order the memory hides events of the same time, as histories do. With `write-every` events are
+ * written together: those of one batch see the memory at its start, as in training. So the memory
+ * may be older than the protocol allows, but never newer. Scores need only w2b . r_uv, and replay
+ * runs the same recurrence on these single numbers (4.3).
  */
 #include "models/lha.h"
 

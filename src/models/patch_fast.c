@@ -1,21 +1,22 @@
 /* patch_fast.c - the patch transformer for every candidate of an event at once (MODELS 13.4).
  *
- * The source's side runs once per event, through plain forward, for several events at once so that
- * its products have rows enough. Of a candidate there is then a query, one attention over at most
- * `history / patch` patches, and a head. Vectors of candidates are columns, as in craft_fast.c: a
- * lane is a candidate, and nothing is added across lanes.
+ * The source's side runs once per event, through the plain forward pass, for several events at once
+ * so that its products have enough rows. Each candidate then needs a query, one attention over at
+ * most `history / patch` patches, and a head. Vectors of candidates are columns, as in
+ * craft_fast.c: a lane is a candidate, and nothing is added across lanes.
  *
- * The query is GELU(LN(A_v + b)) with a table A of candidates and b of the event. What follows the
- * attention is linear in its weights a but for one norm: with centred values V' and identity u',
+ * The query is GELU(LN(A_v + b)) with a table A of candidates and b of the event. Everything after
+ * the attention is linear in its weights a, except one norm: with centred values V' and identity
+ * u',
  *
  *     s = rho (g * (u' + sum_i a_i V'_i)) + b
  *     rho = 1 / sqrt(|u' + sum_i a_i V'_i|^2 / d + eps)
  *
- * so whatever a matrix makes of s is a product with rho [a; 1], plus a constant; the same holds for
+ * So a matrix times s is a product with rho [a; 1], plus a constant; the same holds for
  * s . e(v) and, without rho, for c; and |.|^2 is [a; 1] times the values' products with each other.
- * These are products over patches, of which there are few, and not over dimensions. One product
- * over dimensions is left, that of the head with q. What the head sees of all this stands in one
- * column, [q; a; rho a; rho], so that its first layer is one product.
+ * These are products over the few patches, not over dimensions. Only one product over dimensions is
+ * left, that of the head with q. The input of the head is one column, [q; a; rho a; rho], so its
+ * first layer is one product.
  *
  * Bits: a score is a chain of operations on its own lane, in an order that depends on the event
  * alone, so neither the block nor the neighbours matter.

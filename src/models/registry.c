@@ -1,4 +1,4 @@
-/* registry.c - the list of models, opening one, and scoring through plain forward. */
+/* registry.c - the list of models, opening one, and scoring through the plain forward pass. */
 #include "models/model.h"
 
 #include "base/fingerprint.h"

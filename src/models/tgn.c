@@ -2,11 +2,11 @@
  *
  * Every row is a node at a time: the source of an event, or one of its candidates. Its state and
  * those of its last `neighbors` events' other ends go through one attention, MODELS 5.2 line by
- * line; with the identity embedding the state is all there is. States are taken from the memory
- * once each, with a pending message applied on the way (5.4, step 1): the only place where the
- * GRU learns. What depends on a node's state alone is made once for all who read it (make_part), in
- * training for a whole step; the rest runs by shards. Parameters are in the order of MODELS 5.3,
- * which is that of the checkpoint.
+ * line; with the identity embedding only the state is used. Each state is read from the memory
+ * once, with its pending message applied (5.4, step 1); only here the GRU learns. Everything that
+ * depends only on a node's state is computed once for all its readers (make_part), in training for
+ * a whole step; the rest runs by shards. Parameters are in the order of MODELS 5.3, which is that
+ * of the checkpoint.
  */
 #include "models/tgn.h"
 

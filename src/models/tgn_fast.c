@@ -6,18 +6,17 @@
  *     cos(w (t - t_j) + b) = cos(w t + b) cos(w t_j) + sin(w t + b) sin(w t_j)
  *
  * whose factors are tables of the event scored and of the neighbour's event. So over a stretch of
- * events before which nothing changes for a candidate (tgn_past.h) its logits are one product of
- * what it and its neighbours are, with the clock of the events; weighted sums of its neighbours are
- * products too. What is read per candidate, mostly from memory far away, is read once for all
- * events, and lanes of vectors are events, from the logits to the scores: nothing is added up
+ * events in which nothing changes for a candidate (tgn_past.h), its logits are one product of its
+ * own and its neighbours' vectors with the time codes of the events. Weighted sums of its
+ * neighbours are products too. The data of a candidate, mostly from distant memory, is read once
+ * for all events. Lanes of vectors are events, from the logits to the scores, so nothing is added
  * across a vector.
  *
- * Matrices of a block hold one column per score: candidate i and event e have column
- * i * count + e. Rows are whole vectors; what fills them up is of other blocks and read by nobody.
+ * Matrices of a block have one column per score: candidate i and event e have column i * count + e.
+ * Rows are whole vectors; the padding belongs to other blocks and is never read.
  *
- * Bits: a score is made of operations on a column of its own, in an order that depends on the event
- * and the candidate alone, so neither the events beside it nor the block nor other candidates
- * matter.
+ * Bits: a score is computed in its own column, in an order that depends only on the event and the
+ * candidate. So other events, the block and other candidates do not matter.
  */
 #include "models/tgn_source.h"
 #include "nn/columns.h"

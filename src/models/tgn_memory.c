@@ -1,10 +1,9 @@
 /* tgn_memory.c - how TGN remembers: lazily while training (MODELS 5.4), eagerly afterwards (5.5).
  *
- * In training a node's last event waits as a message until the node occurs again; forward applies
- * it on the fly, and the memory takes over what forward made of it. After training each event is
- * taken in at once, which is the same with steps of one event. What an event does to the memory
- * depends on no score, so a stretch of the stream is replayed beforehand and every state it makes
- * is kept: 2 dim numbers per event.
+ * In training a node's last event waits as a message until the node occurs again. The forward pass
+ * applies it, and the memory stores the result. After training each event updates the memory at
+ * once, which is the same as steps of one event. The update does not depend on any score, so a
+ * stretch of the stream is replayed in advance and every state is kept: 2 dim numbers per event.
  */
 #include "models/tgn.h"
 

@@ -1,4 +1,4 @@
-/* attention.c - attention over spans of rows, with keys and values projected beforehand or not.
+/* attention.c - attention over spans of rows, with or without projected keys and values.
  *
  * The second form is for few queries over many keys. Keys and values are K_p = WK x_p + bK and
  * V_p = WV x_p + bV. With two queries per event it is wasteful to project every entry of the
@@ -7,9 +7,9 @@
  *     Q . K_p        = (WK^T Q) . x_p + Q . bK
  *     sum_p a_p V_p  = WV (sum_p a_p x_p) + (sum_p a_p) bV
  *
- * where Q . bK is the same for all p, and softmax drops it;
- * so products with WK and WV run over queries, not over history, about a sixteenth of the work. bK
- * gets no gradient, which is its true one. Per head: U = Q WK, logits U x^T, mix M = a x, output M
+ * where Q . bK is the same for all p, and softmax drops it. So products with WK and WV run over
+ * queries, not over history, which is about a sixteenth of the work. The gradient of bK is 0. Per
+ * head: U = Q WK, logits U x^T, mix M = a x, output M
  * WV^T + s bV.
  */
 #include "base/simd.h"

@@ -1,5 +1,5 @@
-/* gather.c - rows moved about: numbers that come from outside, rows taken by number, means of
- * groups of rows. */
+/* gather.c - ops that move rows: constants from outside, rows by number, means of groups of rows.
+ */
 #include "base/simd.h"
 #include "nn/ops.h"
 

@@ -1,13 +1,13 @@
 /* gemm.c - matrix products whose every element is one chain of fused multiply-adds.
  *
  * C is cut into panels two vectors wide, panels into tiles that fit into registers
- * (gemm_kernel.h). k is cut into blocks; between blocks the sums rest in C, which keeps their bits,
- * so the chain of an element is the same as in three plain loops. Vectors run along n: a lane is an
- * element, never a part of one.
+ * (gemm_kernel.h). k is cut into blocks; between blocks the sums stay in C, which keeps their bits,
+ * so the chain of an element is the same as in three plain loops. Vectors run along n: a lane is a
+ * whole element.
  *
  * Factors are read where they are. Only a block of B that is stored (n, k), or that ends within a
- * panel, is first brought into a buffer on the stack (at most 32 KB) as (k, panel); columns past
- * the end repeat the last one there, and nobody stores what comes of them.
+ * panel, is first copied to a buffer on the stack (at most 32 KB) as (k, panel). Columns past the
+ * end repeat the last one, and their results are not stored.
  */
 #include "nn/gemm.h"
 

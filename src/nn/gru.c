@@ -1,11 +1,11 @@
-/* gru.c - one step of a gated recurrent unit (MODELS 5.2), rows taken in by memories.
+/* gru.c - one step of a gated recurrent unit (MODELS 5.2), for the memories of nodes.
  *
  *     r = sig(Wir x + bir + Whr s + bhr)      z = sig(Wiz x + biz + Whz s + bhz)
  *     n = tanh(Win x + bin + r * (Whn s + bhn))      y = (1 - z) * n + z * s
  *
  * Input x is a constant: memory carries no gradient from step to step, so only the weights learn.
- * It begins with the state s: so s is not given apart, and the two sides of gates r and z are one
- * product, forward and back. Weights have row blocks r, z, n.
+ * x begins with the state s, so s is not a separate argument, and the two sides of gates r and z
+ * are one product, forward and backward. Weights have row blocks r, z, n.
  */
 #include "base/simd.h"
 #include "nn/gemm.h"

@@ -2,7 +2,7 @@
  *
  * The middle is the widest part of a model: as four ops it has seven arrays, three of which must be
  * zeroed and all of which pass through memory several times. Here rows go through in blocks that
- * stay in the cache, and the middle has no gradient array. Numbers and gradients are those of
+ * stay in the cache, and the middle has no gradient array. Values and gradients equal those of
  * op_linear, op_gelu, op_dropout, op_linear.
  */
 #include "base/simd.h"

@@ -1,6 +1,6 @@
-/* ops.c - see ops.h: forward and backward of each op side by side, shapes beside the arrays.
+/* ops.c - see ops.h: the forward and backward pass of each op, with shapes in the comments.
  *
- * Sums over a row use sixteen fixed lanes, so a row's result does not depend on where it stands.
+ * Sums over a row use sixteen fixed lanes, so a row's result does not depend on its position.
  * Products go through gemm, elementwise functions through vmath, for the same reason.
  */
 #include "nn/ops.h"

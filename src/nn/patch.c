@@ -1,8 +1,8 @@
-/* patch.c - consecutive tokens of a sequence put through one matrix: a patch.
+/* patch.c - consecutive tokens of a sequence through one matrix: a patch.
  *
- * Slot s of a patch has columns s * width .. of the weights to itself. The tokens of a patch lie
- * one after the other, so a whole patch is a row already; one that ends early is a row that ends
- * in zeros, which add nothing to any sum. So all patches are one product.
+ * Slot s of a patch has its own columns s * width .. of the weights. The tokens of a patch are
+ * consecutive, so a whole patch is already a row. A shorter patch is a row that ends in zeros,
+ * which add nothing to any sum. So all patches are one product.
  */
 #include "nn/gemm.h"
 #include "nn/ops.h"

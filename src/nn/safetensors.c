@@ -5,10 +5,10 @@
  *     {"__metadata__": {"key": "value"},
  *      "item.weight": {"dtype": "F32", "shape": [841, 64], "data_offsets": [0, 215296]}, ...}
  *
- * padded with spaces, then the numbers; offsets count from the first of them. The format wants the
- * tensors to tile the data exactly. Sorted by offset, each must begin where the one before ended
- * and the last must end with the file: one pass that rules out gaps, overlaps and offsets beyond
- * the end together.
+ * padded with spaces, then the numbers; offsets count from the first of them. The format requires
+ * that the tensors tile the data exactly. Sorted by offset, each must begin where the previous one
+ * ended, and the last must end with the file. One pass thus excludes gaps, overlaps and offsets
+ * beyond the end.
  */
 #include "nn/safetensors.h"
 

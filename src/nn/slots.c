@@ -2,7 +2,7 @@
  * tokens.
  *
  * A group has as many rows as it has real slots, so only the corner W[:out, :in] of the weights
- * acts on it, and only that corner learns from it: slots that are not there do not exist. Forward
+ * acts on it, and only that corner learns from it. Empty slots do not exist. Forward
  * and backward are one small product per group.
  */
 #include "nn/gemm.h"

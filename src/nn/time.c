@@ -1,8 +1,8 @@
 /* time.c - the code of a time difference, phi(D)_k = cos(w_k D + b_k) (MODELS 1.3).
  *
- * D reaches 1e6 seconds and w_0 is 1: a float angle there moves in steps of 0.06. So the angle is
- * formed in double, one product and one sum without contraction, and only its cosine is rounded.
- * The gradient of a frozen encoder is never formed.
+ * D reaches 1e6 seconds and w_0 is 1: there a float angle has steps of 0.06. So the angle is
+ * computed in double, with one product and one sum without contraction, and only its cosine is
+ * rounded. The gradient of a frozen encoder is never computed.
  */
 #include "nn/ops.h"
 #include "nn/vmath.h"

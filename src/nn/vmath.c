@@ -1,6 +1,6 @@
 /* vmath.c - elementwise functions whose result depends on the value alone.
  *
- * vmath_kernel.h holds the functions; here are the vectors of each instruction set, the choice
+ * vmath_kernel.h has the functions. This file has the vectors of each instruction set, the choice
  * among them, and the plain loops over libm for double.
  */
 #include "nn/vmath.h"

@@ -1,7 +1,7 @@
 /* counts.c - rank records of programs that kept counts instead of scores (fullrank.h, chapter 10).
  *
  * The recorder reads a vector of zeros for each event, which gives everything that does not depend
- * on scores; counts take the place of its ties.
+ * on scores; the counts then replace its ties.
  */
 #include "base/clock.h"
 #include "base/npy.h"

@@ -1,8 +1,8 @@
 /* factors.c - see factors.h and fr_scorer_factors (fullrank.h, chapter 9).
  *
- * The product is computed in tiles as the engine asks for them, and never whole. An element is one
- * chain of fused multiply-adds (nn/gemm.h) that begins with the bias, so a tile, a whole row and a
- * score file of the same chains have the same bits.
+ * The product is computed in the tiles that the engine requests, never as a whole. An element is
+ * one chain of fused multiply-adds (nn/gemm.h) that starts with the bias, so a tile, a whole row
+ * and a score file of the same chains have the same bits.
  */
 #define _GNU_SOURCE
 #include "rank/factors.h"

@@ -1,8 +1,8 @@
-/* feed.c - ranking for a caller that stays in charge of the loop (fullrank.h, chapter 10).
+/* feed.c - ranking for a caller that keeps control of the loop (fullrank.h, chapter 10).
  *
- * The engine turned inside out: it hands out queries, takes scores, and tells what happened. The
- * same functions decide what is ranked and read the scores, so the records are those of fr_rank_run
- * with a scorer that gives the same scores.
+ * A feed is the engine turned inside out: it returns queries, takes scores, and returns what
+ * happened. The same functions decide what is ranked and read the scores, so the records equal
+ * those of fr_rank_run with a scorer that gives the same scores.
  */
 #include "base/clock.h"
 #include "rank/rank.h"

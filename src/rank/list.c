@@ -1,4 +1,5 @@
-/* list.c - what there is to score, for programs that write score files (fullrank.h, chapter 10). */
+/* list.c - the list of what must be scored, for programs that write score files (fullrank.h,
+ * chapter 10). */
 #include "base/npy.h"
 #include "base/options.h"
 #include "rank/events.h"

@@ -1,8 +1,8 @@
 /* negatives.c - see negatives.h.
  *
- * Lists are turned into dense numbers at once, so that a file which changes later does no harm. One
- * stamp per destination tells what is out of place in a row: odd ones are listed, even ones are
- * taken out by the filter.
+ * Lists are turned into dense numbers at once, so later changes of the file do no harm. One stamp
+ * per destination finds invalid entries of a row: odd stamps are listed ids, even ones are removed
+ * by the filter.
  */
 #include "rank/negatives.h"
 

@@ -1,8 +1,8 @@
 /* plugin.c - see plugin.h.
  *
- * The loader of the system trusts the files it is given: one that was cut off makes it crash. So
- * the header, the segments and the table of sections, which stands at the end, are looked at first.
- * A plug-in stays loaded: code of other languages does not like to be taken away.
+ * The system's loader trusts its files: a truncated one makes it crash. So the header, the segments
+ * and the section table at the end are checked first. A plug-in stays loaded, because runtimes of
+ * other languages often do not survive unloading.
  */
 #define _GNU_SOURCE
 #include "rank/plugin.h"

@@ -1,17 +1,17 @@
-/* project.c - taking one direction out of what a trained model knows of a pair (PROTOCOL 10).
+/* project.c - removes one direction from a trained model's vector of a pair (PROTOCOL 10).
  *
  * z is the vector that enters the scoring head. Over training pairs, each positive and one drawn
  * negative at their own event with dropout off, the direction is
  *
  *     a = mean(z | the pair has met) - mean(z | it has not)
  *
- * and z - a (a.z) / (a.a) takes its place. As the head begins with a product W z, that is the same
- * as the head W - (W a) a^T / (a.a): one matrix changes, and scoring costs what it did. Controls:
- * a direction drawn at random, and the one from labels put in random order.
+ * and z - a (a.z) / (a.a) replaces z. The head begins with a product W z, so this is the same as
+ * the head W - (W a) a^T / (a.a): one matrix changes, and scoring takes the same time. Controls are
+ * a random direction, and the direction of labels in random order.
  *
- * Where vectors come from does not matter to the first half of this file: a model's forward (the
- * second half) or a file (project_files.c). Sums run in double over fixed shards of pairs and then
- * in their order, so the direction does not depend on threads.
+ * The first half of this file works for vectors of any origin: a model's forward pass (the second
+ * half) or a file (project_files.c). Sums run in double over fixed shards of pairs and then in the
+ * order of the shards, so the direction does not depend on threads.
  */
 #include "rank/project.h"
 #include "base/context.h"

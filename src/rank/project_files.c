@@ -1,12 +1,12 @@
-/* project_files.c - the intervention of project.c for models that are not ours (PROTOCOL 10).
+/* project_files.c - the intervention of project.c for models of other programs (PROTOCOL 10).
  *
  * Another program writes the vectors z that enter its scoring head, whether each pair has met, and
- * the head's first matrix. From these come the directions, how well they tell the two kinds of
- * pairs apart, and the matrices that stand for vectors without them. The files appear together, in
- * a directory that is moved to its place at the end.
+ * the head's first matrix. From these follow the directions, how well they separate the two kinds
+ * of pairs, and the changed matrices. The files appear together, in a directory that is moved to
+ * its place at the end.
  *
- * Telling apart is measured by AUC, equal values counting half. Along the removed direction itself
- * nothing can be left, so what is measured after a removal is the membership direction m:
+ * Separation is measured by AUC, where equal values count half. Nothing is left along the removed
+ * direction itself, so after a removal the membership direction m is measured:
  * m.z' = m.z - (m.a) (a.z) / (a.a), which needs no second pass over z and is exactly 0 for a = m.
  */
 #include "rank/project.h"

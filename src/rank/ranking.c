@@ -1,7 +1,7 @@
 /* ranking.c - rank records in memory and on disk (fullrank.h, chapter 10).
  *
- * RANKS.npy is a pure function of data, protocol and scorer, byte for byte. What is not (timings)
- * and what explains it (protocol, hashes, tool) is in RANKS.json beside it.
+ * RANKS.npy is a pure function of data, protocol and scorer, byte for byte. Timings and the
+ * description (protocol, hashes, tool) are in RANKS.json.
  */
 #define _GNU_SOURCE
 #include "rank/ranking.h"

@@ -1,11 +1,10 @@
 /* record.c - see record.h.
  *
  * Ranks are counts (PROTOCOL 5): candidates above and candidates equal. Scores are compared as they
- * are, with the positive's, which is known first: so the vector is read once and may come in parts.
- * A block of it stays in the cache for all that is counted. Loops over a block have no branches, so
- * the compiler turns them into vector code. Counts and masses are whole numbers, so that they do
- * not depend on the order in which they are added up, and what is not to be counted can be taken
- * away afterwards.
+ * are. The positive's score is known first, so the vector is read once and may come in parts. A
+ * block of it stays in the cache for all counts. Loops over a block have no branches, so
+ * the compiler turns them into vector code. Counts and masses are whole numbers, so the order
+ * of addition does not matter, and candidates that must not count can be subtracted later.
  */
 #include "rank/record.h"
 

@@ -1,18 +1,18 @@
-/* scaling.c - what one event costs as the catalog grows (PROTOCOL 12; fullrank.h, chapter 14).
+/* scaling.c - the cost of one event as the catalog grows (PROTOCOL 12; fullrank.h, chapter 14).
  *
- * Models can be asked for some candidates only, through plain forward; fast paths, baselines and
- * score files fill the whole vector whatever is read of it. Each is measured as it is: forward over
+ * Models can score only some candidates, through the plain forward pass. Fast paths, baselines and
+ * score files always fill the whole vector. Each is measured as it is: forward over
  * growing catalogs and the fast path over the largest; the others over growing catalogs, of which
  * only the counting of ranks grows. Last, all of them as `rank` has it: through the engine, many
  * events at once, with all fields of the records, or counted without scoring.
  *
- * Processes share the events of every size out, and each measures its own while the others measure
- * theirs. What comes of them is summed up in the order of the events, so that the MRR is that of
- * one process. `rank` is measured by process 0 when the others are done.
+ * Processes share the events of every size, and all measure at the same time. Their results are
+ * added in the order of the events, so the MRR equals that of one process. Process 0 measures
+ * `rank` when the others are done.
  *
- * Sizes go up, so that memory kept for a smaller catalog never counts for a larger one. Of each
- * event the fastest of some repeats counts, and of two clocks the smaller: processor time leaves
- * out what other programs took, but asking for it takes as long as a baseline's scoring.
+ * Sizes increase, so the peak memory of one size never includes a larger one. For each event the
+ * fastest of some repeats counts, and the smaller of two clocks: processor time excludes other
+ * programs, but reading it takes as long as a baseline's scoring.
  */
 #include "rank/scaling.h"
 

@@ -2,8 +2,8 @@
  *
  * A file, or several whose rows follow each other. Files are mapped, nothing is copied.
  *
- * Scores are compared as they are. float16 and float32 pass through; a float64 row whose values
- * float32 cannot hold is replaced by the ranks of its values, which keeps order and ties to the
+ * Scores are compared as they are. float16 and float32 pass through; a float64 row that float32
+ * cannot represent is replaced by the ranks of its values, which keeps order and ties to the
  * last bit.
  */
 #include "rank/scores.h"

@@ -1,4 +1,4 @@
-/* spec.c - opening a scorer by what a user types (fullrank.h, chapter 9). */
+/* spec.c - opens a scorer from its text (fullrank.h, chapter 9). */
 #define _GNU_SOURCE
 #include "rank/spec.h"
 #include "base/context.h"

@@ -1,8 +1,8 @@
 /* top.c - see top.h.
  *
- * Events are read in any order by many threads, but the file has them in stream order. So places go
- * to a temporary file of equal rows first, each where it belongs, and become lines at the end:
- * memory does not grow with the number of events times K.
+ * Events are read in any order by many threads, but the file has them in stream order. So the
+ * places first go to a temporary file with rows of equal size, in their final order, and become
+ * lines at the end. So memory does not grow with the number of events times K.
  */
 #define _GNU_SOURCE
 #include "rank/top.h"

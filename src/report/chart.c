@@ -1,8 +1,8 @@
 /* chart.c - the layout of a figure: a grid of panels whose plot areas are all of one size and
  * aligned in rows and columns, and one legend above them.
  *
- * Panels say how much room they need around their plot areas; the largest need of a grid column or
- * row holds for all of it, and what is left of the width is shared equally. Axis labels that are
+ * Panels say how much room they need around their plot areas; the largest need in a grid column or
+ * row applies to all of it, and the remaining width is shared equally. Axis labels that are
  * equal along a row or column are shown once, at its outer end.
  */
 #include "base/memory.h"

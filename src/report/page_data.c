@@ -3,8 +3,8 @@
  * All runs of a data set rank the same events, so what belongs to the event is stored once; a run
  * adds four counts per covered event: above and tied, among destinations the source has met and
  * among the others. Column after column of variable-length integers, deflated: about two bytes per
- * event and run as text in base64. From these a script has every pool of PROTOCOL 6 that is
- * uniform, per event.
+ * event and run as text in base64. A script can compute every uniform pool of PROTOCOL 6 from
+ * these, per event.
  *
  * Layout of a data set, in this order (E events, C of them covered; v = LEB128, z = zigzag v):
  *   flags u8[E]: 1 covered, 2 repeated     event z[E], difference to the one before
@@ -13,8 +13,8 @@
  *   n v[C]  seen_n v[C]
  *   per model, per seed: seen_above v[C]  seen_tied v[C]  unseen_above v[C]  unseen_tied v[C]
  *
- * Samplers that need more of a record than that (masses, training counts) are computed here, for
- * the K of a grid: per model "grid": {SAMPLER: [[mrr, sd over seeds], ...]}.
+ * Samplers that need more of a record (masses, training counts) are computed here, for the K of a
+ * grid: per model "grid": {SAMPLER: [[mrr, sd over seeds], ...]}.
  */
 #include "base/json.h"
 #include "report/html.h"

@@ -1,7 +1,7 @@
-/* page_words.c - what the numbers of a study say, in words.
+/* page_words.c - the findings of a study in words.
  *
- * Every sentence is chosen by the numbers it tells, so that a page never claims what its tables do
- * not show; a sentence whose numbers are missing is left out.
+ * The numbers choose every sentence, so a page never claims what its tables do not show. A sentence
+ * without its numbers is left out.
  */
 #include "report/html.h"
 #include "report/page.h"

@@ -1,8 +1,8 @@
 /* records.c - a report of rank records without a study (fullrank.h, chapter 15).
  *
- * It is a study all the same, of one data set that is known by its rank records alone: in a
- * directory that disappears, with the records as its models. So tables, figures and the page are
- * those of studies, to the last digit, and there is one way to make them.
+ * It is a study in a temporary directory, with one data set that has only rank records, which are
+ * its models. So tables, figures and the page equal those of studies, to the last digit, and there
+ * is only one way to make them.
  */
 #define _GNU_SOURCE
 #include "base/context.h"

@@ -1,8 +1,8 @@
 /* report.c - everything a study shows: tables/, costs/, figures/ and report.html (fullrank.h,
  * chapter 15).
  *
- * All of it follows from study.db. What is the same whoever did the work, however often it was
- * interrupted, is in tables/; measured times are in costs/.
+ * Everything follows from study.db. Results that are always the same are in tables/; measured times
+ * are in costs/.
  */
 #define _GNU_SOURCE
 #include "report/report.h"

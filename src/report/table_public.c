@@ -1,7 +1,7 @@
 /* table_public.c - tables for programs that use the library (fullrank.h, chapter 16).
  *
- * A fr_table is a table of table.h with the text it was rendered to last: so the tables of the
- * command line, of studies and of other programs are written by the same code.
+ * A fr_table is a table of table.h with its last rendered text. So the same code writes the tables
+ * of the command line, of studies and of other programs.
  */
 #include "report/table.h"
 

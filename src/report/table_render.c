@@ -1,8 +1,8 @@
 /* table_render.c - a table as terminal text, Markdown, CSV, LaTeX and HTML.
  *
- * A look says how a format writes the few things that differ inside of a cell (escaping, ±, signs,
- * marks); put_cell writes any cell in any look. Around the cells each format has a renderer of its
- * own. CSV has no look: it holds the numbers of cell_print_exact, part by part.
+ * A look says how a format writes the few things that differ inside a cell (escaping, ±, signs,
+ * marks); put_cell writes any cell in any look. Each format has its own renderer around the cells.
+ * CSV has no look: it has the numbers of cell_print_exact, part by part.
  */
 #include "base/file.h"
 #include "report/html.h"

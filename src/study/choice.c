@@ -1,8 +1,8 @@
-/* choice.c - which configuration of a model is ranked on the test part.
+/* choice.c - chooses the configuration of a model that is ranked on the test part.
  *
  * All configurations are trained with all seeds, and the mean over seeds of their values on the
- * validation part decides. Only numbers of the ledger are looked at, so a study that is gone on
- * with chooses alike.
+ * validation part decides. It uses only numbers in the ledger, so a resumed study
+ * makes the same choice.
  */
 #include "base/json.h"
 #include "study/grid.h"

@@ -1,9 +1,8 @@
-/* external.c - runs that others made: rank records and scorers a document names (study.h).
+/* external.c - external runs: rank records and scorers that a document names (study.h).
  *
- * A unit of theirs depends on the contents of the files behind it, so a file that was changed is
- * done again. Their rank records must be of the study's own events under its own protocol; this is
- * looked at before anything is trained or ranked. Of a data set without a stream, the first records
- * are what the others must agree with.
+ * Their units depend on the contents of the files, so a changed file is read again. Rank records
+ * must have the study's events and protocol; this is checked before anything is trained or ranked.
+ * In a data set without a stream, the first records are the reference for the others.
  */
 #define _GNU_SOURCE
 #include "base/file.h"

@@ -1,7 +1,8 @@
 /* family.c - named families of settings (fullrank.h, chapter 12), from presets/settings.json.
  *
- * The file has, for each family, options of all models ("all") and of single ones. An option of all
- * that a model does not use is passed over; one of the model itself would be refused by training.
+ * The file has, for each family, options of all models ("all") and of single ones. An option of
+ * "all" that a model does not use is ignored; training would refuse an unused option of the model
+ * itself.
  */
 #include "base/json.h"
 #include "base/options.h"

@@ -1,9 +1,9 @@
-/* run.c - which unit comes next (fullrank.h, chapter 15).
+/* run.c - chooses the next unit (fullrank.h, chapter 15).
  *
- * A pass goes through the plan from the top and does every unit that is ready, not done with the
- * inputs it has now, and not being done by another process. Passes end when nothing is left that
- * this process could do or wait for. Since each result is a function of its inputs alone, it does
- * not matter which process did what, in which order, or how often one of them was killed.
+ * A pass goes through the plan from the top and does every unit that is ready, not done with its
+ * present inputs, and not being done by another process. Passes end when nothing is left that this
+ * process could do or wait for. Each result depends only on its inputs, so it does not matter which
+ * process did what, in which order, or how often one of them was killed.
  */
 #define _GNU_SOURCE
 #include "base/clock.h"

@@ -1,4 +1,4 @@
-/* state.c - how far a study is (fullrank.h, chapter 15). */
+/* state.c - the progress of a study (fullrank.h, chapter 15). */
 #include "study/results.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* work.c - doing one unit of a study, and what its result depends on. */
+/* work.c - does one unit of a study, and computes its input hash. */
 #define _GNU_SOURCE
 #include "base/clock.h"
 #include "base/context.h"

@@ -1,12 +1,12 @@
 /* run.c - a training run on disk (fullrank.h, chapter 12).
  *
  * After every epoch three files are replaced, each at once: model.safetensors, train.json, and
- * state.safetensors with parameters, moments and the history of the run, from which --resume goes
- * on. Since all randomness is a function of (seed, epoch, event), that is all there is to keep.
+ * state.safetensors with parameters, moments and the history of the run, for --resume. All
+ * randomness is a function of (seed, epoch, event), so nothing else needs to be kept.
  *
- * A training that selects (select.h) has two phases: epochs that are ranked on the validation part,
- * of which the best is kept, and, with --final train+val, as many epochs again from the start, on
- * both parts. Its state also holds the best epoch's checkpoint and all values so far.
+ * A training run with selection (select.h) has two phases: epochs that are ranked on the validation
+ * part, of which the best is kept; and with --final train+val, the same number of epochs from the
+ * start on both parts. Its state also contains the best epoch's checkpoint and all values so far.
  */
 #include "base/clock.h"
 #include "base/file.h"
