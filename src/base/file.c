@@ -19,8 +19,8 @@
 
 enum {
     WRITE_BUFFER = 1 << 18,
-    SYNC_BYTES = 1 << 23, /* written before the disk is set to work on them */
-    HASH_BYTES = 1 << 25, /* mapped bytes hashed before their pages are let go */
+    SYNC_BYTES = 1 << 23, /* bytes between two write-back hints */
+    HASH_BYTES = 1 << 25, /* mapped bytes hashed before their pages are released */
 };
 
 /* ---- writer ---- */
@@ -43,8 +43,8 @@ static fr_status write_all(writer *w, const unsigned char *bytes, size_t size, f
         size -= (size_t)done;
         w->stored += done;
     }
-    /* Started now, the disk works while we do, and less is left for the sync of commit. Only a
-     * hint: errors come up there. */
+    /* Started now, the disk writes while we compute, and the sync of commit has less to do. This is
+     * only a hint: commit reports errors. */
     if (!w->scratch && w->stored - w->started >= SYNC_BYTES) {
         os_write_back(w->place.fd, w->started, w->stored - w->started);
         w->started = w->stored;
@@ -93,7 +93,7 @@ fr_status writer_put_at(writer *w, int64_t place, const void *bytes, size_t size
 fr_status writer_commit(writer *w, fr_error *err) {
     TRY(flush(w, err));
     struct stat facts;
-    if (w->read_only && !fstat(w->place.fd, &facts)) /* where modes mean nothing it may fail */
+    if (w->read_only && !fstat(w->place.fd, &facts)) /* may fail on file systems without modes */
         (void)fchmod(w->place.fd, facts.st_mode & 0555);
     if (!w->scratch && fsync(w->place.fd)) return fail_errno(err, "%s: cannot be written", w->path);
     fr_status status = temporary_move(&w->place, w->path, false, !w->scratch, err);
@@ -147,8 +147,8 @@ void fr_file_close(fr_file *file) {
 
 /* ---- mapping ---- */
 
-/* Every mapping is listed, so that a signal handler can tell whose bytes are gone. Entries are
- * added in front, reused and never freed: a handler may walk the list at any moment. */
+/* A list of all mappings, so that a signal handler can name the file. Entries are added in front,
+ * reused and never freed, because a handler may read the list at any moment. */
 struct mapped {
     struct mapped *next;
     atomic_bool taken;

@@ -37,7 +37,7 @@ __attribute__((destructor)) static void unwatch(void) {
     if (take) json_set_alloc_funcs(take, give);
 }
 
-/* What happens between these two is watched, and in the C locale. */
+/* Between these two, allocations are watched and the C locale is set. */
 static locale_t begin(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     (void)pthread_once(&once, watch);

@@ -32,8 +32,7 @@ fr_status lock_take(lock *l, const char *path, bool wait, const char *name, fr_e
     }
 }
 
-/* May the file be removed? Not while another process has the lock, which whoever has it gets once
- * more; and not if it is something else than an empty file. */
+/* True if the file may be removed: this process still has the lock, and the file is empty. */
 static bool is_mine(const lock *l) {
     struct stat facts;
     bool taken = flock(l->file, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;

@@ -33,7 +33,7 @@ static locale_t made;
 
 static void make_locale(void) { made = newlocale(LC_ALL_MASK, "C", (locale_t)0); }
 
-/* glibc has this one ready: it cannot fail there. */
+/* glibc has this locale built in, so it cannot fail there. */
 static locale_t c_locale(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     (void)pthread_once(&once, make_locale);

@@ -50,7 +50,7 @@ static int choice_index(const char *values, const char *value) {
 
 /* ---- structs that begin with their size ---- */
 
-/* No settings struct has as many bytes: such a size was never set. */
+/* No settings struct is this large: the size was never set. */
 enum { SIZE_MAX_SANE = 1 << 16 };
 
 /* The last row, which tells of the struct. */
@@ -59,8 +59,8 @@ static const fr_option *end_of(const fr_option *o) {
     return o;
 }
 
-/* Bytes of the caller's struct, of which `end` is the last row; SIZE_MAX = whatever the table
- * needs, there being no size. A size of 0 is that of the first release. */
+/* Size of the caller's struct, where `end` is the last row; SIZE_MAX if the struct has no size. A
+ * size of 0 is that of the first release. */
 static size_t bytes_of(const fr_option *end, const void *settings) {
     size_t size;
     if (!end->offset) return SIZE_MAX;
@@ -74,7 +74,7 @@ static fr_status check_size(const fr_option *end, size_t size, fr_error *err) {
                 size, end->offset);
 }
 
-/* Is the option part of a struct of so many bytes? */
+/* True if the option is part of a struct of this size. */
 static bool has_option(const fr_option *o, size_t bytes) {
     return o->offset + options_width(o) <= bytes;
 }
@@ -187,7 +187,7 @@ fr_status fr_options_fill(const fr_option *table, void *settings, size_t size, f
     return FR_OK;
 }
 
-/* Is a value that a program has written one that a user could have typed? */
+/* True if a value set by a program is one that a user could have typed. */
 static bool in_range(const fr_option *o, const void *field) {
     if (o->type == FR_OPTION_INT) return whole_in_range(o, *(const int64_t *)field);
     if (o->type == FR_OPTION_REAL) {
@@ -199,7 +199,7 @@ static bool in_range(const fr_option *o, const void *field) {
         for (const char *c = o->values; *c; c++) choices += *c == '|';
         return index >= 0 && index < choices;
     }
-    /* any other byte would be no bool to the compiler */
+    /* any other byte is not a valid bool */
     return o->type != FR_OPTION_FLAG || *(const unsigned char *)field <= 1;
 }
 
@@ -250,7 +250,7 @@ static fr_status copy_settings(const fr_option *end, const void *settings, char 
     return FR_OK;
 }
 
-/* Has the caller set any option of a zeroed struct? */
+/* True if the caller has set any option. */
 static bool is_set(const fr_option *table, const char *settings) {
     for (const fr_option *o = table; o->key; o++)
         if (!all_zero(settings, o->offset, o->offset + options_width(o))) return true;

@@ -116,7 +116,7 @@ static void swap(unsigned char *a, unsigned char *b, size_t size) {
     }
 }
 
-/* A heap sort: other systems give the arguments of qsort_r another order, or have none. */
+/* A heap sort, because qsort_r has another order of arguments on other systems, or is missing. */
 void os_sort(void *elements, size_t count, size_t size,
              int (*compare)(const void *a, const void *b, void *user), void *user) {
     unsigned char *base = elements;

@@ -46,8 +46,8 @@ static fr_status receive_verdict(const fr_processes *p, int from, verdict *out, 
                         p->number);
 }
 
-/* Whatever a process failed with counts more than an interruption, and that more than having been
- * stopped by another. */
+/* A real failure counts more than an interruption, and that counts more than being stopped by
+ * another process. */
 static int weight(const verdict *v) {
     return !v->error.code ? 0 : v->error.code != FR_ECANCEL ? 3 : v->stopped ? 2 : 1;
 }

@@ -24,8 +24,8 @@ rng_block rng_bits(rng_key key, uint64_t event, uint32_t draw) {
 enum { LANES = 16 };
 
 /* Philox 4x32-10 on LANES counters that differ in their first word. Each word sits in the low half
- * of a 64-bit lane, where the instruction multiplies; what gathers in the high halves is never
- * looked at. Constants as in the paper. */
+ * of a 64-bit lane, where the instruction multiplies; the high halves are never read. Constants as
+ * in the paper. */
 __attribute__((target("avx2"))) static void fill_lanes(rng_key key, uint64_t event, uint32_t draw,
                                                        rng_block *out) {
     enum { GROUPS = LANES / 4 };

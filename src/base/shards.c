@@ -73,7 +73,7 @@ static void do_shard(member *me, uint64_t turn, int64_t shard) {
 static void wait_a_little(int *asked) {
     enum { PATIENCE = 2000 };
     if (++*asked > PATIENCE) {
-        sched_yield(); /* there may be more threads than processors */
+        sched_yield(); /* there may be more threads than cores */
     } else {
 #ifdef __x86_64__
         __builtin_ia32_pause();
@@ -113,7 +113,7 @@ static fr_status run(team *t, fr_error *err) {
     for (int i = 0; i < threads; i++) {
         members[i].team = t;
         members[i].worker = i;
-        /* A thread that cannot start is no failure: the others take its shards. */
+        /* If a thread cannot start, the others take its shards. */
         if (i > 0) members[i].started = !os_thread(&members[i].thread, work, &members[i]);
     }
     work(&members[0]);

@@ -11,9 +11,8 @@
 
 static bool within_letter(char c) { return ((unsigned char)c & 0xc0) == 0x80; }
 
-/* Names and values from elsewhere are in messages: whatever is in them, a message is one line. Of
- * one that is too long, such as one with a path of a thousand letters, the middle is left out:
- * where it was stands at the beginning, what was wrong at the end. */
+/* Messages contain foreign names and values, but are always one line. If a message is too long, its
+ * middle is left out, because the place is at the beginning and the reason at the end. */
 static void set_message(fr_error *err, fr_status code, const char *reason, const char *format,
                         va_list args) {
     enum { SIZE = sizeof err->message, HALF = SIZE / 2 - 3 };

@@ -28,7 +28,7 @@ static const char *name_of(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-/* The directory that holds `path`; one that may be entered but not listed is of use too. */
+/* The directory of `path`; it is enough if it can be entered, even if it cannot be listed. */
 static int open_folder(const char *path) {
     size_t n = (size_t)(name_of(path) - path);
     char *folder = n ? strndup(path, n) : strdup(".");
@@ -41,7 +41,7 @@ static int open_folder(const char *path) {
     return fd;
 }
 
-/* Does `name` still mean the thing that was opened as `fd`? */
+/* True if `name` is still the file that was opened as `fd`. */
 static bool still_named(int fd, int folder, const char *name) {
     struct stat opened, named;
     return !fstat(fd, &opened) && !fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) &&

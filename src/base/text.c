@@ -94,7 +94,7 @@ uint32_t text_character(const char **text) {
     return valid ? code : 0xfffd;
 }
 
-/* Characters that a terminal obeys, that reorder what is around them, or that XML cannot hold. */
+/* Characters that control a terminal, reorder text, or are not allowed in XML. */
 static bool is_printable(uint32_t code) {
     static const struct {
         uint32_t first, last;

@@ -54,7 +54,7 @@ static double time_quantile(const fr_window *w, int32_t count, double share) {
     return low + (high - low) * (place - below);
 }
 
-/* The time from which on a meeting is remembered, for the events before `cut` (at least one). */
+/* Meetings from this time on are remembered, for the events before `cut` (at least one). */
 static double oldest_time(const edgebank *b, int32_t cut) {
     const fr_window *w = b->w;
     if (b->settings.memory == WINDOW) return time_quantile(w, cut, 1 - b->settings.share);

@@ -43,7 +43,8 @@ static int by_key(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The score of a follower that stands above so many others: above any count before the event. */
+/* The score of a follower that is above this many others: higher than any count before the event.
+ */
 static float lifted(const markov *m, const fr_query *query, int32_t place) {
     return baseline_score(m->is_long, (int64_t)window_cut(m->w, query->event) + 1 + place);
 }

@@ -13,7 +13,7 @@ typedef struct popularity {
     arena memory;
     bool is_long;
     int32_t *count; /* [destinations] */
-    int32_t *level; /* [events] the destination's count after it, less 1 */
+    int32_t *level; /* [events] the destination's count after it, minus 1 */
 } popularity;
 
 static fr_status score_count(void *state, const fr_query *query, int count, int worker,
@@ -132,8 +132,8 @@ static fr_status order_heats(recent *r, double decay, fr_error *err) {
     return FR_OK;
 }
 
-/* One more than the number of destinations that have occurred and are below a level; 0 of one that
- * has not occurred. Those that have not are not counted: how many there are is not known yet. */
+/* One more than the number of occurred destinations below a level; 0 for a destination that has not
+ * occurred. Others are not counted, because their number is not known yet. */
 static int32_t count_below(const recent *r, int32_t level) {
     if (level < 0) return 0;
     int32_t count = 1;

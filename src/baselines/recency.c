@@ -22,7 +22,7 @@ typedef struct recency {
     int32_t *level; /* [events] the event itself */
     int32_t *last;  /* [destinations] number of the last event, -1 = none yet */
     double decay;
-    /* Of every source, in the slices of its pairs: what it has met, the best last. */
+    /* For every source, in the slices of its pairs: the destinations it has met, the best last. */
     int32_t *met; /* [sources] so many */
     int32_t *own; /* [pairs] destinations */
     double *key;  /* [pairs] what they are sorted by: last meeting; count, equal ones by the last
@@ -32,8 +32,8 @@ typedef struct recency {
 
 /* ---- scoring ---- */
 
-/* r->score of what the source has met: above all positions before the event, so that nothing shows
- * of how many events there will be. Equal keys share a score where they are all that is known. */
+/* r->score of the destinations that the source has met: above all positions before the event, so
+ * the scores reveal nothing about the number of later events. Equal keys share a score. */
 static void score_own(recency *r, const fr_query *query) {
     int32_t source = query->source, from = r->w->source_pair_at[source], place = 0;
     int64_t cut = window_cut(r->w, query->event);

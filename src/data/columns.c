@@ -12,7 +12,7 @@
 enum {
     BLOCK = 1 << 14,        /* rows rewritten at a time */
     RUN_ROOM = 1 << 21,     /* events sorted in memory at a time: 48 MB */
-    FORGET_BYTES = 1 << 25, /* mapped bytes read before their pages are let go */
+    FORGET_BYTES = 1 << 25, /* mapped bytes read before their pages are released */
 };
 
 static fr_status open_column(columns *c, npy_writer *w, const char *name, char kind, int size,
@@ -20,7 +20,7 @@ static fr_status open_column(columns *c, npy_writer *w, const char *name, char k
     char *path = path_join(c->place.place, name);
     if (!path) return fail_memory(err, 0);
     fr_status status = npy_writer_open(w, path, kind, size, width, err);
-    w->file.read_only = true; /* whoever saves over a column, perhaps in use, is refused */
+    w->file.read_only = true; /* so that nobody can save over a column in use */
     free(path);
     return status;
 }
@@ -29,7 +29,7 @@ static const char ours[] = " manifest.json source.npy destination.npy time.npy f
                            "source_ids.npy destination_ids.npy source_words.txt "
                            "destination_words.txt ";
 
-/* Parts in input order, for as long as rows may have to be sorted; no part of the set. */
+/* Parts in input order, needed until rows are sorted; not part of the set. */
 static const char scratch_part[] = "split.npy";
 
 /* Made by us, so it may be replaced. */
@@ -265,7 +265,8 @@ static fr_status number_words(columns *c, id_table *table, const word_table *wor
 }
 
 /* DyGLib numbers sources from 1 and destinations after them (or, if the roles are the same things,
- * both from 1). Undone here, so that the same events give the same columns in every format. */
+ * both from 1). This is undone here, so that the same events give the same columns in every format.
+ */
 static void undo_one_based(columns *c, bool *shared) {
     size_t sources = c->sources.ids.count, destinations = c->destinations.ids.count;
     int64_t *source = c->sources.ids.at, *destination = c->destinations.ids.at; /* ascending */
@@ -279,7 +280,7 @@ static void undo_one_based(columns *c, bool *shared) {
     for (size_t k = 0; k < sources; k++) source[k] -= 1;
 }
 
-/* Parts that do not follow each other are no split by time. */
+/* Parts that overlap in time are not a split. */
 static fr_status check_split(const columns *c, const char *input, fr_error *err) {
     static const char *const names[] = {"train", "val", "test"};
     const part_counts *p = &c->parts;
@@ -332,7 +333,7 @@ static fr_status write_manifest(columns *c, columns_finish *finish, const fr_con
     return status;
 }
 
-/* The scratch column is no part of the set. */
+/* The scratch column is not part of the set. */
 static void drop_parts(columns *c) {
     char *path = path_join(c->place.place, scratch_part);
     npy_writer_discard(&c->part);
@@ -353,7 +354,7 @@ static fr_status finish_columns(columns *c, columns_finish *finish, const fr_con
     if (!status) status = id_table_sort(&c->destinations, &destination_rank, err);
     if (!status && finish->one_based) undo_one_based(c, &finish->shared_ids);
 
-    /* What will be written again need not be synced now. */
+    /* Files that are written again need no sync now. */
     bool late = c->late > 0;
     bool source_again = !status && !late && !ranks_are_codes(source_rank, &c->sources);
     bool destination_again =

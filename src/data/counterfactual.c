@@ -60,7 +60,7 @@ static void redraw(const builder *b, int32_t event) {
     draw_features(b, event);
 }
 
-/* The question stays: source and time. */
+/* The query stays: source and time. */
 static void redraw_answer(const builder *b, int32_t event, int32_t old) {
     b->destination[event] = draw_destination(b, event, b->source[event], old);
     draw_features(b, event);
@@ -89,7 +89,7 @@ static fr_status permute(const builder *b, int32_t from, fr_error *err) {
     return FR_OK;
 }
 
-/* The source that is the same thing as each destination, -1 = none; the caller's. */
+/* The source with the same id as each destination, -1 = none; the caller frees it. */
 static fr_status find_twins(const fr_window *w, int32_t **out, fr_error *err) {
     int32_t *twin;
     TRY(ALLOCATE(twin, w->destinations, err));
@@ -137,7 +137,7 @@ static fr_status change_events(const builder *b, fr_error *err) {
     return FR_OK;
 }
 
-/* Columns of its own, where they are to change. */
+/* Copies of the columns that will change. */
 static fr_status copy_columns(builder *b, fr_error *err) {
     fr_window *w = b->w;
     size_t n = (size_t)w->events, width = (size_t)b->width;

@@ -180,8 +180,8 @@ static const char *parse_odd_field(csv *c, role r, const char *p, int64_t row, f
     return p && *p == '"' ? p + 1 : NULL;
 }
 
-/* Features one after the other from field *f on, as long as nothing is odd about them; all but the
- * row's last field. Wide files consist of little else, so nothing else is asked here. */
+/* Reads plain features from field *f on, except the row's last field. Wide files consist mostly of
+ * these, so nothing else is tested here. */
 static const char *parse_features(const layout *l, const char *p, int *f, float **feature) {
     const char separator = l->separator;
     if (separator == ' ') return p; /* several may stand in a row */
@@ -309,8 +309,8 @@ static fr_status to_line(csv *c, bool comments, bool *found, fr_error *err) {
     }
 }
 
-/* The first line that is not empty from `skip` bytes behind c->at on, without moving on; NULL at
- * the end of the file. The buffer may move. */
+/* The first non-empty line at least `skip` bytes after c->at, without consuming it; NULL at the end
+ * of the file. The buffer may move. */
 static fr_status peek_line(csv *c, size_t skip, const char **out, fr_error *err) {
     *out = NULL;
     for (;;) {

@@ -45,7 +45,7 @@ typedef struct version {
 
 static const version unknown = {.size = -1};
 
-/* Nothing says that the two are different. */
+/* True if nothing shows that the two are different. */
 static bool may_be_equal(const version *a, const version *b) {
     if (a->size >= 0 && b->size >= 0 && a->size != b->size) return false;
     if (a->etag[0] && b->etag[0]) return !strcmp(a->etag, b->etag);
@@ -103,9 +103,9 @@ static void forget_part(transfer *t) {
     t->known = unknown;
 }
 
-/* Two processes must not write one part, and the lock counts only if the part was not put in place
- * or removed by its former owner meanwhile. A file system without locks goes without. The name is
- * always the same, so whatever is there must be a plain file of our own, and no link. */
+/* Two processes must not write one part. The lock counts only if its former owner has not moved or
+ * removed the part in the meantime. File systems without locks have no protection. The name is
+ * always the same, so an existing file must be a plain file of our own, not a link. */
 static fr_status open_part(transfer *t) {
     t->fd = open(t->part, O_CREAT | O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
     if (t->fd < 0) return fail_errno(t->err, "%s: cannot be written", t->part);
@@ -331,8 +331,8 @@ static CURLcode request(transfer *t) {
 
 /* ---- the whole transfer ---- */
 
-/* Worth another try. A server that was never reached is not: that is rarely a passing trouble, and
- * the answer should come soon. */
+/* True if a retry makes sense. It does not if the server was never reached: that is rarely
+ * temporary, and the user should know soon. */
 static bool broken_off(const transfer *t, CURLcode code) {
     switch (code) {
     case CURLE_OK: /* but not all bytes came */
@@ -430,8 +430,8 @@ static fr_status put_in_place(transfer *t) {
     return FR_OK;
 }
 
-/* Leaves a part only if it is of use: to go on from, or because it belongs to another URL and this
- * call never got as far as replacing it. */
+/* Keeps a part only if it is useful: to continue from, or because it belongs to another URL and
+ * this call did not replace it. */
 static void tidy_up(const transfer *t) {
     struct stat facts;
     bool empty = !fstat(t->fd, &facts) && facts.st_size == 0;
@@ -460,7 +460,7 @@ fr_status download_file(const char *url, const char *path, const fr_context *con
     TRY(check_request(url, path, &t.http, err));
     (void)pthread_once(&once, start_curl);
 
-    /* A peer that hangs up must not end the program; libcurl leaves this to its caller. */
+    /* A closed connection must not end the program; libcurl leaves this to its caller. */
     sigset_t hangup, before;
     sigemptyset(&hangup);
     sigaddset(&hangup, SIGPIPE);

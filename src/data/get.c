@@ -28,7 +28,7 @@ static fr_status find_url(const char *name, const char **url, fr_error *err) {
                 names);
 }
 
-/* A public set that has changed is worth a word, not a refusal. */
+/* If a public set has changed, there is a notice, not an error. */
 static fr_status check_count(const char *name, const char *output, const fr_context *context,
                              fr_error *err) {
     const download_source *source = download_find(name);

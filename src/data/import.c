@@ -144,9 +144,8 @@ static json_t *origin_json(reading *r) {
     return NULL;
 }
 
-/* Times of today count 1.7e9 seconds. A file whose times are all a thousand times beyond any date
- * within reach counts something smaller: seconds from 1e11 on lie after the year 5138, while
- * milliseconds from there on begin in 1973. */
+/* Present times are 1.7e9 seconds. If all times of a file are much larger, their unit is smaller:
+ * 1e11 seconds are after the year 5138, but 1e11 milliseconds are in 1973. */
 static void warn_unit(const char *name, const columns *out, const fr_context *context) {
     static const char *const words[] = {"", "milliseconds", "microseconds", "nanoseconds"};
     for (int unit = FR_TIME_MS; unit <= FR_TIME_NS; unit++)
@@ -218,8 +217,8 @@ fr_status import_file(const char *input_path, const import_origin *origin, const
                  .c.in.fd = -1};
     fr_error first = {0};
     fr_status status = read_once(&r, &first);
-    /* An id that is no number: the file is read again, with ids as words from its first row on, so
-     * that what ids are does not depend on where the first word stands. */
+    /* An id is not a number: the file is read again with ids as words from its first row on, so the
+     * kind of ids does not depend on the position of the first word. */
     bool again =
         status == FR_EINPUT && settings->ids == FR_IDS_AUTO && r.c.bad_number && !r.c.in.waits;
     int64_t line = r.c.line;

@@ -73,7 +73,7 @@ static fr_status start(input *in, fr_error *err) {
 fr_status input_open(input *in, const char *path, const fr_context *context, fr_error *err) {
     *in = (input){.name = path, .fd = -1, .context = context};
     struct stat facts;
-    /* Opening a pipe would wait for its writer, deaf to signals; poll does so instead. */
+    /* Opening a pipe would block until it has a writer and could not be cancelled; poll can be. */
     in->fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (in->fd < 0 || fstat(in->fd, &facts) || fcntl(in->fd, F_SETFL, 0))
         return fail_errno(err, "%s: cannot be read", path);

@@ -45,7 +45,7 @@ const char *role_name(role r) {
     return names[r];
 }
 
-/* Not tolower: it depends on the locale, and in a Turkish one "ITEM_ID" stays as it is. */
+/* Not tolower, which depends on the locale: in a Turkish one it does not change "ITEM_ID". */
 static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c; }
 
 static bool line_ends(char c) { return c == '\n' || c == 0 || c == '\r'; }
@@ -241,8 +241,8 @@ static fr_status check_roles(layout *l, const name_list *names, int64_t line, co
     return FR_OK;
 }
 
-/* Names stand above numbers and dates. A first line with words above words (ids, labels) is a row.
- */
+/* A header has names above numbers and dates. A first line of words above words (ids, labels) is a
+ * row. */
 static bool has_names(const name_list *first, const name_list *row, bool alone) {
     for (size_t f = 0; f < first->count; f++)
         if (!is_value(first->at[f].text) && (alone || f >= row->count || is_value(row->at[f].text)))

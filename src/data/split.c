@@ -35,8 +35,8 @@ static void cut_strictly(fr_window *w) {
         w->cut[i] = w->time[i] > w->time[i - 1] ? i : w->cut[i - 1];
 }
 
-/* Batches begin anew with each part. Those of training are the trainer's own, so the past of a
- * training event is that of stream order. */
+/* Batches start again with each part. Training has its own batches, so the past of a training event
+ * is that of stream order. */
 static void cut_by_batches(fr_window *w) {
     for (int32_t i = 0; i < w->events; i++) {
         int32_t part = i < w->train + w->val ? w->train : w->train + w->val;
@@ -125,7 +125,7 @@ fr_status split_check(const fr_protocol *protocol, fr_error *err) {
 }
 
 /* The q-quantile of ascending times, linear between neighbours: NumPy's default, with its two forms
- * of the last step, so that thresholds have its very bits. */
+ * of the last step, so thresholds have the same bits. */
 static double quantile(const double *time, int32_t count, double q) {
     double place = (count - 1) * q, below = floor(place), weight = place - below;
     if (place >= count - 1) return time[count - 1];

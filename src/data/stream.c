@@ -150,7 +150,7 @@ static fr_status check_ids(const char *folder, const char *name, const int64_t *
 
 /* ---- is it what was imported? ---- */
 
-/* Below so many bytes in all, hashing takes less than the eye sees (docs/formats.md). */
+/* Below this size hashing takes no noticeable time (docs/formats.md). */
 enum { HASH_ALWAYS = 1 << 26 };
 
 static void list_files(const fr_stream *s, const mapping *file[COLUMN_FILES]) {

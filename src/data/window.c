@@ -52,8 +52,8 @@ const fr_option fr_diagnostic_options[FR_OPTIONS_MAX] = {SPLIT("131072"), OPTION
 
 /* ---- events ---- */
 
-/* Copies the indices, then checks the copy: whoever changes the columns later does no harm. Times,
- * which are no index, stay mapped. */
+/* Copies the indices, then checks the copy, so later changes of the columns do no harm. Times are
+ * not used as indices and stay mapped. */
 static fr_status copy_events(fr_window *w, int32_t **source, int32_t **destination, fr_error *err) {
     const fr_stream *s = w->stream;
     size_t n = (size_t)w->events;
@@ -201,8 +201,7 @@ static fr_status index_pairs(fr_window *w, fr_error *err) {
     return FR_OK;
 }
 
-/* Sources and destinations are the same things: destinations come first, then the sources that are
- * none. */
+/* Shared ids: destinations come first, then the sources that are not destinations. */
 static fr_status number_nodes(fr_window *w, fr_error *err) {
     w->nodes = w->destinations;
     TRY(TAKE(&w->memory, w->source_node, w->sources, err));
@@ -466,7 +465,7 @@ bool window_filtered(const fr_window *w, int32_t event, int32_t destination) {
 
 fr_status window_check_negatives(const fr_window *w, fr_error *err) {
     int32_t least =
-        w->source_node ? 3 : 2; /* with shared ids a source is no candidate of its own */
+        w->source_node ? 3 : 2; /* with shared ids a source is never its own candidate */
     if (w->catalog_size >= least) return FR_OK;
     return fail(err, FR_EINPUT,
                 "a catalog of %d destinations, expected at least %d to draw a negative",

@@ -149,8 +149,7 @@ void audit_compare(audit *a, int check, int k, const float *found, const int32_t
         if (size <= worst->size) continue;
         *worst = (difference){size, c, base[c], y, d.what, d.from, d.until};
     }
-    /* What a leak is worth: with another future, that of the events that were changed themselves.
-     */
+    /* The effect of a leak; for another future, over the events that were changed themselves. */
     bool counts = check != FR_AUDIT_FUTURE || d.from == a->event[k];
     double rr = counts ? reciprocal(a, a->event[k], base, place) : NAN;
     if (isnan(rr)) return;
@@ -248,7 +247,7 @@ static const char *why_not(const audit *a, int check, bool unsteady) {
     return NULL;
 }
 
-/* State comes first, asked for or not: without it no difference says what has caused it. */
+/* State always comes first: if it fails, the cause of other differences is unknown. */
 static fr_status run_checks(audit *a, fr_error *err) {
     static const int order[FR_AUDIT_CHECKS] = {
         FR_AUDIT_STATE,      FR_AUDIT_FUTURE,   FR_AUDIT_SAME_TIME, FR_AUDIT_BATCH,

@@ -155,7 +155,8 @@ static fr_status score_company(audit *a, fr_scorer *scorer, const company *p, fr
     return FR_OK;
 }
 
-/* A scorer that takes one event at a time has company in time only: every third event alone. */
+/* For a scorer that takes one event at a time, only earlier events can matter: score every third
+ * event alone. */
 static fr_status score_few(audit *a, fr_scorer *scorer, fr_error *err) {
     for (int k = a->events > 3 ? 2 : 0; k < a->events; k += 3) {
         TRY(audit_score(scorer, a->event[k], 0, a->other, err));
@@ -244,7 +245,7 @@ static fr_status check_candidates(audit *a, fr_error *err) {
 
 /* ---- state ---- */
 
-/* Scores the ranked events just before an audited one, which nobody reads. */
+/* Scores the ranked events just before an audited one, without using the scores. */
 static fr_status score_neighbours(audit *a, fr_scorer *scorer, int k, fr_error *err) {
     int32_t least = k ? a->event[k - 1] + 1 : a->w->from, first = a->event[k] - 2;
     for (int32_t i = first > least ? first : least; i < a->event[k]; i++)

@@ -123,9 +123,8 @@ static void add_chance(const audit *a, const fr_window *w, int32_t event, chance
     sum->variance += one.variance;
 }
 
-/* A scorer that knows nothing of a destination that was drawn for it cannot rank it better than
- * chance, whatever its scores. Bernstein's inequality bounds how often luck would look like this.
- */
+/* A scorer cannot rank a randomly drawn destination better than chance, whatever its scores.
+ * Bernstein's inequality bounds how often chance would look like this. */
 static fr_status judge_chance(audit *a, const chance *sum, fr_error *err) {
     tally *t = &a->tally[FR_AUDIT_POSITION];
     double excess = sum->rr - sum->mean;
@@ -183,8 +182,8 @@ static double follow_places(const audit *a, int k, const int32_t *place) {
     return vx > 0 && vy > 0 && yy > 0 ? (xy - x * y / n) / sqrt(vx * vy) : NAN;
 }
 
-/* With ids of its own (a seed, learned vectors) a scorer may change, but not along with the order
- * of ids: 6 standard deviations of what an order that means nothing would give. */
+/* The scores of a scorer with identities (a seed, learned vectors) may change, but not with the
+ * order of ids: the limit is 6 standard deviations of a random order. */
 static fr_status judge_ids(audit *a, double r, fr_error *err) {
     tally *t = &a->tally[FR_AUDIT_POSITION];
     difference most = {0};

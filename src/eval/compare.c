@@ -111,7 +111,7 @@ static fr_status check_protocol(const compared_run *a, const compared_run *b,
     return FR_OK;
 }
 
-/* Pairing needs the same events; no force helps. */
+/* Pairing needs the same events, even with `force`. */
 static fr_status check_events(const compared_run *a, const compared_run *b, fr_error *err) {
     if (a->facts.count != b->facts.count)
         return fail(err, FR_EINPUT, "%s has %lld test events, %s has %lld: expected the same ones",
@@ -418,8 +418,8 @@ static int couple_runs(const fr_comparison *c, fr_compared_pair *pair) {
     return count;
 }
 
-/* Every couple weighs the same; without a seed in common that is the difference of means. Couples
- * are counted first, so that a run that is in all of them weighs 1 exactly. */
+/* Every couple has the same weight; without a common seed this is the difference of means. Couples
+ * are counted first, so that a run in all of them has weight exactly 1. */
 static void weigh_runs(const fr_comparison *c, int count, double *weight) {
     for (int i = 0; i < count; i++) {
         weight[c->couple[i][0]]--;
@@ -572,7 +572,7 @@ static void judge_bootstrap(const pair_job *j, const double *weight, int column,
     d->bootstrap = bootstrap_interval(values, resamples, c->settings.level);
 }
 
-/* Share of rounds that give a difference as large as the one found, which counts as one of them.
+/* Share of rounds with a difference at least as large as the observed one, which counts as a round.
  * Equal sums may differ in their last bits. */
 static double share_as_large(const double *values, int64_t count, double found) {
     int64_t as_large = 1;

@@ -16,10 +16,10 @@
 
 static const double NEGLIGIBLE = 1e-30; /* of the weight at the mode */
 
-/* The law of the number x of marked negatives among those drawn: low <= x <= high. */
+/* The distribution of the number x of marked negatives among those drawn: low <= x <= high. */
 typedef struct law {
     double draws, marked;
-    double spare; /* without replacement: unmarked negatives less draws, may be negative */
+    double spare; /* without replacement: unmarked negatives minus draws, may be negative */
     double odds;  /* with replacement: of a marked one */
     bool replaced;
     int64_t low, high, mode;
@@ -33,8 +33,8 @@ static law make_law(double size, double marked, int64_t draws, bool replaced) {
     law l = {.draws = (double)draws, .marked = marked, .high = draws, .replaced = replaced};
     double middle;
     if (replaced) {
-        /* Masses are rounded, so what is left may come out below 0. Infinite odds do no harm: the
-         * walk starts at the top and its first step down is to weight 0. */
+        /* Masses are rounded, so the rest may be slightly negative. Infinite odds do no harm: the
+         * sum starts at the top, and its first step down has weight 0. */
         l.odds = marked / fmax(0, size - marked);
         middle = (l.draws + 1) * (marked / size);
     } else {

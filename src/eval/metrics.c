@@ -174,7 +174,8 @@ static fr_status mean_over(const request *q, fr_metric_value *out, fr_error *err
     (void)err;
     *out = (fr_metric_value){.value = NAN};
     if (q->metric->seen && !check_knows_seen(q->records, q->count)) return FR_OK;
-    for (int64_t i = 0; q->metric->order && i < q->count; i++) /* a part of them would mislead */
+    for (int64_t i = 0; q->metric->order && i < q->count;
+         i++) /* a mean over some of them would be misleading */
         if (q->records[i].covered && !knows_order(&q->records[i])) return FR_OK;
     for (int64_t i = 0; i < q->count; i++) {
         double x = event_value(q, &q->records[i]);

@@ -60,7 +60,7 @@ static int by_node(const void *a, const void *b) {
 }
 
 /* Adds `weight` to the records of nodes that had no past at their first record. Later records of
- * such a node have one, but it begins in the ranked part all the same. */
+ * these nodes have a past, but it begins in the ranked part. */
 static void mark_new_nodes(visit *visits, int64_t count, double weight, double *out) {
     bool fresh = false;
     qsort(visits, (size_t)count, sizeof *visits, by_node);

@@ -187,7 +187,8 @@ static fr_status check_window(const safetensors *file, const fr_window *w, int32
     TRY(check_nodes(file, w, err));
     TRY(check_ids(file, "vocab.src", w->source_id, w->sources, err));
     TRY(check_ids(file, "vocab.dst", w->destination_id, w->destinations, err));
-    /* the same ids in another order of events would pass until here, with test events trained on */
+    /* the same ids with another order of events would pass until here, and test events could have
+     * been trained on */
     const char *data = safetensors_metadata(file, "data_sha256");
     if (!data || strcmp(data, w->stream->sha256))
         return fail(err, FR_EINPUT, "%s: trained on data with sha256 %.12s, but this has %.12s",

@@ -194,7 +194,7 @@ static tensor forward(const model *m, tape *t, const model_batch *b, model_inner
     for (int l = 0; l < c->layers; l++) {
         const craft_layer *y = &c->layer[l];
         int site = SITE_LAYER + 3 * l;
-        /* training has two queries per event: their side of the products is the shorter one */
+        /* training has only two queries per event, so folding into the query side is cheaper */
         tensor query = LINEAR(q, y->query);
         tensor mix = t->gradient ? op_attention_folded(t, query, x, y->key.weight, y->value.weight,
                                                        y->value.bias, c->heads, in.spans, b->events,

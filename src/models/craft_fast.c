@@ -60,7 +60,7 @@ typedef struct fast {
 
 /* ---- kernels: arrays [rows, width], width a multiple of LANES ---- */
 
-enum { STRIP = 4 }; /* vectors of columns summed side by side, as one sum waits for itself */
+enum { STRIP = 4 }; /* number of parallel sums, because a single chain of additions is slow */
 
 /* y = gain * norm(x) + bias + residual, by columns, for `groups` vectors of columns of mean 0 from
  * `from` on; rows of the residual are `ld` apart. */

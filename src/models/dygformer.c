@@ -252,8 +252,8 @@ static tensor embed(const model *m, tape *t, const dygformer_inputs *in) {
     /* enc is a function of an integer: its gradient gathers in the rows of a table */
     tensor enc = op_code(t, in->most + 1, number, f->cooc1.weight, f->cooc1.bias);
     enc = LINEAR(op_relu(t, enc), f->cooc2);
-    /* In an order of their own: both add to the table's gradient, and compilers differ in which
-     * argument they evaluate first. */
+    /* In separate statements: both add to the table's gradient, and compilers differ in the order
+     * in which they evaluate arguments. */
     tensor there = op_take(t, enc, in->tokens, in->count[1]);
     tensor here = op_take(t, enc, in->tokens, in->count[0]);
     tensor cooc = op_add(t, here, there);

@@ -223,7 +223,7 @@ static tensor forward(const model *m, tape *t, const model_batch *b, model_inner
     return op_add(t, product, LINEAR(hidden, f->fc2));
 }
 
-/* The product of s and e(v) is no function of a vector times a matrix: nothing can be taken out. */
+/* The product of s and e(v) is not a matrix times a vector, so no direction can be removed. */
 static int no_head(const model *m, int *weights) {
     (void)m, (void)weights;
     return 0;

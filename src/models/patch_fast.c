@@ -288,7 +288,7 @@ static void by_item(const fast *f, int rows, const real *weight, int ld, real *t
     gemm_nn(rows, f->room, f->f->dim, weight, ld, f->item, f->room, to, f->room, true);
 }
 
-/* The query's weights without the mean over its outputs, which its norm takes out anyway. */
+/* The query's weights without the mean over its outputs, which its norm removes anyway. */
 static fr_status make_query(fast *f, fr_error *err) {
     const patch *p = f->f;
     int d = p->dim, all = 2 * d + p->time_dim;

@@ -75,8 +75,8 @@ typedef struct fast {
 
 #define AT(parameter) model_value(f->t.m, parameter)
 
-/* x rho of LANES columns of n rows that are ld apart, in place; the mean is 0. Four sums, for one
- * would wait for itself. */
+/* x rho of LANES columns of n rows that are ld apart, in place; the mean is 0. Four sums,
+ * because a single chain of additions is slow. */
 SIMD_INLINE void normalise_columns(int n, int ld, real *x) {
     lanes square[4] = {{0}}, rho;
     for (int k = 0; k < n; k += 4)

@@ -258,7 +258,7 @@ static fr_status replay(model *m, int32_t from, const fr_context *context, fr_er
 
 static const char MEMORY[] = "state.memory", UPDATED[] = "state.last_update"; /* MODELS 5.3 */
 
-/* Nothing is pending: an epoch has been settled. */
+/* Nothing is pending after the end of an epoch. */
 static fr_status save(const model *m, safetensors_writer *w, fr_error *err) {
     const tgn *c = m->own;
     int64_t shape[] = {c->nodes, c->dim};

@@ -20,7 +20,7 @@ static void start_again(tgn_past *p) {
     p->count = 1;
 }
 
-/* Takes in events cut[0] .. cut - 1; those between the old cuts move nobody any more. */
+/* Reads events cut[0] .. cut - 1, and clears the moves between the old cuts. */
 static void pass(tgn_past *p, int32_t cut) {
     const fr_window *w = p->w;
     int32_t moved = p->cut[p->count - 1], end = cut > moved ? cut : moved;

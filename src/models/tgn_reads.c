@@ -103,8 +103,8 @@ static bool read_shard(const model *m, tape *t, const model_batch *b, int first,
         in->row_state[i] = number_of(&n, tgn_place(m->own, w, r.node, window_cut(w, r.event)));
         in->spans[i] = (span){i, i + 1, at, at + r.past.count};
         in->row_keys[i] = (row_key){r.event, r.part};
-        /* rows of one event have neighbours of different number, whose bits would overlap: so
-         * each row is an event of its own there */
+        /* the rows of one event have different numbers of neighbours, and their random bits would
+         * overlap, so each row counts as a separate event */
         uint32_t own = (uint32_t)r.event + (uint32_t)r.part * (uint32_t)w->events;
         in->weight_keys[i] = (row_key){(int32_t)own, 0};
         at += r.past.count;

@@ -5,7 +5,7 @@ static bool counts_fit(int32_t size, int32_t above, int32_t tied) {
     return size >= 0 && above >= 0 && tied >= 0 && above <= size && tied <= size - above;
 }
 
-/* Are these a part of all negatives? Records made from counts may not know: -1. */
+/* True if these are a subset of all negatives. Records made from counts may have -1. */
 static bool part_fits(const fr_record *r, int32_t n, int32_t above, int32_t tied) {
     int32_t negatives = r->n - 1;
     if (n < 0 || n > negatives) return false;

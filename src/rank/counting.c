@@ -94,14 +94,14 @@ static void count(const counting *c, question *q, const level_candidate *v, floa
     if (v->text > c->index.candidate[q->e->destination].text) t->before += step;
 }
 
-/* Lists are long now and then, and their candidates far apart in memory. */
+/* Lists can be long, and their candidates are far apart in memory, so prefetch. */
 enum { AHEAD = 16 };
 static level_candidate *walk(const counting *c, const int32_t *list, int32_t k, int32_t end) {
     if (k + AHEAD < end) __builtin_prefetch(&c->index.candidate[list[k + AHEAD]]);
     return &c->index.candidate[list[k]];
 }
 
-/* Scores of their own take the place of what the levels say. */
+/* Special scores replace those of the levels. */
 static void count_own(counting *c, question *q) {
     const fr_standing *s = &q->is;
     for (int32_t k = 0; k < s->own; k++) {

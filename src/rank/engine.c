@@ -66,8 +66,8 @@ SIMD_LOOPS static int any_unfinite(const float *scores, int32_t n) {
     return bad;
 }
 
-/* A score that is no number cannot be ranked (PROTOCOL 4): names event and candidate. The scores
- * are of destinations from .. to - 1. */
+/* A score that is not finite cannot be ranked (PROTOCOL 4): the error names event and candidate.
+ * The scores are of destinations from .. to - 1. */
 static fr_status check_finite(const fr_window *w, int32_t event, int32_t from, int32_t to,
                               const float *scores, fr_error *err) {
     if (!any_unfinite(scores, to - from)) return FR_OK;
@@ -115,7 +115,7 @@ fr_status engine_check_state(const fr_scorer *scorer, int32_t event, uint64_t be
 }
 
 /* Scores `count` of the events gathered, from the one at `first` on: whole rows, or places from ..
- * to - 1 of them. Every entry is NaN before: one that the scorer leaves alone does not pass for a
+ * to - 1 of them. Every entry is NaN before, so an unfilled entry is not taken for a
  * score. */
 static fr_status score_events(engine *e, const batch *b, int first, int count, int worker,
                               int32_t from, int32_t to, fr_error *err) {
@@ -142,8 +142,8 @@ static fr_status rank_rows(engine *e, batch *b, int worker, fr_error *err) {
     return FR_OK;
 }
 
-/* The positives first: what the probe compares everything with. Where it is little work all events
- * are asked for them together, as for tiles: a model does not like to go back in time. */
+/* The positives come first, because the probe compares everything with them. If it is little work,
+ * all events are asked together, as for tiles, because going back in time is slow for a model. */
 static fr_status begin_parts(engine *e, batch *b, int worker, fr_error *err) {
     const probe *p = e->probes;
     bool together = b->count * b->count <= e->tile;

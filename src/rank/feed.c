@@ -76,7 +76,7 @@ fr_feed_facts fr_feed_get(const fr_feed *feed) {
                            .pending = feed->pending};
 }
 
-/* Is the event asked for? The first one always is: what follows it is told with its scores. */
+/* True if the event is a query. The first one always is, because the truth is returned after it. */
 static bool is_asked(const fr_feed *f, int32_t event) {
     int32_t place = event - f->about->window->from;
     return !place || events_row(&f->records.events, place) >= 0;

@@ -64,7 +64,7 @@ static fr_status read_text(const safetensors *file, const char *key, char *out, 
                 strlen(text), size - 1);
 }
 
-/* A model that is not the one its training was to end with is used, but not silently. */
+/* A model of an unfinished training run is used, but with a warning. */
 static fr_status warn(const safetensors *file, const fr_scorer_definition *is,
                       const fr_context *context, fr_error *err) {
     const char *select = safetensors_metadata(file, "select");
@@ -132,8 +132,8 @@ static learned *learned_of(const fr_scorer *scorer) {
     return scorer->is.close == close_learned ? scorer->is.state : NULL;
 }
 
-/* The direction is that of a second copy of the model: one that remembers must see the training
- * events from an empty memory on, while the scorer goes on from the end of training. */
+/* The direction comes from a second copy of the model. A model that remembers must see the training
+ * events from an empty memory, while the scorer continues from the end of training. */
 fr_status fr_scorer_project(fr_scorer *scorer, int what, int64_t seed, const fr_context *context,
                             fr_error *err) {
     NEED(scorer, err);

@@ -53,7 +53,7 @@ static fr_status order_places(levels *l, const int32_t *level, fr_error *err) {
     for (int32_t v = 0; v < w->destinations; v++) l->who[l->candidate[v].text] = v;
     if (level) return sort_events(l, level, err);
     TRY(TAKE(&l->memory, l->at, 3, err));
-    l->at[2] = (uint32_t)w->destinations; /* nobody is at level -1, all are at level 0 */
+    l->at[2] = (uint32_t)w->destinations; /* level -1 is empty, all are at level 0 */
     return FR_OK;
 }
 

@@ -61,8 +61,8 @@ void protocol_sample(fr_protocol_facts *protocol, const event_list *events) {
     protocol->sample_seed = events->seed;
 }
 
-/* The fields from `met` on are 0 in most rankings, which say nothing of them then: so they compare
- * with records of earlier releases. */
+/* The fields from `met` on are 0 in most rankings and are then left out, so these rankings can be
+ * compared with records of earlier releases. */
 static bool left_out(const fr_protocol_facts *protocol, const fr_option *field) {
     if (field->offset < offsetof(fr_protocol_facts, met)) return false;
     const char *at = (const char *)protocol + field->offset;
@@ -105,7 +105,7 @@ fr_status protocol_read(const json_t *object, const char *where, fr_protocol_fac
     return options_from_json(object, where, set_field, out, err);
 }
 
-/* Of a hash a few digits are enough for people. */
+/* A few digits of a hash are enough for people. */
 static void print_field(const fr_option *field, const fr_protocol_facts *protocol, char out[80]) {
     fr_options_text(field, protocol, out, 80);
     if (field->type == FR_OPTION_TEXT && strlen(out) > SHOWN) out[SHOWN] = 0;

@@ -54,7 +54,7 @@ const fr_option fr_rank_options[FR_OPTIONS_MAX] = {
 
 /* ---- around the engine ---- */
 
-/* Can this ranking be done by several processes in the way that is asked for? */
+/* Checks that several processes can do this ranking in the requested way. */
 static fr_status check_shared(const run *r, int count, fr_error *err) {
     const fr_rank_settings *s = &r->settings;
     if (s->dump_scores || s->top)
@@ -201,7 +201,7 @@ static fr_status verify(const run *r, ranking_notes *notes, const fr_context *co
 
 /* ---- several processes ---- */
 
-/* Puts the records of one process where they belong. */
+/* Stores the records of one process at their rows. */
 static fr_status place_records(const run *r, int from, int count, const fr_record *part,
                                size_t size, fr_record *all, fr_error *err) {
     size_t used = 0, records = size / sizeof *part;
@@ -214,7 +214,7 @@ static fr_status place_records(const run *r, int from, int count, const fr_recor
     return fail(err, FR_EINPUT, "process %d has %zu records, expected %zu", from, records, used);
 }
 
-/* Takes what one process has to the records of all. */
+/* Adds the results of one process to the records of all. */
 static fr_status join_part(run *r, int from, int count, const void *part, size_t size,
                            fr_record *all, fr_error *err) {
     if (r->records.sums)
@@ -222,8 +222,8 @@ static fr_status join_part(run *r, int from, int count, const void *part, size_t
     return place_records(r, from, count, part, size, all, err);
 }
 
-/* Brings together at process 0 what all processes have, if none of them failed. It hears all of
- * them out, whatever goes wrong with one. */
+/* Collects the results of all processes at process 0, if none of them failed. It receives from all
+ * of them, even if one fails. */
 static fr_status join(run *r, const fr_context *context, fr_status status, fr_error *err) {
     int count = processes_count(context), number = processes_number(context);
     recorder *own = &r->records;
@@ -281,7 +281,7 @@ fr_status fr_rank_run(fr_scorer *scorer, const fr_rank_settings *settings,
     run r;
     fr_status status =
         run_open(&r, scorer, settings, engine_team(scorer, context).threads, context, err);
-    /* `stand` is told the positive, which `score` is not: that both agree is always looked at. */
+    /* `stand` knows the positive, but `score` does not, so their agreement is always checked. */
     bool asked = r.settings.verify > 0;
     counting_check check = {.wanted = asked ? r.settings.verify : ALWAYS_CHECKED,
                             .agree = !asked || processes_number(context)}; /* 0 reports its own */
@@ -291,7 +291,7 @@ fr_status fr_rank_run(fr_scorer *scorer, const fr_rank_settings *settings,
     ranking_notes notes = {.seconds = clock_now() - r.started,
                            .verified = asked ? check.verified : 0,
                            .verified_ranks = check.differ};
-    bool all = !processes_number(context); /* the others have handed theirs in */
+    bool all = !processes_number(context); /* the others have sent theirs */
     if (!status && all && r.settings.verify && !run_counts(&r))
         status = verify(&r, &notes, context, err);
     if (!status && all) status = run_finish(&r, notes, out, err);

@@ -259,8 +259,8 @@ fr_status ranking_lock(lock *l, const char *path, bool force, fr_error *err) {
     return status ? status : check_files(path, force, false, err);
 }
 
-/* The records first: if the second file cannot be written, the old description does not fit them
- * any more and loading says so. */
+/* The records come first: if the second file cannot be written, the old description no longer fits,
+ * and loading reports it. */
 fr_status fr_ranking_save(const fr_ranking *ranking, const char *path, bool force, fr_error *err) {
     const fr_ranking *r = ranking;
     char *side = NULL, sha[65];
@@ -311,7 +311,8 @@ static bool is_record(const npy *file) {
     return same;
 }
 
-/* What an earlier release did not write is -1; what a later one wrote behind is left out. */
+/* Fields that an earlier release did not write are -1; additional fields of a later one are
+ * ignored. */
 static void copy_records(const npy *file, fr_record *out) {
     size_t known = sizeof *out < file->item ? sizeof *out : file->item;
     for (int64_t k = 0; k < file->shape[0]; k++) {

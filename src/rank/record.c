@@ -368,7 +368,7 @@ static int32_t count_filtered(const recorder *r, const scored_event *e, const re
     return count;
 }
 
-/* Against a given list nothing else is known: see check_is_listed. */
+/* With a given list nothing else is known: see check_is_listed. */
 void recorder_put_list(recorder *r, const scored_event *e, float positive, negatives_counts c) {
     fr_record *out = &r->records[events_row(r->events, e->place)];
     out->score = positive;

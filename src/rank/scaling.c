@@ -238,7 +238,7 @@ static fr_status rank_once(scaling *s, fr_scorer *scorer, const event_list *chos
     return status;
 }
 
-/* A scorer that remembers is a fresh one each time. */
+/* A scorer that remembers is opened again each time. */
 static fr_status measure_rank(scaling *s, const char *spec, int64_t seed, fr_scaling_point *out,
                               fr_error *err) {
     fr_context alone = context_team(s->context, 1);

@@ -174,8 +174,8 @@ static fr_status open_chunks(score_file *s, fr_error *err) {
                            : fail(err, FR_EFILE, "%s: no file has such a name", s->path);
     if (!status) qsort(found.gl_pathv, found.gl_pathc, sizeof *found.gl_pathv, by_number);
     for (size_t k = 0; !status && k < found.gl_pathc; k++) {
-        size_t length =
-            strlen(found.gl_pathv[k]); /* lists of events and destinations are no chunks */
+        size_t length = strlen(
+            found.gl_pathv[k]); /* lists of events and destinations are not parts of the scores */
         const char *name = found.gl_pathv[k];
         bool list = (length > 11 && !strcmp(name + length - 11, ".events.npy")) ||
                     (length > 17 && !strcmp(name + length - 17, ".destinations.npy"));

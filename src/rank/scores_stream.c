@@ -93,8 +93,8 @@ static fr_status score(void *state, const fr_query *query, int count, int worker
     return scores_take_row(&s->type, s->row, s->columns, s->place, scores, err);
 }
 
-/* Nothing to learn, but events come in stream order, and after the last one there is no row left.
- */
+/* There is nothing to learn, but this makes events come in stream order, and after the last one no
+ * row may be left. */
 static fr_status observe(void *state, const fr_event *event, fr_error *err) {
     score_stream *s = state;
     bool ended;

@@ -172,7 +172,7 @@ fr_status top_commit(top_list *t, fr_error *err) {
     writer out = {0};
     fr_status status = writer_open(&out, t->path, err);
     if (!status) status = put_lines(t, &out, err);
-    if (!status) status = check(t, err); /* someone may have made it meanwhile */
+    if (!status) status = check(t, err); /* another process may have made it in the meantime */
     if (!status) status = writer_commit(&out, err);
     writer_discard(&out);
     return status;

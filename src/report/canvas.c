@@ -322,7 +322,7 @@ void canvas_unclip(canvas *c) {
         cairo_restore(c->cairo);
 }
 
-/* A circle that nobody sees, for the pointer to meet. */
+/* An invisible circle that carries the tooltip. */
 void canvas_hint(canvas *c, double x, double y, const char *text) {
     const double reach = 4;
     if (c->format != FORMAT_SVG) return;

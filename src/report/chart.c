@@ -266,9 +266,8 @@ done:
     return status;
 }
 
-/* When memory is short, cairo and what it stands on leave things out or write them in another way
- * without a word. So a figure is drawn twice, which takes milliseconds, and must come out the same.
- */
+/* If memory runs out, cairo and its libraries silently leave things out or write them differently.
+ * So a figure is drawn twice, which takes milliseconds, and both results must be equal. */
 static fr_status draw_twice(const figure *f, const char *path, canvas **out, fr_error *err) {
     canvas *again = NULL;
     *out = NULL;

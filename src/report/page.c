@@ -255,7 +255,7 @@ static fr_status put_hashes(page *p, fr_error *err) {
     return status;
 }
 
-/* A study that grew over versions of the tool says so. */
+/* Says if several versions of the tool worked on the study. */
 static void put_versions(const results *r, text_buffer *out) {
     if (r->versions.count < 2) return;
     text_put(out, "<p class=\"note\">Units of work were done by different versions of the tool: ");
@@ -391,7 +391,7 @@ static const section sections[] = {
     {"origin", "Protocol, hashes, citation", "", {P(put_origin)}}};
 enum { SECTIONS = sizeof sections / sizeof *sections };
 
-/* Tables that no section names: a new one shows up without a word here. */
+/* Tables that no section names, so a new table appears automatically. */
 static fr_status put_others(page *p, fr_error *err) {
     for (const study_table *one = study_tables; one->name; one++) {
         bool named = false;

@@ -146,8 +146,8 @@ static bool has_sampler(const model_numbers *m, const char *sampler) {
 
 static json_t *number_json(double value) { return isnan(value) ? json_null() : json_real(value); }
 
-/* [[mrr, sd], ...] of a sampler over the grid, by the seeds of a model; NULL if it is not to be
- * had. */
+/* [[mrr, sd], ...] of a sampler over the grid, by the seeds of a model; NULL if the records
+ * lack the counts. */
 static fr_status grid_json(const model_numbers *m, const char *sampler, const fr_context *context,
                            json_t **out, fr_error *err) {
     double sum[GRID_K] = {0}, squares[GRID_K] = {0};
@@ -255,7 +255,7 @@ fr_status page_data(const summary *s, const fr_context *context, text_buffer *ou
     }
     char *text = status ? NULL : json_print(root, JSON_COMPACT);
     if (!status && !text) status = fail_memory(err, 0);
-    /* A name may hold "</script>": in JSON a < can be written so that HTML does not see it. */
+    /* A name may contain "</script>", so < is escaped in the JSON. */
     for (const char *at = text; at && *at;) {
         size_t plain = strcspn(at, "<");
         text_put_bytes(out, at, plain);

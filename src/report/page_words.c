@@ -128,8 +128,8 @@ static void say_best(const summary *s, const data_numbers *d, text_buffer *out) 
     text_put(out, ".</li>\n");
 }
 
-/* Two scorers whose order sampling turns round: as far apart under both protocols as any such two
- * are, by the smaller of the two distances. */
+/* The two scorers whose order sampling reverses most clearly: those with the largest minimum of the
+ * two differences. */
 static bool find_reversal(const data_numbers *d, int k, int full, const model_numbers **up,
                           const model_numbers **down) {
     double most = 0;
@@ -340,7 +340,7 @@ static void put_matrix(const summary *s, const result *u, text_buffer *out) {
 
 void page_matrices(const summary *s, text_buffer *out) {
     const results *r = s->results;
-    bool trained = false; /* baselines are left to the table if there is something else */
+    bool trained = false; /* baselines are only in the table if there are other models */
     for (int i = 0; (i = results_next_group(r, i, UNIT_MEMBERSHIP, NULL, true)) >= 0; i++)
         trained |= r->list.at[i].objective != NULL;
     for (int i = 0; (i = results_next_group(r, i, UNIT_MEMBERSHIP, NULL, true)) >= 0; i++) {

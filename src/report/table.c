@@ -170,7 +170,7 @@ static void drop_column(table *t, int c) {
     for (size_t i = 0; i < t->cells.count; i++)
         if (i % wide != (size_t)c) t->cells.at[kept++] = t->cells.at[i];
     t->cells.count = kept;
-    /* Who is left alone under a head takes its name. */
+    /* A single column under a head takes its name. */
     int alone = -1;
     if (same_group(t, c - 1, c) && !same_group(t, c - 2, c) && !same_group(t, c, c + 1))
         alone = c - 1;

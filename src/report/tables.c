@@ -91,7 +91,7 @@ static void mark(table *t, int first, const int *columns, int count) {
         table_mark_best(t, columns[i], first, t->row_count - first, true);
 }
 
-/* A model that saw less than it was meant to is not the model its name says. */
+/* A note about models whose training was stopped early. */
 static void early_note(const summary *s, table *t) {
     const results *r = s->results;
     text_buffer note = {0};
@@ -108,7 +108,7 @@ static void early_note(const summary *s, table *t) {
     text_free(&note);
 }
 
-/* Says of which models of others a table has nothing, and why: that is no 0. */
+/* Names the external models without numbers in a table, and why, because a gap is not a 0. */
 static void note_not_applicable(const summary *s, table *t, unit_kind kind, const char *why) {
     text_buffer note = {0};
     for (int d = 0; t->row_count && d < s->datas; d++)
@@ -386,7 +386,7 @@ static void pairs_table(const summary *s, table *t) {
     }
 }
 
-/* How sure each compared model's own number is. */
+/* The uncertainty of each compared model's own number. */
 static void models_table(const summary *s, table *t) {
     start_ranked(s, t, "Intervals of single models",
                  "Full MRR, mean and sample standard deviation over seeds, and the 95 % confidence "

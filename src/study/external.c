@@ -22,7 +22,7 @@
 
 /* ---- files ---- */
 
-/* The hash of a file, taken once as long as it is the same one: units are looked at often. */
+/* The hash of a file, cached as long as the file is the same, because units are checked often. */
 fr_status study_hash_file(fr_study *s, const char *path, char out[65], fr_error *err) {
     struct stat facts;
     hashed_file *h = NULL;
@@ -64,7 +64,7 @@ static fr_status hash_into(fr_study *s, const char *path, json_t *list, fr_error
     return json_array_append_new(list, json_string(hash)) ? fail_memory(err, 0) : FR_OK;
 }
 
-/* A file, and what stands beside one that ends in .npy: it says what the numbers are of. */
+/* A file, and for a .npy also its description files. */
 static fr_status hash_with_sides(fr_study *s, const char *path, json_t *list, fr_error *err) {
     static const char *const ends[] = {".json", ".events.npy", ".destinations.npy"};
     size_t size = strlen(path);
@@ -223,6 +223,6 @@ fr_status external_check(fr_study *s, const plan_unit *u, fr_error *err) {
     TRY(work_window(s, u, &w, err));
     fr_status status = fr_scorer_open(u->external, w, u->seed, s->context, &scorer, &inner);
     fr_scorer_close(scorer);
-    if (status == FR_EUSAGE) status = FR_EINPUT; /* who is asked is the document */
+    if (status == FR_EUSAGE) status = FR_EINPUT; /* errors refer to the document */
     return status ? fail(err, status, "%s: %s", u->key, inner.message) : FR_OK;
 }

@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 
 /* Stated rates: microseconds per event and epoch of training, and per score, with the default
- * settings on the two cores of docs/speed.md, rounded. Models that are not here cost as much as
- * the mean. */
+ * settings on the two cores of docs/speed.md, rounded. Other models have the mean
+ * rate. */
 static const struct {
     const char *model;
     double event, score;
@@ -69,9 +69,9 @@ static double stated_cost(const plan *p, const plan_unit *u) {
     return 0.02 + (events - trained) * CANDIDATES * rates[k].score * 1e-6 * rankings[u->kind];
 }
 
-/* How many times the stated cost units took that are done: those alike first. Where others stand in
- * for them, a tenth of all work counts as if it had taken what was stated, so that one unit that
- * was far off does not turn everything over. */
+/* How many times the stated cost units took that are done: those alike first. If there are none,
+ * others are used, and a tenth of all work counts at the assumed rates, so that one unusual unit
+ * does not change everything. */
 static double correction(const fr_study *s, const plan_unit *u) {
     const forecast *f = s->forecast;
     double took[3] = {0}, stated[3] = {0}, prior = 0;
@@ -93,7 +93,7 @@ static double correction(const fr_study *s, const plan_unit *u) {
     return 1;
 }
 
-/* Sums up anew; units are few. */
+/* Computes the sums again; there are few units. */
 static void look_ahead(fr_study *s) {
     forecast *f = s->forecast;
     f->before = f->after = 0;

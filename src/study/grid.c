@@ -118,7 +118,7 @@ static bool in_list(const json_t *list, const char *word) {
     return false;
 }
 
-/* What is done with one model cannot be done with several. */
+/* These need a model with a single configuration. */
 static fr_status check_single(const plan *p, const char *where, const char *name, fr_error *err) {
     const json_t *membership = json_object_get(p->source, "membership");
     const char *key = in_list(json_object_get(p->source, "projection"), name) ? "projection"

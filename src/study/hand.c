@@ -36,7 +36,7 @@ static fr_status get(parcel *p, void *to, size_t size, fr_error *err) {
     return FR_OK;
 }
 
-/* Bytes of any size, NULL allowed; they come back with a 0 behind them, the caller's. */
+/* Bytes of any size, NULL allowed; they are returned with a final 0, and the caller frees them. */
 static fr_status put_blob(parcel *p, const void *bytes, size_t size, fr_error *err) {
     uint64_t head[2] = {bytes != NULL, bytes ? size : 0};
     TRY(put(p, head, sizeof head, err));
@@ -152,7 +152,7 @@ static fr_status unpack(fr_study *s, parcel *p, const plan_unit **unit, task *t,
     return status;
 }
 
-/* Who a unit talks to: its lines go back with its result. */
+/* The context of a unit: its log lines are sent back with its result. */
 typedef struct listener {
     const fr_context *context; /* of the process */
     text_buffer said;          /* lines, each after its level */
@@ -300,7 +300,7 @@ fr_status hands_give(fr_study *s, hands *h, int to, const plan_unit *unit, const
     return FR_OK;
 }
 
-/* Those at work hear of it when they ask whether to go on. */
+/* The working processes see it when they check for cancellation. */
 static fr_status stop_all(hands *h, fr_error *err) {
     const fr_processes *all = h->context->processes;
     if (h->of[0].unit) atomic_store(&h->own->stop, true);

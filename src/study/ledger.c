@@ -21,7 +21,7 @@ enum {
     PATIENCE = 60000 /* milliseconds for another process to finish writing */
 };
 
-/* What a number is stands in columns of its own; what does not apply is '' or 0. */
+/* Separate columns describe a number; columns that do not apply are '' or 0. */
 #define METRIC_TABLE                                                                               \
     "CREATE TABLE IF NOT EXISTS metric ("                                                          \
     " run INTEGER REFERENCES run(id), name TEXT, cell TEXT, removed TEXT, sampler TEXT, path "     \
@@ -90,7 +90,7 @@ static fr_status one_integer(ledger *l, const char *sql, int64_t *out, fr_error 
     return status;
 }
 
-/* What is in the schema of a foreign file is not run. */
+/* Code in the schema of a foreign file is not run. */
 static fr_status prepare_connection(ledger *l, bool read_only, fr_error *err) {
     static const int off[] = {SQLITE_DBCONFIG_ENABLE_TRIGGER, SQLITE_DBCONFIG_ENABLE_VIEW,
                               SQLITE_DBCONFIG_TRUSTED_SCHEMA};
@@ -149,7 +149,7 @@ static fr_status check_format(ledger *l, const char *directory, fr_error *err) {
                 FORMAT);
 }
 
-/* A pipe or a device would make us wait. */
+/* Opening a pipe or a device could block. */
 static fr_status plain_file(const char *path, fr_error *err) {
     struct stat facts;
     if (!stat(path, &facts) && !S_ISREG(facts.st_mode))
@@ -176,7 +176,7 @@ fr_status ledger_open(ledger *l, const char *directory, bool read_only, int64_t 
     fr_status status = l->path && l->lock_path ? plain_file(l->path, err) : fail_memory(err, 0);
     if (!status && read_only && access(l->path, F_OK))
         status = fail(err, FR_EFILE, "%s: no study there", directory);
-    /* also to be read: what a process left that was killed while it wrote is taken back then */
+    /* also for reading: the unfinished write of a killed process is then rolled back */
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (read_only ? 0 : SQLITE_OPEN_CREATE);
     if (!status && sqlite3_open_v2(l->path, &l->db, flags, NULL) != SQLITE_OK)
         status = refused(l, err);
@@ -359,7 +359,7 @@ void ledger_rollback(ledger *l) {
 /* ---- locks: a byte of study.lock for each unit, held by the open file, not by the process; byte 0
  * is shared by all that work on the study ---- */
 
-/* A lock on a file that nobody else finds keeps nobody out. */
+/* A lock on a removed file excludes nobody. */
 static fr_status check_locks(const ledger *l, fr_error *err) {
     struct stat ours, found;
     if (!fstat(l->locks, &ours) && !lstat(l->lock_path, &found) && ours.st_ino == found.st_ino &&

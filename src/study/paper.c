@@ -23,7 +23,7 @@ void paper_refuse(results *r, const char *data, const char *why) {
     r->reasons.at[r->reasons.count++] = (paper_reason){strcpy(copy, why), data};
 }
 
-/* "wikipedia, mooc: window is 8192, in the paper 32768." Equal reasons are told once. */
+/* "wikipedia, mooc: window is 8192, in the paper 32768." Equal reasons are shown once. */
 static void print_reasons(const results *r, text_buffer *text) {
     for (size_t i = 0; i < r->reasons.count; i++) {
         const paper_reason *one = &r->reasons.at[i];
@@ -56,7 +56,7 @@ fr_status paper_reasons(results *r, const char **out, fr_error *err) {
 
 /* ---- data ---- */
 
-/* The paper's set that has so many events, else that is called so; NULL = none. */
+/* The paper's set with this number of events, or with this name; NULL = none. */
 static const char *paper_data(const results *r, const char *data, double events) {
     const json_t *sets = json_object_get(r->published, "facts");
     const char *name;
@@ -143,8 +143,8 @@ static const char *paper_model(const results *r, const char *name) {
     return theirs ? theirs : name;
 }
 
-/* The models were trained as the paper's, as far as it says how: by what train.json says of each
- * seed. */
+/* True if the models were trained as in the paper, as far as the paper says; train.json of each
+ * seed is compared. */
 static bool training_fits(const results *r, const paper_ask *ask, const char *model,
                           char why[160]) {
     const json_t *settings = json_object_get(r->published, "settings");

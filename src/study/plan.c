@@ -78,8 +78,8 @@ static bool in_list(const json_t *list, const char *word) {
     return false;
 }
 
-/* Refuses a list that names something twice: what a second one should mean is not clear, and units
- * of work are told apart by these names. NULL counts as empty. */
+/* Refuses a list that names something twice: a second entry has no clear meaning, and the names
+ * identify units of work. NULL counts as empty. */
 static fr_status check_distinct(const parser *r, const char *key, const json_t *list,
                                 fr_error *err) {
     json_t *met = json_object(), *item;
@@ -97,13 +97,13 @@ static fr_status check_distinct(const parser *r, const char *key, const json_t *
     return status;
 }
 
-/* Is it the name of a model that others made? */
+/* True if it is the name of an external model. */
 static bool is_external(const plan *p, const char *name) {
     return json_object_get(json_object_get(p->source, "ranks"), name) ||
            json_object_get(json_object_get(p->source, "scorers"), name);
 }
 
-/* A list of model names; NULL counts as empty. A gain may be about models of others, too. */
+/* A list of model names; NULL counts as empty. A gain may be about external models too. */
 static fr_status check_models(const parser *r, const char *key, const json_t *list, fr_error *err) {
     size_t i;
     json_t *item;
@@ -256,8 +256,8 @@ static fr_status read_data(parser *r, fr_error *err) {
 
 /* ---- units ---- */
 
-/* Appends a unit; its key is made of what tells it apart. *number is where it stands. No two have
- * one key, since lists name nothing twice. */
+/* Appends a unit; its key contains everything that identifies it. *number is its position. Keys are
+ * unique, because lists name nothing twice. */
 static fr_status add(plan *p, plan_unit u, int *number, fr_error *err) {
     const char *name = p->data[u.data].name, *kind = unit_kind_name[u.kind],
                *window = u.diagnostic ? "diagnostic-" : "";
@@ -430,7 +430,7 @@ static char *resolve_scorer(const parser *r, const char *text) {
 static fr_status check_spec(const parser *r, const char *key, const char *spec, fr_error *err) {
     fr_error inner = {0};
     fr_status status = spec_check(spec, &inner);
-    if (status == FR_EUSAGE) status = FR_EINPUT; /* who is asked is the document */
+    if (status == FR_EUSAGE) status = FR_EINPUT; /* errors refer to the document */
     return status ? fail(err, status, "%s: \"%s\": %s", r->where, key, inner.message) : FR_OK;
 }
 
@@ -459,7 +459,7 @@ static fr_status add_run(const parser *r, plan_unit u, const json_t *text, fr_er
     if (!u.external) return fail_memory(err, 0);
     u.kind = UNIT_RANK;
     TRY(add(p, u, NULL, err));
-    /* Scores of one window say nothing of another. */
+    /* Scores for one window cannot be used for another. */
     if (u.ranks || !strncmp(given, "scores:", 7) || !json_object_get(p->source, "membership"))
         return FR_OK;
     u.kind = UNIT_MEMBERSHIP;
@@ -578,7 +578,7 @@ static bool is_baseline(const json_t *list, const char *name) {
     return false;
 }
 
-/* The models of others have names of their own. */
+/* The names of external models must be unique. */
 static fr_status check_externals(const parser *r, const char *key, fr_error *err) {
     const json_t *source = r->p->source, *map = json_object_get(source, key);
     const json_t *models = json_object_get(source, "models");
@@ -641,7 +641,7 @@ static fr_status make_units(parser *r, fr_error *err) {
             free(spec);
             TRY(status);
         }
-        /* seeds outermost: after the first there is something of every model to look at */
+        /* seeds are the outer loop, so after the first seed every model has results */
         json_array_foreach((json_t *)(uintptr_t)seeds, s, seed) for (int objective = 0;
                                                                      objective < 2; objective++)
             json_array_foreach((json_t *)(uintptr_t)models, m, item) TRY(
@@ -776,7 +776,7 @@ static fr_status read_k(parser *r, fr_error *err) {
     return FR_OK;
 }
 
-/* Entries that nothing else looks at closely. */
+/* Checks entries that nothing else checks. */
 static fr_status check_types(const parser *r, fr_error *err) {
     static const char *const flags[] = {"oracle", "minimal"};
     const json_t *name = json_object_get(r->p->source, "name");

@@ -299,7 +299,7 @@ static fr_status put_rows(ledger *l, int64_t unit, const char *folder, const uni
     return FR_OK;
 }
 
-/* Hashes what the tables have of a unit and puts it into its row. */
+/* Stores the hash of a unit's rows in its row of `run`. */
 static fr_status seal_contents(ledger *l, int64_t unit, fr_error *err) {
     unit_record stored;
     char contents[65];

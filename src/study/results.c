@@ -223,7 +223,7 @@ static fr_status take_unit(void *user, const unit_row *row, fr_error *err) {
     return status;
 }
 
-/* Has the training of a configuration been gone on with? */
+/* True if the training of a configuration was continued. */
 static bool has_final(const results *r, const result *u) {
     for (size_t i = 0; i < r->list.count; i++) {
         const result *f = &r->list.at[i];
@@ -232,8 +232,7 @@ static bool has_final(const results *r, const result *u) {
     return false;
 }
 
-/* A configuration that is not chosen, or not yet, is no run of its model; nor is one that was gone
- * on with. */
+/* A configuration counts as a run of its model only if it is chosen and was not trained again. */
 static void leave_out(results *r) {
     size_t kept = 0;
     for (size_t i = 0; i < r->list.count; i++) {

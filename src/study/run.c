@@ -100,7 +100,7 @@ static fr_status compare_plan(fr_study *s, const char *text, bool *same, fr_erro
     return status;
 }
 
-/* Two documents would undo each other's work, so processes share a study by one of them. */
+/* Two documents would undo each other's work, so all processes of a study use the same one. */
 static fr_status join(fr_study *s, const char *text, bool *same, fr_error *err) {
     bool taken;
     TRY(compare_plan(s, text, same, err));
@@ -210,8 +210,8 @@ void fr_study_close(fr_study *s) {
 
 /* ---- what a unit says ---- */
 
-/* What happened to data is told. Other notices, such as the loss of an epoch, are left to the
- * unit's record: one line for each is enough. */
+/* Notices about data are logged. Other notices, such as the loss of an epoch, are only in the
+ * unit's record, because one line per unit is enough. */
 static void hear_log(void *user, fr_level level, const char *line) {
     const fr_study *s = user;
     if (level == FR_WARNING || s->unit->kind == UNIT_DATA)
@@ -244,7 +244,7 @@ void study_listen(fr_study *s, const fr_context *caller, fr_context *hearing) {
 
 typedef enum standing { DONE, READY, BLOCKED, MISSING } standing;
 
-/* Where a unit stands now; `again`: this work was begun before. */
+/* The present state of a unit; `again`: this work was begun before. */
 static fr_status consider(fr_study *s, const plan_unit *u, standing *out, char inputs[65],
                           bool *again, fr_error *err) {
     sqlite3_stmt *q = NULL;
@@ -266,7 +266,7 @@ static fr_status consider(fr_study *s, const plan_unit *u, standing *out, char i
         const char *state = (const char *)sqlite3_column_text(q, 0),
                    *did = (const char *)sqlite3_column_text(q, 1),
                    *began = (const char *)sqlite3_column_text(q, 2);
-        /* What others made may be gone once it is in the ledger. */
+        /* External files may be deleted once they are in the ledger. */
         if (state && !strcmp(state, "done") && did && (missing || !strcmp(did, inputs)))
             *out = DONE;
         *again = began && !strcmp(began, inputs);
@@ -284,8 +284,8 @@ static fr_status set_left(fr_study *s, int64_t unit, fr_error *err) {
 
 /* Another document may ask for other settings: units that were done with the old ones are left to
  * do again, so that no report shows them as if they were of this document. Those they need come
- * first in the plan. A data set that cannot be looked at stays as it is; running will tell. Within
- * the transaction that enters the plan. */
+ * first in the plan. A data set that cannot be read stays as it is; running will report it. This
+ * happens within the transaction that enters the plan. */
 static fr_status outdate(fr_study *s, fr_error *err) {
     ARRAY(size_t) done = {0};
     sqlite3_stmt *q = NULL;
@@ -310,7 +310,7 @@ static fr_status outdate(fr_study *s, fr_error *err) {
     return status;
 }
 
-/* Is the recorded file or folder still there? If not, the unit that made it is to be done again. */
+/* True if the recorded file or folder still exists. If not, the unit that made it is repeated. */
 static fr_status check_artefact(fr_study *s, int64_t unit, const char *name, bool *there,
                                 fr_error *err) {
     char *path, recorded[65], found[65];
@@ -358,7 +358,7 @@ static fr_status store_failure(fr_study *s, const plan_unit *u, const char *mess
     return status;
 }
 
-/* Can the study's folder still be written? Tried, since only the system knows. */
+/* True if the study's folder can still be written; this is tried, because only the system knows. */
 static fr_status check_folder(const fr_study *s, fr_error *err) {
     static const char some[1 << 16] = {1};
     char *path = path_join(s->directory, "room-XXXXXX");
@@ -374,7 +374,7 @@ static fr_status check_folder(const fr_study *s, fr_error *err) {
     return status;
 }
 
-/* Stores what came of a unit. *failed: it could not be done, which is in the ledger now. */
+/* Stores the result of a unit. *failed: it failed, and the ledger says so. */
 static fr_status conclude(fr_study *s, const hand_result *r, bool *failed, fr_error *err) {
     const plan_unit *u = r->unit;
     fr_status status = r->error.code;
@@ -520,8 +520,8 @@ static fr_status visit(fr_study *s, plan_unit *u, pass *p, fr_error *err) {
     return status;
 }
 
-/* What can be told of a unit that is still to be done before any is: data and catalog are there,
- * plug-ins load and know their options. Missing data are skipped, as they are told here. */
+/* Checks the remaining units before any work: data and catalog exist, plug-ins load and know their
+ * options. Missing data are skipped with a notice. */
 static fr_status check_beforehand(fr_study *s, pass *p, fr_error *err) {
     const char *catalog = s->plan.protocol.catalog;
     if (catalog && strpbrk(catalog, "./") && access(catalog, R_OK)) /* else it is a word */
@@ -542,14 +542,14 @@ static fr_status check_beforehand(fr_study *s, pass *p, fr_error *err) {
         if (where == DONE) continue;
         TRY(external_there(u, err));
         fr_status status = u->ranks ? FR_OK : spec_check_plugin(u->external, &inner);
-        if (status == FR_EUSAGE) status = FR_EINPUT; /* who is asked is the document */
+        if (status == FR_EUSAGE) status = FR_EINPUT; /* errors refer to the document */
         if (status) return fail(err, status, "%s: %s", u->key, inner.message);
     }
     return FR_OK;
 }
 
-/* What others made is looked at before work begins that would be for nothing if it is not of this
- * study. That needs the data set, so this comes first. What is done has been looked at. */
+/* External results are checked before any work, which would be useless if they do not fit. This
+ * needs the data set, so that comes first. Finished units were already checked. */
 static fr_status check_externals(fr_study *s, pass *p, fr_error *err) {
     for (size_t i = 0; i < s->plan.units.count; i++) {
         plan_unit *u = &s->plan.units.at[i];
@@ -573,7 +573,7 @@ static fr_status check_externals(fr_study *s, pass *p, fr_error *err) {
 
 /* ---- what was done before ---- */
 
-/* Is what the ledger has of a unit what was stored? */
+/* True if the ledger's record of a unit is what was stored. */
 static fr_status check_record(fr_study *s, int64_t id, const char *key, const char *state,
                               const char *contents, bool sealed, fr_error *err) {
     unit_record record;
@@ -585,7 +585,7 @@ static fr_status check_record(fr_study *s, int64_t id, const char *key, const ch
     return FR_OK;
 }
 
-/* Whatever the ledger has of a unit is forgotten. */
+/* Deletes everything about a unit from the ledger. */
 static fr_status forget(fr_study *s, int64_t id, fr_error *err) {
     TRY(ledger_do(&s->book, err,
                   "UPDATE run SET status = 'left', begun = NULL, inputs = NULL, finished = NULL,"
@@ -709,8 +709,7 @@ fr_status fr_study_run(fr_study *study, const fr_context *context, fr_error *err
             (void)nanosleep(&pause, NULL);
         }
     } while (!status && (p.progress || p.waiting));
-    for (int busy = p.hands.busy; busy;
-         busy--) /* what is done is kept, whatever made this run end */
+    for (int busy = p.hands.busy; busy; busy--) /* finished work is kept, whatever ended this run */
         (void)take(s, &p, true, NULL);
     fr_status closed = hands_close(&p.hands, status ? NULL : err);
     if (!status) status = closed;

@@ -17,8 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Of the membership table. Events with fewer candidates that the source has met are not eligible,
- * and on large windows they are most of all, so they are not even ranked for it. */
+/* K of the membership table. Events whose source has met fewer candidates are not eligible. On
+ * large windows these are most events, so they are not ranked. */
 enum { CELL_NEGATIVES = 20 };
 
 /* ---- what a unit leaves behind ---- */
@@ -379,7 +379,7 @@ static fr_status do_data(fr_study *s, const plan_unit *unit, unit_record *result
     return status;
 }
 
-/* What is before everybody who scores this data set. */
+/* The inputs of every scorer of this data set. */
 static void say_facts(const fr_study *s, const plan_unit *unit, const fr_window_facts *w,
                       const fr_facts *f) {
     context_log(s->caller, FR_NOTICE,
@@ -452,8 +452,8 @@ static fr_status copy_bytes(const char *from, const char *to, fr_error *err) {
     return status;
 }
 
-/* A final training goes on where the chosen one ended, if that state is still there; else it begins
- * anew, which gives the same model. */
+/* A final training goes on where the chosen one ended, if that state still exists. Otherwise it
+ * starts again, which gives the same model. */
 static fr_status take_over(fr_study *s, const plan_unit *unit, const char *run, const char *state,
                            fr_error *err) {
     int number;
@@ -493,7 +493,8 @@ static fr_status do_train(fr_study *s, const plan_unit *unit, bool again, unit_r
         if (training.resume)
             status = fr_train_run(w, unit->model, &model, &training, run, s->context, err);
         if (!training.resume || status == FR_EINPUT || status == FR_EUSAGE) {
-            /* What is there is of no use, and replaced; files of others in the folder stay. */
+            /* Existing files of the unit are useless and replaced; other files in the folder stay.
+             */
             training.resume = false;
             training.force = true;
             (void)unlink(state);
@@ -589,7 +590,7 @@ static fr_status note_metrics(fr_study *s, const fr_ranking *r, unit_record *res
     fr_metric_value value[NAMES];
     TRY(fr_metrics_compute(r->records, r->count, r->protocol.oov, names, NAMES, value, err));
     for (int i = 0; i < NAMES; i++) {
-        if (r->protocol.sample && !strcmp(names[i], "coverage")) /* which is known of all events */
+        if (r->protocol.sample && !strcmp(names[i], "coverage")) /* known for all events */
             value[i] = (fr_metric_value){(double)r->covered / (double)r->protocol.sample_of,
                                          r->protocol.sample_of};
         TRY(note(result, value[i].value, value[i].events, err, names[i]));

@@ -391,7 +391,7 @@ static fr_status resume(run *r, fr_error *err) {
 
 /* ---- the run ---- */
 
-/* What a killed run was writing is no reason to refuse the directory. */
+/* Temporary files of a killed run are not a reason to refuse the directory. */
 static void clean_leftovers(const char *output) {
     static const char *const names[] = {"model.safetensors", "state.safetensors", "train.json",
                                         SELECTION_SCRATCH};
@@ -439,14 +439,15 @@ static fr_status take_output(const char *output, const fr_training *training, lo
     return status ? status : check_output(output, training, err);
 }
 
-/* An epoch that was being ranked when a run was killed; only who has the lock may take it away. */
+/* An epoch that was being ranked when a run was killed; only the owner of the lock may remove it.
+ */
 static void clean_scratch(const char *output) {
     char *path = path_join(output, SELECTION_SCRATCH);
     if (path) (void)unlink(path);
     free(path);
 }
 
-/* A setting that would have no effect is a mistake somewhere. */
+/* A setting without effect is probably a mistake. */
 static fr_status check_options(const char *name, const fr_model_settings *settings, fr_error *err) {
     const fr_model *facts;
     for (int i = 0; (facts = fr_model_at(i)) && strcmp(facts->name, name);) i++;

@@ -120,7 +120,7 @@ static fr_status rank_file(const selection *s, const char *path, const fr_contex
     fr_scorer *scorer = NULL;
     fr_ranking *ranking = NULL;
     fr_context quiet = context_team(context, 0);
-    quiet.log = NULL; /* that more epochs follow is no news */
+    quiet.log = NULL; /* the warning that more epochs follow is not needed here */
     fr_status status = fr_scorer_open(path, s->w, 0, &quiet, &scorer, err);
     if (!status) status = fr_rank_run(scorer, NULL, &quiet, &ranking, err);
     if (!status) status = value_of(s, ranking, &quiet, value, err);

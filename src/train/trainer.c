@@ -226,7 +226,8 @@ static fr_status close_step(trainer *t, fr_error *err) {
     for (int i = 0; i < t->batch_count; i++) sum += t->losses[i];
     t->sum += sum;
     t->summands = shards_of(t);
-    if (!isfinite(sum)) return FR_OK; /* parts are still going back: the next phase fails */
+    if (!isfinite(sum))
+        return FR_OK; /* backward passes of parts are still running: the next phase fails */
     t->done += t->batch_count;
     t->adam.step += t->learning;
     return memory && t->learning ? memory->learn(t->m, t->batch, t->batch_count, t->keep, err)
@@ -237,7 +238,7 @@ static void tell(const trainer *t) {
     char stage[64];
     (void)number_print(stage, sizeof stage, "epoch %lld/%lld loss %.4f", (long long)t->epoch + 1,
                        (long long)t->settings.epochs, t->sum / t->done);
-    /* of all epochs: how long the whole training takes is what one wants to know */
+    /* of all epochs, because users want to know the time of the whole training */
     context_progress(t->context, stage, (uint64_t)(t->epoch * t->count + t->done),
                      (uint64_t)(t->settings.epochs * t->count), "events");
 }
@@ -323,7 +324,7 @@ fr_status trainer_epoch(trainer *t, int64_t epoch, const fr_context *context, do
     TRY(run_steps(t, t->order, t->m->trained, true, context, loss, err));
     if (t->m->kind->memory && t->m->kind->memory->settle)
         TRY(t->m->kind->memory->settle(t->m, &(fr_context){.threads = t->threads}, err));
-    /* the last step is seen by no loss, and ReLU makes 0 of what is not a number */
+    /* no loss checks the last step, and ReLU turns NaN into 0 */
     for (size_t k = 0; k < t->m->params.count; k++)
         if (!isfinite(t->m->params.value[k]))
             return fail(err, FR_EINPUT, "by step %lld %s has the value %g", (long long)t->adam.step,
