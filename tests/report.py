@@ -399,6 +399,29 @@ def check_contrast(page):
             const ratio = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
             if (ratio < 4.5) low.push([e.tagName, e.className, e.textContent.slice(0, 30), ratio]);
         }
+        // Figures are white with dark text; a filter makes them dark, so colours go through it, too.
+        const brush = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+        let texts = 0;
+        for (const svg of document.querySelectorAll('.plot svg')) {
+            if (!svg.getBoundingClientRect().width) continue;
+            const filters = [];
+            for (let e = svg; e; e = e.parentElement)
+                if (getComputedStyle(e).filter !== 'none') filters.push(getComputedStyle(e).filter);
+            const seen = (c) => {
+                brush.filter = filters.join(' ') || 'none';
+                brush.fillStyle = c;
+                brush.fillRect(0, 0, 9, 9);
+                return light([...brush.getImageData(4, 4, 1, 1).data]);
+            };
+            const b = seen(svg.querySelector('rect')?.getAttribute('fill') || '#ffffff');
+            for (const t of svg.querySelectorAll('text')) {
+                const a = seen(getComputedStyle(t).fill);
+                const ratio = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
+                texts++;
+                if (ratio < 4.5) low.push(['figure', '', t.textContent.slice(0, 30), ratio]);
+            }
+        }
+        if (texts < 50) low.push(['figures', '', 'too few texts', texts]);
         return low; })()"""
     for scheme in ("light", "dark"):
         page.call("Emulation.setEmulatedMedia",
@@ -406,6 +429,60 @@ def check_contrast(page):
         low = page.run(measure)
         test(f"text has a contrast of 4.5 at least, {scheme}", not low, low[:5])
     page.call("Emulation.setEmulatedMedia", features=[])
+
+
+CONTROLS = "a[href], button, input, select, summary, [tabindex='0']"
+
+
+def check_keyboard(page):
+    """Tab alone reaches everything that can be used, shows where it is, and leaves again; keys use it."""
+    page.run("""document.querySelectorAll('details').forEach((d) => { d.open = true; });
+        window.tabbed = []; scrollTo(0, 0); document.activeElement.blur()""")
+    count = page.run(f"[...document.querySelectorAll({json.dumps(CONTROLS)})].filter((e) =>"
+                     " e.offsetParent && !e.disabled).length")
+    for _ in range(count + 30):
+        page.key("Tab", 9)
+        if not page.run("""(() => { const e = document.activeElement;
+                if (e === document.body || tabbed.includes(e)) return false;
+                tabbed.push(e); e.dataset.outline = getComputedStyle(e).outlineStyle; return true; })()"""):
+            break
+    missed = page.run(f"""[...document.querySelectorAll({json.dumps(CONTROLS)})].filter((e) => e.offsetParent &&
+        !e.disabled && !tabbed.includes(e)).map((e) => e.outerHTML.slice(0, 80))""")
+    test("Tab reaches every control", count > 50 and not missed, (count, missed[:5]))
+    dim = page.run("tabbed.filter((e) => e.dataset.outline === 'none').map((e) => e.outerHTML.slice(0, 80))")
+    test("and always shows where it is", not dim, dim[:5])
+
+    def go(script):  # by Tab alone, from the top
+        page.run("scrollTo(0, 0); document.activeElement.blur(); document.body.focus()")
+        for _ in range(count + 30):
+            page.key("Tab", 9)
+            if page.run(f"document.activeElement === {script}"):
+                return
+        raise RuntimeError("not reached: " + script)
+
+    sampler = "document.getElementById('sampler')"
+    go(sampler)
+    page.key("ArrowDown", 40)
+    page.wait(IDLE)
+    test("arrows choose the sampler", page.run(sampler + ".value") == "random", page.run(sampler + ".value"))
+    page.key("ArrowUp", 38)
+    page.wait(IDLE)
+    box = "document.querySelector('#model-filter [data-name=\"recency\"]')"
+    go(box)
+    for shown in (False, True):
+        page.key(" ", 32, " ")
+        page.wait(IDLE)
+        found = "recency" in {m for b in page.run(BOARDS).values() for m, _, _ in b["now"]}
+        test(f"Space {'shows a model again' if shown else 'leaves a model out'}", found == shown, found)
+    summary = "document.querySelector('figure details > summary')"
+    go(summary)
+    page.key("Enter", 13, "\r")
+    test("Enter folds a protocol", page.run(summary + ".parentElement.open") is False)
+    copy = "document.querySelector('.copies button')"
+    page.run("navigator.clipboard.writeText = (t) => { window.copied = t; return Promise.resolve(); }")
+    go(copy)
+    page.key("Enter", 13, "\r")
+    test("Enter copies a table", "," in str(page.run("window.copied")), page.run("window.copied"))
 
 
 def check_grid(page):
@@ -501,6 +578,7 @@ def main():
         check_tables(page)
         check_contrast(page)
         check_grid(page)
+        check_keyboard(page)
         check_controls(page)
         check_events(page, directory)
         check_silence(page, path)
