@@ -437,7 +437,7 @@ CONTROLS = "a[href], button, input, select, summary, [tabindex='0']"
 def check_keyboard(page):
     """Tab alone reaches everything that can be used, shows where it is, and leaves again; keys use it."""
     page.run("""document.querySelectorAll('details').forEach((d) => { d.open = true; });
-        window.tabbed = []; scrollTo(0, 0); document.activeElement.blur()""")
+        window.tabbed = [document.querySelector('.skip')]; tabbed[0].focus()""")
     count = page.run(f"[...document.querySelectorAll({json.dumps(CONTROLS)})].filter((e) =>"
                      " e.offsetParent && !e.disabled).length")
     for _ in range(count + 30):
@@ -453,7 +453,7 @@ def check_keyboard(page):
     test("and always shows where it is", not dim, dim[:5])
 
     def go(script):  # by Tab alone, from the top
-        page.run("scrollTo(0, 0); document.activeElement.blur(); document.body.focus()")
+        page.run("document.querySelector('.skip').focus()")
         for _ in range(count + 30):
             page.key("Tab", 9)
             if page.run(f"document.activeElement === {script}"):

@@ -9,6 +9,7 @@
  */
 #include "cli.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -181,6 +182,15 @@ static void put_lines(const line *lines, int count, int width) {
 
 /* ---- the end ---- */
 
+/* Does a sentence that is too wide go on in the line after it? Tables break their notes at 100
+ * columns; broken again, line by line, every second line would be a short one. */
+static bool goes_on(const line *l, const char *after, int width) {
+    size_t size = strcspn(after, "\n");
+    const char *cells = strstr(after, "  ");
+    return !l->table && !l->rule && l->width > width && islower((unsigned char)*after) &&
+           after[size] && (!cells || cells > after + size);
+}
+
 static void put_all(char *text, int width) {
     size_t bytes = strlen(text);
     int count = 0, used = 0;
@@ -192,6 +202,12 @@ static void put_all(char *text, int width) {
         char *end = strchr(c, '\n');
         *end = 0;
         lines[used] = read_line(c, next);
+        for (; goes_on(&lines[used], end + 1, width); count--) {
+            *end = ' ';
+            end = strchr(end, '\n');
+            *end = 0;
+            lines[used] = read_line(c, next);
+        }
         next += lines[used].width;
         c = end + 1;
     }

@@ -77,6 +77,7 @@ has "study: about how long" "$shown" "seconds, judged by usual rates"
 has "study: events, candidates and scores" "$shown" "443 of 450 test events are ranked"
 has "study: units done of all, and what runs now" "$(grep -c '% .* left  [0-9]*/12 craft/bce/7/train: epoch' shown | sed 's/^0$/none/;s/^[0-9]*$/some/')" some
 lacks "study: no line for each unit" "$shown" "rank: 0."
+has "study: notes below a table are filled lines" "$shown" "destination of the catalog; mean"
 rm -rf study
 runs "study in a pipe" 0 "$fullrank" study run study.json -o study --verbose
 lacks "a pipe: no escape sequences" "$stderr$stdout" "$(printf '\033')"
