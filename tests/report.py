@@ -370,6 +370,11 @@ def check_tables(page):
                     f"{head}.parentElement.getBoundingClientRect().left")
     test("the first column stays while the rest scrolls", abs(left) < 1, left)
     page.size(1280)
+    silent = page.run("""[...document.querySelectorAll('figure.table')].filter((f) =>
+        !/n = \\d|over \\d+ test events/.test(f.querySelector('figcaption')?.textContent) &&
+        ![...f.querySelectorAll('thead th')].some((h) => h.textContent === 'events'))
+        .map((f) => f.querySelector('caption').textContent)""")
+    test("every table says its number of events", silent == ["Where every number comes from"], silent)
     buttons = page.run(f"[...{head}.closest('figure').querySelectorAll('.copies button')]"
                        ".map((b) => b.textContent)")
     test("tables can be copied", buttons == ["CSV", "LaTeX", "Markdown"], buttons)

@@ -152,7 +152,7 @@ def scores(values: Any, shape: Tuple[int, int], what: str) -> Array:
 
 
 class _Bar:
-    """Progress by tqdm: one bar for each stage."""
+    """Progress by tqdm: one bar for each stage. A study is one stage, of milliseconds ("ms"), whose total changes."""
 
     def __init__(self) -> None:
         self.bar: Any = None
@@ -163,10 +163,12 @@ class _Bar:
             from tqdm.auto import tqdm
         except ImportError:
             return
-        key = (total, unit)
-        if self.bar is None or key != self.key or done < self.bar.n:
+        study = unit == "ms"
+        key = unit if study else (total, unit)
+        if self.bar is None or key != self.key or (done < self.bar.n and not study):
             self.close()
             self.bar, self.key = tqdm(total=total or None, unit=" " + unit, leave=False), key
+        self.bar.total = total or None
         self.bar.set_description(stage, refresh=False)
         self.bar.update(done - self.bar.n)
 

@@ -174,6 +174,19 @@ w.train("craft", epochs=2, dim=8, layers=1, history=8, progress=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("epoch", done.stderr)
 
+    @needs("tqdm")
+    def test_study(self):
+        with tempfile.TemporaryDirectory() as place:
+            done = subprocess.run([sys.executable, "-c", """
+import fullrank as fr
+fr.study({"data": {"drawn": {"synth": "tiny", "events": 2000}}, "protocol": {"window": 0}, "diagnostic-window": 0,
+          "baselines": ["recency"], "models": ["craft"], "seeds": [7],
+          "settings": {"epochs": 2, "dim": 8, "history": 8}}, "study", progress=True)
+"""], capture_output=True, text=True, cwd=place)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("craft/bce/7/train", done.stderr)
+        self.assertLess(done.stderr.count("ms/s") + done.stderr.count("? ms"), 40)  # one bar, not one for each call
+
 
 class Weights(unittest.TestCase):
     def test_numpy(self):

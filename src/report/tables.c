@@ -836,7 +836,7 @@ static void scaling_table(const summary *s, table *t) {
 }
 
 static void timing_table(const summary *s, table *t) {
-    start(s, t, "Time", "Seconds per unit of work, means over seeds.");
+    start_ranked(s, t, "Time", "Seconds per unit of work, means over seeds.");
     table_column(t, NULL, "model", TABLE_LEFT);
     table_column(t, NULL, "objective", TABLE_LEFT);
     table_column(t, NULL, "training", TABLE_RIGHT);
