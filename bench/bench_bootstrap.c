@@ -3,7 +3,7 @@
  *     bench_bootstrap [EVENTS [MODELS [SEEDS [RESAMPLES]]]]          standard: 5000 6 3 10000
  *
  * Records are made up. Prints the best of five rounds: a comparison of all models (every pair, the
- * standard K and the full catalog) with one and with two threads; beside them the processor time of
+ * standard K and the full catalog) with one and with two threads, and the processor time of
  * resampling one seed of one pair and column event by event, scaled to all of them.
  */
 #include "base/rng.h"

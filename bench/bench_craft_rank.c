@@ -1,10 +1,10 @@
-/* bench_craft_rank.c - what ranking with CRAFT and CRAFT-R costs.
+/* bench_craft_rank.c - the time of ranking with CRAFT and CRAFT-R.
  *
  *     bench_craft_rank FILE.csv[.gz] [EVENTS [BLOCK]]      400 test events, blocks as usual
  *
- * Through the fast path with 1 and 2 threads and through plain forward, with random parameters of
- * the default shape: milliseconds per event, products per second; then the
- * cost against the number of destinations and the length of histories on streams made for it.
+ * Prints milliseconds per event and products per second, for the fast path with 1 and 2 threads and
+ * for the plain forward pass, with random parameters of the default shape. Then it prints the time
+ * against the number of destinations and the length of histories, on synthetic streams.
  */
 #include "base/file.h"
 #include "base/rng.h"

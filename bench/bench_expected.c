@@ -2,9 +2,9 @@
  *
  *     bench_expected [RECORDS [CATALOG]]          standard: 1000000 1000
  *
- * Records are made up: half of the positives lie at the top, the rest anywhere, a fifth are tied
- * with up to twenty others, sources have met up to sixty destinations. Prints seconds per sampler
- * for all standard K with Hits@10, and one drawn seed beside it for comparison.
+ * The records are random: half of the positives are at the top, the rest anywhere, a fifth are tied
+ * with up to twenty others, and sources have met up to sixty destinations. Prints seconds per
+ * sampler for all standard K with Hits@10, and one drawn seed for comparison.
  */
 #include "fullrank.h"
 

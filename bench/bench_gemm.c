@@ -2,10 +2,10 @@
  *
  *     bench_gemm [ROUNDS]          standard: 20
  *
- * Prints GFLOP/s of one thread, best of ROUNDS short turns, contestants alternating; and the peak:
- * fused multiply-adds on registers only. OpenBLAS and libxsmm take part if they were found when
- * configuring. libxsmm is asked for plain products only, which its generated kernels do without
- * copying; its kernel is dispatched beforehand. Then elementwise functions, in G elements/s.
+ * Prints GFLOP/s of one thread, best of ROUNDS short turns, with alternating libraries; and the
+ * peak: fused multiply-adds on registers only. OpenBLAS and libxsmm take part if they were found
+ * when configuring. libxsmm only does plain products, which its generated kernels do without
+ * copying; its kernel is dispatched in advance. Then elementwise functions, in G elements/s.
  */
 #include "base/simd.h"
 #include "nn/gemm.h"

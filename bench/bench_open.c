@@ -1,10 +1,10 @@
-/* bench_open.c - how long an imported set takes until events can be ranked, and what its index
- * costs.
+/* bench_open.c - the time from opening an imported set until events can be ranked, and the memory
+ * of its index.
  *
  *     bench_open [EVENTS [SOURCES [DESTINATIONS]]]        1300000 1000 1000: the size of LastFM
  *
  * Makes such a stream in a temporary directory, then opens it and builds the window of all events
- * (catalog, history and membership index) in both orders. Exits with 1 if the marks are missed: one
+ * (catalog, history and membership index) in both orders. Exits with 1 if the goals are missed: one
  * second, 40 bytes per event.
  */
 #include "base/file.h"

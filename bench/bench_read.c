@@ -2,9 +2,9 @@
  *
  *     bench_read FILE [REPEAT]
  *
- * Prints the seconds of each pass, one a line; the least is what counts. The reader hashes the
- * stored bytes on the way, as it does in an import. Sums over all values go to stderr, so that no
- * work can be left out and two builds can be seen to read the same numbers.
+ * Prints the seconds of each pass, one per line; use the smallest. The reader also hashes the
+ * stored bytes, as in an import. Sums over all values go to stderr, so that no work can be left out
+ * and two builds can be seen to read the same numbers.
  */
 #include "data/csv.h"
 

@@ -1,4 +1,4 @@
-/* bench_scores.c - what ranking costs when the scores are there, or are products.
+/* bench_scores.c - the time of ranking given scores, or products of factors.
  *
  *     bench_scores FILE.csv[.gz] [FOLDER]        a ready matrix: the window of the defaults
  *     bench_scores products [N [EVENTS [WIDTH]]] factors, by default 1,000,000 destinations, 512
@@ -7,7 +7,7 @@
  * The first writes random scores of the covered events over the catalog to FOLDER/scores.npy (else
  * to /tmp) and ranks them as a score file and through a feed, with one thread by its processor
  * time: seconds, best of many. bench/scores.py compares them with NumPy. The second ranks U V^T
- * without ever holding it, and compares it with the product alone, computed in the same tiles.
+ * without storing it, and compares it with the product alone, computed in the same tiles.
  */
 #include "base/context.h"
 #include "base/file.h"

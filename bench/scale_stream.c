@@ -2,11 +2,11 @@
  *
  *     scale_stream EVENTS SOURCES DESTINATIONS [SEED]
  *
- * Source i of all is drawn with a chance proportional to 1 / (i + 1000), destination j likewise:
+ * Source i is drawn with a probability proportional to 1 / (i + 1000), and destination j likewise:
  * power laws of exponent 1 with a flat head, as in public sets of this size. Half of the events
  * repeat one of the source's last eight destinations. About every fifth shares its time with the
- * one before. Ids are scattered, so that neighbours in id are not neighbours in popularity. Memory:
- * 36 bytes per source.
+ * previous one. Ids are scattered, so that neighbours in id are not neighbours in popularity.
+ * Memory: 36 bytes per source.
  */
 #include <inttypes.h>
 #include <math.h>

@@ -3,8 +3,7 @@
  *   KILL_AT=n          before the n-th of open, mkdir, write, fsync, rename, unlink, close, ...
  *   KILL_COUNT=FILE    writes how many there were to FILE at exit instead
  *
- * Moments between file operations are where a half-written state would be seen; random moments
- * hardly ever fall into them.
+ * Incomplete states can be seen only between file operations, and random moments rarely hit them.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

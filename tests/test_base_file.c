@@ -1,5 +1,5 @@
-/* test_base_file.c - a file or directory is the old one or the new one, never a half; and nothing
- * is left behind. Writing past RLIMIT_FSIZE stands for a full disk. */
+/* test_base_file.c - a file or directory is the old one or the new one, never incomplete, and no
+ * temporary file is left. Writing past RLIMIT_FSIZE simulates a full disk. */
 #include "testing.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-/* test_base_lock.c - one owner at a time; what a killed owner leaves locks nobody out; files of
- * others stay. */
+/* test_base_lock.c - one owner at a time; the file of a killed owner locks nobody out; other files
+ * stay. */
 #include "base/lock.h"
 #include "testing.h"
 

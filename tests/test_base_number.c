@@ -1,5 +1,4 @@
-/* test_data_number.c - numbers from text: the same double as strtod for every way of writing one.
- */
+/* test_base_number.c - numbers from text: the same double as strtod for every notation. */
 #include "base/number.h"
 #include "base/rng.h"
 #include "testing.h"

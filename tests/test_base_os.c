@@ -1,5 +1,5 @@
-/* test_base_os.c - what systems do differently: the way of this system, and the one of any POSIX
- * system, which is compiled here a second time, under other names. */
+/* test_base_os.c - differences between systems: the version for this system and the one for any
+ * POSIX system, which is compiled here a second time under other names. */
 #include "base/os.h"
 #include "testing.h"
 

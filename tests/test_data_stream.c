@@ -1,6 +1,5 @@
-/* test_data_stream.c - an imported set is the one that was imported, or it is refused: in which
- * sense opening knows that, what asking for the full check finds, and that a window is safe from
- * whatever happens to the columns behind it. */
+/* test_data_stream.c - changed sets are refused: what opening checks, what the full check finds,
+ * and that an open window is safe from later changes of its columns. */
 #include "testing.h"
 
 #include "data/columns.h"

@@ -1,5 +1,5 @@
-/* test_scaling.c - the growing catalogs of fr_scaling_run: what is in them, and that what is
- * measured is the scorer's own ranking of exactly these candidates. */
+/* test_scaling.c - the growing catalogs of fr_scaling_run: their content, and that the measurement
+ * ranks exactly these candidates. */
 #include "base/rng.h"
 #include "rank/learned.h"
 #include "rank/scaling.h"

@@ -1,8 +1,8 @@
-/* test_tgn.c - TGN's memory: what it takes in, when, and that nothing else changes it.
+/* test_tgn.c - TGN's memory: which events update it, when, and that nothing else changes it.
  *
  * Parameter counts; the lazy scheme of training against the eager one of evaluation; empty
  * memories; scoring in any order; no knowledge of the future; the same bits with any number of
- * threads, after a save and a load, and after an interruption; what is wrong is refused.
+ * threads, after a save and a load, and after an interruption; wrong input is refused.
  */
 #define _GNU_SOURCE
 #include "base/rng.h"

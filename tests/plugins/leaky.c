@@ -1,5 +1,5 @@
-/* leaky.c - a plug-in with planted leaks, one at a time: what audits must find, and with leak=none
- * its clean twin. It scores by how often the pair has met and how often the destination has
+/* leaky.c - a plug-in with planted leaks, one at a time, which audits must find; leak=none is its
+ * clean twin. It scores by how often the pair has met and how often the destination has
  * occurred, through the public interface alone.
  */
 #include "fullrank.h"
