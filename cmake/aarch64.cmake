@@ -13,7 +13,7 @@ set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
-# Libraries of libraries are found beside them; pkg-config must not look at this machine's own.
+# Dependencies of libraries are in the same folder; pkg-config must not find this machine's libraries.
 add_link_options(LINKER:-rpath-link,${CMAKE_SYSROOT}/usr/lib/aarch64-linux-gnu)
 add_link_options(LINKER:-rpath-link,${CMAKE_SYSROOT}/lib/aarch64-linux-gnu)
 set(ENV{PKG_CONFIG_SYSROOT_DIR} ${CMAKE_SYSROOT})

@@ -1,9 +1,9 @@
 # The Python package: the extension module over the public header (python/src), for the limited API of CPython 3.9, so
-# that one file serves every later version; and the component "python" of an installation, which is what a wheel holds:
+# one file works for every later version; and the component "python" of an installation, which is the content of a wheel:
 #
 #   cmake --install build --component python --prefix DIR     puts DIR/fullrank/ in place
 #
-# FULLRANK_PYTHON: ON, OFF, or AUTO: where Python's headers are.
+# FULLRANK_PYTHON: ON, OFF, or AUTO (if Python's headers are found).
 if(NOT FULLRANK_PYTHON STREQUAL "AUTO")
   set(needed REQUIRED)
 endif()

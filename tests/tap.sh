@@ -13,7 +13,7 @@ tap_failed=0
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# Sanitizers are slow: "yes" where a sample is enough of what the plain build tests in full.
+# Sanitizers are slow: "yes" means that a sample is enough, because the plain build tests everything.
 # shellcheck disable=SC2034 # for the caller, whose first argument is the tool
 case ${1-} in */asan/* | */tsan/*) sanitized=yes ;; *) sanitized="" ;; esac
 

@@ -1,5 +1,5 @@
-/* testing.h - what every cmocka test uses: checks of status and message, a directory of its own,
- * files in one line, skipping with a reason, real data.
+/* testing.h - used by every cmocka test: checks of status and message, a private directory, files
+ * in one line, skipping with a reason, real data.
  *
  *     static void test_x(void **state) {
  *         fr_error err;

@@ -1,5 +1,5 @@
 #!/bin/sh
-# aarch64.sh - builds for AArch64 and shows, under qemu-user, that it computes the bits of this
+# aarch64.sh - builds for AArch64 and shows, under qemu-user, that it computes the same bits as this
 # machine.
 #
 #   tools/aarch64.sh root               build/aarch64-root: the libraries, from Debian's packages
@@ -9,9 +9,9 @@
 #                                       build: SHA-256 of checkpoints, ranks and scores
 #   tools/aarch64.sh                    all of it
 #
-# Needs Debian's gcc-aarch64-linux-gnu and qemu-user. Packages are fetched and unpacked with lists
-# and caches of their own: this machine's packages are neither asked nor changed, and no rights are
-# needed. qemu is slow, so models and stream are small.
+# Needs Debian's gcc-aarch64-linux-gnu and qemu-user. Packages are downloaded and unpacked with
+# separate lists and caches, so this machine's packages do not change, and no root rights are needed.
+# qemu is slow, so models and stream are small.
 set -eu
 cd "$(dirname "$0")/.."
 root=$PWD/build/aarch64-root

@@ -3,7 +3,7 @@
 #
 #   tools/build.sh PRESET [CMAKE-OPTION...]
 #
-# Work that is done is not done again: configuring takes a moment, ninja builds what changed.
+# Finished work is not repeated: configuring takes a moment, and ninja builds only what changed.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 preset=$1

@@ -1,5 +1,5 @@
 #!/bin/sh
-# citations.sh - every section that the source cites is there; prints TAP.
+# citations.sh - checks that every section that the source cites exists; prints TAP.
 #
 # "PROTOCOL 8" is section 8 of docs/protocol.md and "MODELS 2.6" section 2.6 of docs/models.md, where an item of a
 # numbered list counts as a part of its section. "PROTOCOL 8-10" and "MODELS 4.2, 5.3" cite several.

@@ -1,7 +1,7 @@
 #!/bin/sh
-# format.sh - C files look as clang-format would write them; prints TAP.
+# format.sh - checks that C files are formatted by clang-format; prints TAP.
 #
-# Versions of clang-format disagree in details, so one is the judge.
+# Versions of clang-format differ in details, so only one version counts.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 judge=14

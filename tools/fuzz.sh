@@ -1,5 +1,5 @@
 #!/bin/sh
-# fuzz.sh - builds the fuzz targets with clang and lets them look for inputs that break something.
+# fuzz.sh - builds the fuzz targets with clang and searches for inputs that break something.
 #
 #   tools/fuzz.sh [--merge] [MINUTES] [TARGET...]
 #

@@ -2,10 +2,10 @@
 # layers.sh - the written include order, and the size of files; prints TAP.
 #
 # The table says for each folder of src/ which other folders it may include; itself and fullrank.h
-# are always allowed. What is not in the table is forbidden, so a new arrow is a decision that shows
-# up in a diff. The table is the order base -> data | nn -> models, baselines -> train | rank -> eval
-# -> study -> report -> cli, less what a folder must not know: metrics see rank records and no models,
-# the command line sees the public header only.
+# are always allowed. Everything else is forbidden, so a new dependency is a decision that is
+# visible in a diff. The table is the order base -> data | nn -> models, baselines -> train | rank -> eval
+# -> study -> report -> cli, minus what a folder must not know: metrics see rank records but no
+# models, and the command line sees only the public header.
 set -eu
 cd "$(dirname "$0")/.."
 

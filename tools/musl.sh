@@ -8,8 +8,8 @@
 #                                  build: SHA-256 of data, checkpoints, ranks and scores
 #   tools/musl.sh                  all of it
 #
-# Needs Debian's musl-tools and tcl (which makes sqlite's one file). Sources are fetched with lists and
-# caches of their own, and need no rights. Of each library the part is built that is used here:
+# Needs Debian's musl-tools and tcl (which makes sqlite's one file). Sources are downloaded with separate
+# lists and caches, without root rights. Only the needed part of each library is built:
 # curl without TLS, cairo with its built-in font.
 set -eu
 cd "$(dirname "$0")/.."

@@ -1,12 +1,12 @@
 #!/bin/sh
-# packages.sh - finds out what is needed but missing here, and installs it where apt-get can.
+# packages.sh - finds missing packages and installs them with apt-get, if possible.
 #
 #   tools/packages.sh build          what a build needs
 #   tools/packages.sh build check    what the tests need too
 #
 # Needs are tested by use (a command that runs, a library pkg-config knows), not by package name: a
-# library from elsewhere counts, and a machine that has everything is never asked for a network or
-# for rights. Fails only if something is still missing that no build can do without.
+# library from elsewhere counts, and a machine that has everything needs no network and no root
+# rights. Fails only if something that every build needs is still missing.
 set -u
 
 quiet() { "$@" >/dev/null 2>&1; }

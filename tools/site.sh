@@ -4,7 +4,7 @@
 #   tools/site.sh [PYTHON]
 #
 # Needs mkdocs-material from PyPI (pip install mkdocs-material) in the given Python; nothing else
-# does. A link that leads nowhere and every other warning of mkdocs fail the build.
+# does. A broken link or any other warning of mkdocs is an error.
 set -eu
 cd "$(dirname "$0")/.."
 python=${1:-python3}

@@ -1,5 +1,5 @@
 #!/bin/sh
-# symbols.sh - libfullrank.so and libfullrank.a show fr_* and nothing else; prints TAP.
+# symbols.sh - checks that libfullrank.so and libfullrank.a export only fr_*; prints TAP.
 #
 #   tools/symbols.sh PATH/libfullrank.so PATH/libfullrank.a
 set -u

