@@ -16,7 +16,7 @@ GROUPS = [
     ("Windows", ["Window", "Part", "Feed", "Batch", "Truth", "Event", "Scorer"]),
     ("Rank records", ["load", "Ranking", "Records", "Slice", "Expected"]),
     ("Trained models", ["Run"]),
-    ("Comparing and explaining", ["compare", "Comparison", "explain", "Explanation", "report", "Page", "study", "Study",
+    ("Comparing and explaining", ["compare", "Comparison", "explain", "Explanation", "figures", "Figures", "Figure", "report", "Page", "study", "Study",
                                   "study_preset", "diagnose", "audit", "Audit", "Table"]),
     ("Other people's protocols", ["tgb"]),
     ("What there is", ["metrics", "samplers", "slices", "baselines", "models", "plugin", "presets", "options", "version",

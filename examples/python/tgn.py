@@ -4,8 +4,7 @@
 
 Every node has a memory, which a GRU updates from the messages of the node's events; a source and a candidate are scored
 by a small network on both memories (TGN with identity embedding, Rossi et al. 2020, and a learned vector per node).
-Events are taken in batches of 200: the memory a batch sees is that before its first event.
-"""
+Events are taken in batches of 200: the memory a batch sees is that before its first event."""
 import sys
 
 import numpy as np
@@ -15,86 +14,65 @@ from torch.nn import functional as F
 
 import fullrank as fr
 
-tensor = torch.tensor  # copies: the columns of a window are the library's, and read-only
-
 
 class TGN(nn.Module):
     def __init__(self, window, dim=64):
         super().__init__()
-        self.shift, nodes = len(window.sources), len(window.sources) + len(window.candidates)  # destinations come after
-        self.node = nn.Embedding(nodes, dim)
-        self.gru = nn.GRUCell(2 * dim + 1 + window.features.shape[1], dim)
+        self.sources, self.nodes = len(window.sources), len(window.sources) + len(window.candidates)
+        self.node, self.gru = nn.Embedding(self.nodes, dim), nn.GRUCell(2 * dim + 1, dim)
         self.left, self.right, self.out = nn.Linear(dim, dim), nn.Linear(dim, dim, bias=False), nn.Linear(dim, 1)
-        self.memory, self.last = torch.zeros(nodes, dim), torch.zeros(nodes, dtype=torch.float64)
-        self.waiting = None  # nodes and messages of the last batch
 
-    def forward(self, source, candidates):
-        """Scores [sources, candidates]; candidates are numbers, the same for all sources or one list for each."""
-        state = self.node.weight + self.refreshed()
-        right = self.right(state[tensor(candidates).long() + self.shift])
-        hidden = self.left(state[tensor(source).long()])[:, None] + right
-        return self.out(torch.relu(hidden)).squeeze(-1)
+    def forget(self):
+        self.memory, self.last = torch.zeros_like(self.node.weight), torch.zeros(self.nodes, dtype=torch.float64)
+        self.pending, self.message = torch.zeros(0, dtype=torch.long), torch.zeros(0, self.gru.input_size)
 
     def refreshed(self):
         """All memories, with the messages of the last batch taken in."""
-        if self.waiting is None:
-            return self.memory
-        node, message = self.waiting
-        return self.memory.index_copy(0, node, self.gru(message, self.memory[node]))
+        return self.memory.index_copy(0, self.pending, self.gru(self.message, self.memory[self.pending]))
 
-    def update(self, truth):
-        """Takes the waiting messages in for good and keeps those of these events, the last one of each node."""
-        self.memory = self.refreshed().detach()
-        source, time = tensor(truth.source).long(), tensor(truth.time)
-        destination = tensor(truth.destination).long() + self.shift
-        features = tensor(truth.features)
-        node, other = torch.cat([source, destination]), torch.cat([destination, source])
-        gap = torch.log1p((time.repeat(2) - self.last[node]).clamp(min=0)).float()[:, None]
-        message = torch.cat([self.memory[node], self.memory[other], gap, features.repeat(2, 1)], 1)
-        place = {int(n): k for k, n in enumerate(node)}  # of equal nodes the last
-        kept = torch.tensor(sorted(place.values()), dtype=torch.long)
-        self.waiting = (node[kept], message[kept]) if len(kept) else None
-        self.last[node[kept]] = time.repeat(2)[kept]
+    def forward(self, source, candidates):
+        """Scores [sources, candidates]; candidates are the same for all sources, or one list for each."""
+        state = self.node.weight + self.refreshed()
+        right = self.right(state[torch.tensor(candidates).long() + self.sources])
+        return self.out(torch.relu(self.left(state[torch.tensor(source).long()])[:, None] + right)).squeeze(-1)
 
-
-class Slice:
-    """Some events of a part, as `update` takes them."""
-
-    def __init__(self, part, start, stop):
-        for name in ("source", "destination", "time", "features"):
-            setattr(self, name, getattr(part, name)[start:stop])
+    @torch.no_grad()
+    def update(self, source, destination, time):
+        """Takes the pending messages in for good and keeps those of these events, the last one of each node."""
+        self.memory, time = self.refreshed(), torch.tensor(time).repeat(2)
+        ends = np.concatenate([source, destination + self.sources])
+        node, other = torch.tensor(ends).long(), torch.tensor(np.roll(ends, len(source))).long()
+        gap = torch.log1p((time - self.last[node]).clamp(min=0)).float()[:, None]
+        message = torch.cat([self.memory[node], self.memory[other], gap], 1)
+        kept = torch.tensor(len(ends) - 1 - np.unique(ends[::-1], return_index=True)[1])
+        self.pending, self.message, self.last[node[kept]] = node[kept], message[kept], time[kept]
 
 
 def train(window, epochs=1, batch=200, seed=7):
     torch.manual_seed(seed)
-    model, draw = TGN(window), np.random.default_rng(seed)
+    model, draw, events = TGN(window), np.random.default_rng(seed), window.train
     adam = torch.optim.Adam(model.parameters(), lr=1e-3)
     for _ in range(epochs):
-        model.memory, model.waiting = torch.zeros_like(model.memory), None
-        model.last.zero_()
-        for start in range(0, len(window.train), batch):
-            events = Slice(window.train, start, start + batch)
-            negative = draw.choice(window.catalog_numbers, (len(events.source), 5))
-            scores = model(events.source, np.column_stack([events.destination, negative]))
-            loss = F.cross_entropy(scores, torch.zeros(len(scores), dtype=torch.long))
+        model.forget()
+        for at in (slice(start, start + batch) for start in range(0, len(events), batch)):
+            negative = draw.choice(window.catalog_numbers, (len(events.source[at]), 5))
+            scores = model(events.source[at], np.column_stack([events.destination[at], negative]))
             adam.zero_grad()
-            loss.backward()
+            F.cross_entropy(scores, torch.zeros(len(scores), dtype=torch.long)).backward()
             adam.step()
-            with torch.no_grad():
-                model.update(events)
+            model.update(events.source[at], events.destination[at], events.time[at])
     return model
 
 
 @torch.no_grad()
-def rank(window, model, batch=200, seed=7, keep=None):
-    """The loop of the manual: scores first, then the truth. `keep` gets the scores, for who wants a file of them."""
+def rank(window, model, batch=200, seed=7, keep=lambda scores: None):
+    """The loop of the manual: scores first, then the truth. `keep` is shown the scores, for who wants a file of them."""
     feed = window.feed("tgn-torch", seed=seed)
     for queries in feed.batches(batch):
         scores = model(queries.source, window.catalog_numbers)
         truth = feed.submit(scores)
-        model.update(truth)
-        if keep is not None:
-            keep.append(scores.numpy())
+        model.update(truth.source, truth.destination, truth.time)
+        keep(scores.numpy())
     return feed.finish()
 
 

@@ -27,7 +27,7 @@ Where to look
     Events.window                    what a protocol sees (`Window`): parts, catalog, histories
     Window.feed, rank, train         ways to rank records (`Ranking`), training (`Run`)
     Ranking                          metrics, expectations, slices, intervals, records
-    compare, report, study           comparisons of models, with confidence intervals; report pages
+    compare, figures, report, study  comparisons of models, with confidence intervals; figures; report pages
     explain, diagnose                why protocols disagree; the effect of pair membership
     tgb.Evaluator                    TGB's Evaluator, with its values
     audit                            checks that a scorer does not see the future
@@ -49,8 +49,8 @@ from ._data import Events, download, events, import_file, read, synth, verify
 from ._fullrank import Cancelled, Error, FileError, ForceError, InputError, OutOfMemory, UsageError
 from ._models import Run, load
 from ._ranking import Expected, Ranking, Records, Slice
-from ._study import (Comparison, Explanation, Page, Study, compare, diagnose, explain, report, study,
-                     study_preset)
+from ._study import (Comparison, Explanation, Figure, Figures, Page, Study, compare, diagnose, explain, figures, report,
+                     study, study_preset)
 from ._table import Table
 from ._window import Batch, Event, Feed, Part, Scorer, Truth, Window
 
@@ -117,8 +117,8 @@ def options(name: str) -> List[Facts]:
 
 __all__ = [
     "Audit", "Batch", "Cancelled", "Comparison", "Error", "Event", "Events", "Expected", "Explanation", "Facts", "Feed",
-    "FileError", "ForceError", "InputError", "OutOfMemory", "Page", "Part", "Ranking", "Records", "Run", "Scorer",
+    "Figure", "Figures", "FileError", "ForceError", "InputError", "OutOfMemory", "Page", "Part", "Ranking", "Records", "Run", "Scorer",
     "Slice", "Study", "Table", "Truth", "UsageError", "Warning", "Window", "audit", "baselines", "compare", "diagnose",
-    "download", "events", "explain", "import_file", "load", "metrics", "models", "options", "plugin", "presets", "read", "report",
+    "download", "events", "explain", "figures", "import_file", "load", "metrics", "models", "options", "plugin", "presets", "read", "report",
     "samplers", "slices", "study", "study_preset", "synth", "tgb", "verify", "version",
 ]

@@ -132,6 +132,57 @@ def report(runs: Runs, output: Path, *, k: Iterable[int] = (), threads: int = 0,
     return Page(os.fspath(output))
 
 
+class Figure:
+    """A figure; notebooks show it inline."""
+
+    def __init__(self, name: str, svg: str) -> None:
+        self.name = name  #: of the report's file, without its suffix
+        self.svg = svg  #: the element as text
+
+    def __repr__(self) -> str:
+        return f"<figure {self.name}>"
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def save(self, path: Path) -> None:
+        """Writes it as an SVG file."""
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self.svg)
+
+
+class Figures(Dict[str, Figure]):
+    """Figures by name; notebooks show all of them."""
+
+    def _repr_html_(self) -> str:
+        return "".join(f"<figure>{figure.svg}</figure>" for figure in self.values())
+
+
+def figures(runs: Runs, *, k: Iterable[int] = (), threads: int = 0, progress: Progress = False, **options: Any) -> Figures:
+    """The figures of `report` by name, without its page: "expected" is MRR against the number of negatives, "ranks" the
+    distribution of ranks. Options: `fullrank.options("report")`.
+
+    >>> import fullrank as fr
+    >>> window = fr.synth("tiny").window()
+    >>> shown = fr.figures([window.rank("baseline:recency"), window.rank("baseline:edgebank")], k=[1, 20])
+    >>> shown["expected"], shown["ranks"]
+    (<figure expected>, <figure ranks>)
+    """
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as place:
+        report(runs, os.path.join(place, "page.html"), k=k, threads=threads, progress=progress,
+               tables=os.path.join(place, "files"), **options)
+        folder = os.path.join(place, "files", "figures")
+        found = Figures()
+        for name, suffix in sorted(map(os.path.splitext, os.listdir(folder))):
+            if suffix == ".svg":
+                with open(os.path.join(folder, name + suffix), encoding="utf-8") as file:
+                    text = file.read()
+                    found[name] = Figure(name, text[text.index("<svg"):])
+    return found
+
+
 class Study:
     """A study in a directory: many runs, kept in a ledger."""
 

@@ -112,7 +112,7 @@ class TGN(unittest.TestCase):
     def compare(self, window, epochs):
         """The feed's records are those of a score file of the same model."""
         tgn, kept = example("tgn"), []
-        mine = tgn.rank(window, tgn.train(window, epochs), keep=kept)
+        mine = tgn.rank(window, tgn.train(window, epochs), keep=kept.append)
         covered = np.isin(window.ranked.destination, window.catalog_numbers)
         with tempfile.TemporaryDirectory() as place:
             path = os.path.join(place, "scores.npy")
@@ -205,6 +205,7 @@ class Notebook(unittest.TestCase):
                                     resources={"metadata": {"path": place}}).execute()
         shown = [out.data for cell in book.cells for out in cell.get("outputs", []) if "data" in out]
         self.assertTrue(any("text/html" in data for data in shown))
+        self.assertTrue(any("<svg" in data.get("image/svg+xml", "") for data in shown), "no figure is shown")
 
 
 if __name__ == "__main__":
