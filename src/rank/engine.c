@@ -11,7 +11,7 @@
 /* Candidates of a tile, and the most events of one: their scores have 512 KB, which a core's cache
  * holds. WHOLE: scores of whole rows that a worker has in memory, 64 MB, unless a single row has
  * more. */
-enum { TILE = 512, PART_EVENTS = 256, WHOLE = 1 << 24 };
+enum { TILE = 256, PART_EVENTS = 512, WHOLE = 1 << 24 };
 
 /* Events of one worker that are scored together. */
 typedef struct batch {

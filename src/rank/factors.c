@@ -19,7 +19,7 @@
 #include <string.h>
 
 /* Events of a call: so many that turning a panel of V (nn/gemm.c) takes little beside using it. */
-enum { MANY = 256, MOST_WIDTH = 1 << 20, FILES = 3 };
+enum { MANY = 512, MOST_WIDTH = 1 << 20, FILES = 3 };
 
 typedef struct products {
     const fr_window *w;
