@@ -214,7 +214,7 @@ def check_between(kind, folder, expected):
     if kind.name.startswith("study") and os.path.exists(state) and os.path.getsize(state):
         shown = subprocess.run([kind.first[0], "study", "status", "study"], cwd=folder, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True)
-        early = "format 0" in shown.stdout or "holds no study" in shown.stdout  # killed before it was a study
+        early = "format 0" in shown.stdout or "contains no study" in shown.stdout  # killed before it was a study
         if shown.returncode and not early:
             raise Failure(f"after the kill: study status ends with {shown.returncode}: {shown.stdout.strip()}")
     if kind.name.startswith("study") and os.path.exists(os.path.join(folder, "study/study.db")):

@@ -325,8 +325,8 @@ static void test_misuse(void **state) {
                  {NULL, "many", "found \"many\""},
                  {NULL, "row:", "expected rows of the stream"},
                  {NULL, "row:5x", "expected rows of the stream"},
-                 {NULL, "row:5", "row 5 is no ranked event"},
-                 {NULL, "row:99999999", "row 99999999 is no ranked event"}};
+                 {NULL, "row:5", "row 5 is not a ranked event"},
+                 {NULL, "row:99999999", "row 99999999 is not a ranked event"}};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         s.checks = (char *)(uintptr_t)cases[k].checks;
         s.events = (char *)(uintptr_t)cases[k].events;

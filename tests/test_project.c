@@ -439,7 +439,7 @@ static void test_scorers(void **state) {
     fr_scorer *scorer;
     OK(fr_scorer_open("baseline:recency", f.w, 7, &one, &scorer, &err));
     FAILS(fr_scorer_project(scorer, FR_REMOVE_MEMBERSHIP, 7, &one, &err), FR_EUSAGE,
-          "baseline:recency is no trained model: it has no representation");
+          "baseline:recency is not a trained model: it has no representation");
     fr_scorer_close(scorer);
     close_fixture(&f);
 }
@@ -677,7 +677,7 @@ static void test_files(void **state) {
     npy_close(&head);
     put_text(in_directory(out, "mine.txt"), "keep");
     FAILS(fr_project_files(x.z_path, x.label_path, one, out, true, 7, NULL, &p, &err), FR_EFILE,
-          "also holds mine.txt");
+          "also contains mine.txt");
 }
 
 static void test_files_refused(void **state) {

@@ -285,8 +285,9 @@ fr_status directory_only(const char *path, const char *names, fr_error *err) {
         char spaced[sizeof entry->d_name + 2];
         (void)snprintf(spaced, sizeof spaced, " %s ", entry->d_name);
         if (strcmp(spaced, " . ") != 0 && strcmp(spaced, " .. ") != 0 && !strstr(names, spaced))
-            status = fail(err, FR_EFILE, "%s: also holds %s, which would be removed; move it away",
-                          path, entry->d_name);
+            status =
+                fail(err, FR_EFILE, "%s: also contains %s, which would be removed; move it away",
+                     path, entry->d_name);
     }
     closedir(folder);
     return status;

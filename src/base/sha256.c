@@ -8,7 +8,7 @@ fr_status sha256_start(sha256 *h, fr_error *err) {
     if (h->state && EVP_DigestInit_ex(h->state, EVP_sha256(), NULL)) return FR_OK;
     EVP_MD_CTX_free(h->state);
     h->state = NULL;
-    return fail(err, FR_ENOMEM, "SHA-256 cannot be had from libcrypto");
+    return fail(err, FR_ENOMEM, "libcrypto cannot compute SHA-256");
 }
 
 void sha256_add(sha256 *h, const void *bytes, size_t size) {

@@ -61,5 +61,5 @@ fr_status fail_errno(fr_error *err, const char *format, ...) {
 
 fr_status fail_memory(fr_error *err, size_t bytes) {
     if (!bytes) return fail(err, FR_ENOMEM, "out of memory");
-    return fail(err, FR_ENOMEM, "out of memory: %zu bytes could not be had", bytes);
+    return fail(err, FR_ENOMEM, "out of memory: %zu bytes could not be allocated", bytes);
 }

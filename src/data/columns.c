@@ -43,7 +43,7 @@ static fr_status guard(const char *path, fr_error *err) {
     free(manifest);
     if (!status) return directory_only(path, ours, err);
     return fail(err, FR_EFILE,
-                "%s: holds no imported stream, so it is not replaced; remove it yourself", path);
+                "%s: contains no imported stream, so it is not replaced; remove it yourself", path);
 }
 
 fr_status columns_check(const char *output, bool force, fr_error *err) {

@@ -411,7 +411,7 @@ static fr_status hash_part(transfer *t, char out[65]) {
         if (size < 0) {
             status = fail_errno(t->err, "%s: cannot be read", t->part);
         } else if (size == 0) {
-            status = fail(t->err, FR_EFILE, "%s: was shortened by someone else", t->part);
+            status = fail(t->err, FR_EFILE, "%s: was shortened by another program", t->part);
         } else {
             sha256_add(&hash, buffer, (size_t)size);
             at += size;

@@ -164,7 +164,7 @@ void import_tell(const char *name, const columns *out, const fr_import *settings
     if (out->late)
         context_log(context, FR_NOTICE,
                     "%s: %lld of %lld events are earlier than an event before them; sorted by "
-                    "time, equal times as they came",
+                    "time; equal times keep their order",
                     name, (long long)out->late, (long long)out->rows);
     if (out->split)
         context_log(context, FR_NOTICE, "%s: column split: %lld train, %lld val, %lld test events",

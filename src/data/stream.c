@@ -142,8 +142,8 @@ static fr_status check_ids(const char *folder, const char *name, const int64_t *
             return fail(err, FR_EINPUT, "%s/%s: id %lld is negative", folder, name,
                         (long long)id[k]);
         if (k && id[k] <= id[k - 1])
-            return fail(err, FR_EINPUT, "%s/%s: id %lld behind %lld, expected ascending ids",
-                        folder, name, (long long)id[k], (long long)id[k - 1]);
+            return fail(err, FR_EINPUT, "%s/%s: id %lld after %lld, expected ascending ids", folder,
+                        name, (long long)id[k], (long long)id[k - 1]);
     }
     return FR_OK;
 }

@@ -91,7 +91,7 @@ static fr_status choose_rows(audit *a, const char *rows, fr_error *err) {
         if (row < w->first + w->from || row >= w->first + w->to ||
             !window_covered(w, (int32_t)(row - w->first)))
             return fail(err, FR_EUSAGE,
-                        "option events: row %lld is no ranked event, which are the rows %lld to "
+                        "option events: row %lld is not a ranked event, which are the rows %lld to "
                         "%lld whose destination is in the catalog",
                         row, (long long)(w->first + w->from), (long long)(w->first + w->to - 1));
         a->event[a->events++] = (int32_t)(row - w->first);

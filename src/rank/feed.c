@@ -31,7 +31,7 @@ static fr_status open_feed(fr_feed *f, const fr_window *w, const fr_scorer_defin
     TRY(scorer_describe(w, &is, &f->about, err));
     TRY(run_open(&f->records, f->about, settings, 1, NULL, err));
     if (f->records.settings.verify)
-        return fail(err, FR_EUSAGE, "option verify: a feed has one way of scoring only");
+        return fail(err, FR_EUSAGE, "option verify: a feed has only one way of scoring");
     f->first = f->next = f->told = w->from;
     f->open = true;
     return is.catalog_only ? engine_spread_room(w, &f->spread, err) : FR_OK;

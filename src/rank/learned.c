@@ -139,7 +139,7 @@ fr_status fr_scorer_project(fr_scorer *scorer, int what, int64_t seed, const fr_
     NEED(scorer, err);
     learned *l = learned_of(scorer);
     if (!l)
-        return fail(err, FR_EUSAGE, "%s is no trained model: it has no representation",
+        return fail(err, FR_EUSAGE, "%s is not a trained model: it has no representation",
                     scorer->is.name);
     if (what < 0 || what >= FR_REMOVALS)
         return fail(err, FR_EUSAGE, "removal %d is not known, expected FR_REMOVE_*", what);
@@ -173,7 +173,7 @@ fr_status learned_plain(const fr_scorer *scorer, int threads, fr_scorer_definiti
                         fr_error *err) {
     const model *m = learned_model(scorer);
     if (!m)
-        return fail(err, FR_EUSAGE, "%s has one way of scoring only: nothing to verify",
+        return fail(err, FR_EUSAGE, "%s has only one way of scoring: nothing to verify",
                     scorer->is.name);
     return model_plain(m, threads, out, err);
 }

@@ -69,8 +69,9 @@ fr_status fr_plugin_load(const char *file, const fr_scorer_kind **out, fr_error 
     *(void **)&function = dlsym(library, "fullrank_plugin"); /* as POSIX writes it */
     const fr_plugin *plugin = function ? function() : NULL;
     fr_status status =
-        function ? check_plugin(file, plugin, err)
-                 : fail(err, FR_EINPUT, "%s: no plug-in, it has no function fullrank_plugin", file);
+        function
+            ? check_plugin(file, plugin, err)
+            : fail(err, FR_EINPUT, "%s: not a plug-in, it has no function fullrank_plugin", file);
     if (status)
         (void)dlclose(library);
     else

@@ -143,7 +143,7 @@ static fr_status check_format(ledger *l, const char *directory, fr_error *err) {
     if (version > 0 && version < FORMAT)
         return fail(err, FR_EINPUT,
                     "%s: format %lld of an earlier version; `fullrank study run` with its document "
-                    "and -o %s brings it to format %d and keeps what is done",
+                    "and -o %s upgrades it to format %d and keeps finished units",
                     l->path, (long long)version, directory, FORMAT);
     return fail(err, FR_EINPUT, "%s: format %lld, expected %d", l->path, (long long)version,
                 FORMAT);

@@ -492,7 +492,7 @@ static fr_status add_runs(const parser *r, plan_unit u, const json_t *runs, fr_e
         (void)snprintf(again, sizeof again, "%lld", (long long)u.seed);
         if (u.seed < 0 || strcmp(again, name) != 0)
             return fail(err, FR_EINPUT,
-                        "%s: \"%s\": %s: \"%s\" is no seed and no data set, expected a whole "
+                        "%s: \"%s\": %s: \"%s\" is neither a seed nor a data set, expected a whole "
                         "number",
                         r->where, key, u.model, name);
         TRY(add_run(r, u, one, err));

@@ -19,7 +19,7 @@ fr_status results_plan(ledger *book, plan *p, fr_error *err) {
     fr_status status =
         ledger_prepare(book, &q, err, "SELECT plan, seal IS " SEAL_STUDY " FROM study", "");
     if (!status) status = ledger_next(book, q, &row, err);
-    if (!status && !row) status = fail(err, FR_EINPUT, "%s: holds no study", book->path);
+    if (!status && !row) status = fail(err, FR_EINPUT, "%s: contains no study", book->path);
     if (!status) status = ledger_expect(book, q, "ti", "study", "its row", err);
     if (!status && !sqlite3_column_int(q, 1))
         status = fail(err, FR_EINPUT, "%s: the study's document is not the one that was stored",
@@ -138,7 +138,7 @@ static fr_status check_about(const results *r, const result *unit, const json_t 
     else if (unit->objective && json_integer_value(json_object_get(about, "seed")) != unit->seed)
         what = "seed";
     if (!what) return FR_OK;
-    return fail(err, FR_EINPUT, "%s: the records of %s tell of another %s", r->book.path, unit->key,
+    return fail(err, FR_EINPUT, "%s: the records of %s have another %s", r->book.path, unit->key,
                 what);
 }
 

@@ -152,7 +152,7 @@ static fr_status make_directory(const char *path, fr_error *err) {
     bool study = !access(book, F_OK);
     free(book);
     if (study) return FR_OK;
-    return fail(err, FR_EFILE, "%s: holds other files and no study; choose another directory",
+    return fail(err, FR_EFILE, "%s: contains other files but no study; choose another directory",
                 path);
 }
 
@@ -319,7 +319,7 @@ static fr_status check_artefact(fr_study *s, int64_t unit, const char *name, boo
              (!access(path, R_OK) && !file_sha256(path, found, NULL) && !strcmp(found, recorded));
     fr_status status = FR_OK;
     if (!*there) {
-        context_log(s->caller, FR_NOTICE, "%s: gone or changed, so it is made again", path);
+        context_log(s->caller, FR_NOTICE, "%s: missing or changed, so it is made again", path);
         status = ledger_begin(&s->book, err);
         if (!status) status = set_left(s, unit, err);
         if (!status) status = ledger_commit(&s->book, err);
@@ -641,7 +641,7 @@ static fr_status look_back(fr_study *s, fr_error *err) {
     if (!status && others)
         context_log(s->caller, FR_NOTICE,
                     "%lld unit%s done by other versions of the tool stay%s; "
-                    "option redo-other-versions does them again",
+                    "option redo-other-versions repeats them",
                     (long long)others, others == 1 ? "" : "s", others == 1 ? "s" : "");
     return status;
 }

@@ -270,7 +270,7 @@ static fr_status check_word(const safetensors *file, const char *key, const char
                             fr_error *err) {
     const char *was = safetensors_metadata(file, key);
     if (was ? now && !strcmp(was, now) : !now) return FR_OK;
-    return fail(err, FR_EUSAGE, "%s: a run with %s %s, cannot go on with %s", file->path, key,
+    return fail(err, FR_EUSAGE, "%s: a run with %s %s, cannot continue with %s", file->path, key,
                 was ? was : "(none)", now ? now : "(none)");
 }
 
@@ -376,7 +376,8 @@ static fr_status resume(run *r, fr_error *err) {
     safetensors file = {0};
     fr_status status = FR_OK;
     if (access(path, F_OK) && !is_empty(r->folder)) /* its model would be lost */
-        status = fail(err, FR_EFILE, "%s: no state to go on from; train anew in its place", path);
+        status =
+            fail(err, FR_EFILE, "%s: no state to continue from; train again in its place", path);
     else if (access(path, F_OK))
         context_log(r->context, FR_NOTICE, "%s: no complete epoch yet, training from the start",
                     r->folder);
@@ -407,7 +408,7 @@ static void clean_leftovers(const char *output) {
 static fr_status check_output(const char *output, const fr_training *training, fr_error *err) {
     struct stat facts;
     if (stat(output, &facts)) {
-        if (errno != ENOENT) return fail_errno(err, "%s: cannot be looked at", output);
+        if (errno != ENOENT) return fail_errno(err, "%s: cannot be examined", output);
         if (training->resume) return fail(err, FR_EFILE, "%s: no such run to resume", output);
         return FR_OK;
     }
@@ -422,7 +423,7 @@ static fr_status check_output(const char *output, const fr_training *training, f
     free(state);
     if (!memory) return fail_memory(err, 0);
     if (ours) return FR_OK;
-    return fail(err, FR_EFILE, "%s: holds other files and no run; choose another directory",
+    return fail(err, FR_EFILE, "%s: contains other files but no run; choose another directory",
                 output);
 }
 

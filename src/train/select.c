@@ -36,10 +36,11 @@ fr_status selection_check(const char *metric, fr_error *err) {
     TRY(fr_metrics_compute(&none, 0, FR_OOV_EXCLUDE, &metric, 1, &value, err));
     for (size_t i = 0; i < sizeof better / sizeof *better; i++)
         if (!strncmp(metric, better[i], strlen(better[i]))) return FR_OK;
-    return fail(err, FR_EUSAGE,
-                "option select: found \"%s\", expected a metric of which more is better, such as "
-                "mrr, hits@10 or expected-20",
-                metric);
+    return fail(
+        err, FR_EUSAGE,
+        "option select: found \"%s\", expected a metric for which larger is better, such as "
+        "mrr, hits@10 or expected-20",
+        metric);
 }
 
 static fr_status value_of(const selection *s, const fr_ranking *ranking, const fr_context *context,
@@ -220,7 +221,7 @@ fr_status selection_take(selection *s, const double *values, size_t count, const
     TRY(ARRAY_RESERVE(&s->values, count, err));
     for (size_t i = 0; i < count; i++) {
         if (!isfinite(values[i]))
-            return fail(err, FR_EINPUT, "%s: the value of epoch %zu is no number", file->path,
+            return fail(err, FR_EINPUT, "%s: the value of epoch %zu is not a number", file->path,
                         i + 1);
         s->values.at[s->values.count++] = values[i];
         if (!s->epoch || values[i] > values[s->epoch - 1]) s->epoch = (int64_t)i + 1;

@@ -122,7 +122,7 @@ for part in 1 4 16 63 64 200 1000 4000 8000 12000 $((size / 2)) $((size - 1000))
 done
 is "$cut files cut off are refused" "$((cut > 8))" 1
 cp "$(find usr -name 'libfullrank.so' | head -n 1)" other.so
-refused "a library that is no plug-in" "no function fullrank_plugin" plugin:other.so 1
+refused "a library that is not a plug-in" "no function fullrank_plugin" plugin:other.so 1
 plugin() { # NAME BODY: a plug-in that says BODY of itself
     printf '#include <fullrank.h>\n#include <stddef.h>\nFR_PLUGIN const fr_plugin *fullrank_plugin(void);\n%s\n' "$2" >"$1.c"
     # shellcheck disable=SC2046,SC2086 # words

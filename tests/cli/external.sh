@@ -102,7 +102,7 @@ runs "unless forced" 0 report "$@" -o page.html --tables files --force --json
 has "JSON says where" "$stdout" '"tables": "files"'
 mkdir full && touch full/mine
 runs "a directory of others" 1 report "$@" -o new.html --tables full --force
-has "is not replaced" "$stderr" "full: also holds mine"
+has "is not replaced" "$stderr" "full: also contains mine"
 is "and there is no page" "$(ls new.html 2>/dev/null)" ""
 rank strict.npy --window 0 --order strict --scorer baseline:random
 runs "a report of two protocols" 1 report markov.npy strict.npy -o new.html
@@ -174,7 +174,7 @@ refused "a name of ours" '"ranks" calls a model craft, which is one of this stud
 refused "a baseline's name" '"scorers" calls a model recency' '{}' '{"recency": "oracle"}'
 refused "a name twice" 'a stands in "ranks" and in "scorers"' '{"a": "short.npy"}' '{"a": "oracle"}'
 refused "too few files" 'a has a list of 2 for 3 "seeds"' '{"a": ["short.npy", "zero.npy"]}' '{}'
-refused "a seed that is none" '"x" is no seed and no data set' '{"a": {"x": "short.npy"}}' '{}'
+refused "a seed that is none" '"x" is neither a seed nor a data set' '{"a": {"x": "short.npy"}}' '{}'
 refused "a path as a name" "expected a name without /" '{"a/b": "short.npy"}' '{}'
 
 # Data sets of which there are rank records only, and several of them.

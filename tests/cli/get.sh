@@ -143,7 +143,7 @@ refused "an output that exists" 1 "plain: exists; --force replaces it" \
 refused "no parent directory" 1 "none/out: directory cannot be made" \
     mine --url "$server/i" -o none/out
 mkdir theirs && echo thesis >theirs/thesis.txt
-refused "a directory of others" 1 "theirs: holds no imported stream" \
+refused "a directory of others" 1 "theirs: contains no imported stream" \
     mine --url "$server/i" -o theirs --force
 is "all of these are refused before fetching" "$(requests)" ""
 refused "wrong columns" 2 "there is no column" mine --url "$server/j" -o out --columns source=nobody

@@ -200,10 +200,10 @@ printf 'u,i,t\nx,2,3\n' >wrong.csv
 refused "--force with bad input" "wrong.csv:2:1" import wrong.csv -o empty --force --ids numbers
 has "--force with bad input keeps the old stream" "$(cat empty/manifest.json)" '"events": 3,'
 mkdir theirs && echo thesis >theirs/thesis.txt
-refused "--force keeps a directory of others" "theirs: holds no imported stream" \
+refused "--force keeps a directory of others" "theirs: contains no imported stream" \
     import good.csv -o theirs --force
 echo '{"format": "other"}' >theirs/manifest.json
-refused "--force keeps a directory with another manifest" "theirs: holds no imported stream" \
+refused "--force keeps a directory with another manifest" "theirs: contains no imported stream" \
     import good.csv -o theirs --force
 is "what others made is still there" "$(cat theirs/thesis.txt)" thesis
 echo thesis >empty/thesis.txt

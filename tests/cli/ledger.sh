@@ -145,11 +145,11 @@ refused "a later format" "PRAGMA user_version = 4" "format 4, expected 3"
 
 # Seals that fit do not help records that contradict their row.
 change --json drawn/craft/bce/7/rank about seed 8
-refuses "records of another seed" "the records of drawn/craft/bce/7/rank tell of another seed"
+refuses "records of another seed" "the records of drawn/craft/bce/7/rank have another seed"
 change --json drawn/craft/bce/7/rank about model '"tgn"'
-refuses "records of another model" "the records of drawn/craft/bce/7/rank tell of another model"
+refuses "records of another model" "the records of drawn/craft/bce/7/rank have another model"
 change --json drawn/craft/bce/7/rank about protocol '{}'
-refuses "records of no protocol" "the records of drawn/craft/bce/7/rank tell of another number of events"
+refuses "records of no protocol" "the records of drawn/craft/bce/7/rank have another number of events"
 change --json drawn/craft/bce/7/train train.json epochs_done 0
 runs "what was changed and sealed otherwise" 0 study report changed
 
@@ -169,7 +169,7 @@ is "and gives the same tables" "$(diff -r before changed/tables 2>&1)" ""
 # A ledger of format 2 or 1 is refused by a report and brought up to date by a run.
 change --format-2
 runs "a report of format 2" 1 study report changed
-has "says what helps" "$stderr" "format 2 of an earlier version; \`fullrank study run\` with its document and -o changed brings it to format 3"
+has "says what helps" "$stderr" "format 2 of an earlier version; \`fullrank study run\` with its document and -o changed upgrades it to format 3"
 is "and leaves it" "$(python3 -c 'import sqlite3; print(sqlite3.connect("changed/study.db").execute("PRAGMA user_version").fetchone()[0])')" 2
 runs "a run on it" 0 study run --verbose one.json -o changed
 lacks "does nothing again" "$stderr" ": "
@@ -185,7 +185,7 @@ change --format-2
 python3 change.py "ALTER TABLE run DROP COLUMN seal" "ALTER TABLE run DROP COLUMN contents" "ALTER TABLE run DROP COLUMN tool" \
     "ALTER TABLE study DROP COLUMN seal" "PRAGMA user_version = 1"
 runs "a report of an old ledger" 1 study report changed
-has "says what helps" "$stderr" "\`fullrank study run\` with its document and -o changed brings it to format 3"
+has "says what helps" "$stderr" "\`fullrank study run\` with its document and -o changed upgrades it to format 3"
 runs "a run on an old ledger" 0 study run --verbose one.json -o changed
 lacks "does nothing again" "$stderr" "drawn/facts: "
 is "and gives the same tables but for a note" "$(diff -r before changed/tables | grep '^[<>]' | grep -vc 'different versions\|early one')" 0
@@ -199,8 +199,8 @@ runs "its report" 0 study report changed
 has "says so" "$(cat changed/tables/settings.md)" "Units of work were done by different versions of the tool: 0.0.9 abc (4), "
 has "the page, too" "$(cat changed/report.html)" "done by different versions of the tool: 0.0.9 abc (4), "
 runs "a run leaves them alone" 0 study run --verbose one.json -o changed
-has "and says so" "$stderr" "4 units done by other versions of the tool stay; option redo-other-versions does them again"
-runs "or does them again" 0 study run --verbose one.json -o changed --redo-other-versions
+has "and says so" "$stderr" "4 units done by other versions of the tool stay; option redo-other-versions repeats them"
+runs "or repeats them" 0 study run --verbose one.json -o changed --redo-other-versions
 has "all of them" "$stderr" "drawn/facts: "
 lacks "and only them" "$stderr" "craft/bce/7/train: "
 is "which gives the same tables" "$(diff -r before changed/tables 2>&1)" ""

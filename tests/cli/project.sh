@@ -63,7 +63,7 @@ has "and catalog" "$stdout" "catalog time"
 
 # What goes wrong with models.
 runs "a baseline" 2 project --data stream.csv --scorer baseline:recency
-has "has nothing to take out" "$stderr" "baseline:recency is no trained model: it has no representation"
+has "has nothing to take out" "$stderr" "baseline:recency is not a trained model: it has no representation"
 runs "a file that is no checkpoint" 1 project --data stream.csv --scorer nowhere.safetensors
 runs "a model of another window" 1 project --data stream.csv --scorer run/model.safetensors
 has "is refused" "$stderr" "trained with"

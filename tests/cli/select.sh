@@ -97,7 +97,7 @@ refused "a value out of range" "expected a number from" '0.0001' '-1'
 refused "a model that is not trained" 'which is not among "models"' '{"tokens": 4}' '{"tokens": 4}, "tgn": {"dim": 4}'
 refused "a value twice" "has the configuration lr=0.0001,history=4 twice" '0.03\]' '"0.0001"]'
 refused "no values" "expected a value or a list of values" '\[4, 8\]' '[]'
-refused "a metric of which less is better" "of which more is better" '"seeds"' '"select": "mean-rank", "seeds"'
+refused "a metric of which less is better" "for which larger is better" '"seeds"' '"select": "mean-rank", "seeds"'
 refused "scaling of several" "has 4 configurations" '"seeds"' '"scaling": ["craft"], "seeds"'
 refused "select among settings" "an entry of the document itself" '"epochs": 3' '"epochs": 3, "select": "mrr"'
 finish

@@ -108,7 +108,7 @@ has "the rest was done, but what needs them" "$stdout" "7 of 11 units done, 0 ru
 
 # A study works in a directory of its own.
 runs "a folder with data" 1 study run --verbose plain.json -o mine
-has "is refused" "$stderr" "mine: holds other files and no study; choose another directory"
+has "is refused" "$stderr" "mine: contains other files but no study; choose another directory"
 is "and left alone" "$(find mine -name '*study*')" ""
 mkdir notes && echo mine >notes/room
 runs "a folder with anything" 1 study run --verbose plain.json -o notes

@@ -90,7 +90,7 @@ refused() { # NAME CODE MESSAGE COMMAND...
 }
 refused "an output that exists" 1 "run: exists; --resume continues it" train --model craft -o run
 mkdir foreign && echo mine >foreign/model.safetensors
-refused "a directory that is no run" 1 "holds other files and no run" train --model craft -o foreign --force
+refused "a directory that is no run" 1 "contains other files but no run" train --model craft -o foreign --force
 refused "another model" 2 "a run with model craft-r" train --model craft -o run --resume
 refused "another seed" 2 "a run with seed 7" train --model craft-r -o run --resume --seed 8
 refused "no such model" 2 "did you mean craft?" train --model kraft -o x
@@ -115,7 +115,7 @@ refused "the same ids, other events" 1 "trained on data with sha256" \
 runs "verify over the time-available catalog" 0 rank --catalog time --scorer run/model.safetensors -o time.npy --verify 30
 has "says what it found" "$stdout" "Verified 30 events"
 rm part/state.safetensors
-refused "a run without its state" 1 "no state to go on from" train --model craft -o part --resume
+refused "a run without its state" 1 "no state to continue from" train --model craft -o part --resume
 refused "fewer epochs than there are" 2 "has 2 epochs already" train --model craft-r -o run --resume --epochs 1
 mkdir empty
 runs "an empty directory will do" 0 train --model craft -o empty --epochs 1
@@ -171,7 +171,7 @@ runs "the validation part is no longer for ranking" 1 rank $parts --part val --s
 has "says why" "$stderr" "ntrain"
 refused "no validation part" 2 "option val-share makes one" train --model craft --select mrr -o x
 refused "patience without one" 2 "option val-share makes one" train --model craft --patience 2 -o x
-refused "a metric of which less is better" 2 "expected a metric of which more is better" chosen --select mean-rank -o x
+refused "a metric of which less is better" 2 "expected a metric for which larger is better" chosen --select mean-rank -o x
 refused "no such metric" 2 "did you mean" chosen --select mmr -o x
 refused "both parts, without a number of epochs" 2 "expected --select" chosen --final train+val -o x
 # Killed at any moment and gone on with: the same bytes. Not through a function: its shell would be killed.
