@@ -251,7 +251,7 @@ static void tell_time(double elapsed) {
     if (part <= 0) return;
     terminal.told = true;
     double all = elapsed / part * (double)(terminal.total - terminal.first);
-    (void)fprintf(stderr, "fullrank: %s: about %s in all, judged by the first %.1f s\n",
+    (void)fprintf(stderr, "fullrank: %s: about %s in all, estimated from the first %.1f s\n",
                   terminal.stage, cli_duration(all).s, elapsed);
 }
 

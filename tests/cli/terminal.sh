@@ -73,7 +73,7 @@ END
 sees 80 "$fullrank" study run study.json -o study
 is "study: 80 columns, one line with the time left" "$about" "code 0, 0 too wide, some escapes, some time left"
 has "study: what it will do" "$shown" "small: 12 of 12 units to do"
-has "study: about how long" "$shown" "seconds, judged by usual rates"
+has "study: about how long" "$shown" "seconds, estimated from usual rates"
 has "study: events, candidates and scores" "$shown" "443 of 450 test events are ranked"
 has "study: units done of all, and what runs now" "$(grep -c '% .* left  [0-9]*/12 craft/bce/7/train: epoch' shown | sed 's/^0$/none/;s/^[0-9]*$/some/')" some
 lacks "study: no line for each unit" "$shown" "rank: 0."
