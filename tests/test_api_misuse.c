@@ -257,7 +257,7 @@ static void test_bad_scorers(void **state) {
     fr_query query = {.event = EVENTS - 1};
     FAILS(fr_rank_run(NULL, NULL, NULL, &ranking, &err), FR_EUSAGE, "scorer is NULL");
     OK(fr_scorer_open("baseline:recency", f.window, 0, NULL, &scorer, &err));
-    FAILS(fr_scorer_project(scorer, FR_REMOVE_RANDOM, 0, NULL, &err), FR_EUSAGE, "no trained");
+    FAILS(fr_scorer_project(scorer, FR_REMOVE_RANDOM, 0, NULL, &err), FR_EUSAGE, "not a trained");
     FAILS(fr_scorer_score(scorer, &query, 1, 1, scores, &err), FR_EUSAGE, "worker 1");
     query.event = EVENTS;
     FAILS(fr_scorer_score(scorer, &query, 1, 0, scores, &err), FR_EUSAGE, "event 600 is not in");

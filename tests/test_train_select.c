@@ -314,7 +314,7 @@ static void test_refused(void **state) {
     FAILS(fr_train_run(f.w, "craft", &small, &how, run, NULL, &err), FR_EUSAGE, "--select");
     how.final = FR_FINAL_TRAIN;
     how.select = rank;
-    FAILS(fr_train_run(f.w, "craft", &small, &how, run, NULL, &err), FR_EUSAGE, "more is better");
+    FAILS(fr_train_run(f.w, "craft", &small, &how, run, NULL, &err), FR_EUSAGE, "larger is better");
     how.select = none;
     FAILS(fr_train_run(f.w, "craft", &small, &how, run, NULL, &err), FR_EUSAGE, "mmr");
     how.select = zero;

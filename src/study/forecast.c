@@ -165,7 +165,7 @@ void forecast_say(const fr_study *s) {
                 seconds < 120    ? "seconds"
                 : seconds < 3600 ? "minutes"
                                  : "hours",
-                f->before > 0 ? "those done" : "usual rates and corrected on the way");
+                f->before > 0 ? "finished units" : "usual rates and corrected on the way");
 }
 
 void forecast_begin(fr_study *s, const plan_unit *unit) {

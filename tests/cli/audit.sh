@@ -59,7 +59,7 @@ has "is kept" "$stderr" "leak.json exists"
 runs "unless forced" 0 audit --scorer baseline:recency -o leak.json --force
 has "and replaced" "$(cat leak.json)" '"verdict": "pass"'
 runs "one check" 0 audit --scorer "plugin:$leaky,leak=next" --checks batch,numbers
-has "the others are not made" "$stdout" "not asked for"
+has "the others are not made" "$stdout" "not requested"
 runs "an unknown check" 2 audit --scorer baseline:recency --checks batsh
 has "says what there is" "$stderr" "did you mean batch?"
 
@@ -75,7 +75,7 @@ has "and the findings" "$(cat page.html)" "<strong>future</strong>: leak, row "
 runs "a report without" 0 "$fullrank" report m.npy -o plain.html --quiet
 lacks "has none" "$(cat plain.html)" '<section id="audit">'
 runs "a file that is no audit" 1 "$fullrank" report m.npy --audit m.json -o other.html --quiet
-has "is refused" "$stderr" "m.json: no audit"
+has "is refused" "$stderr" "m.json: not an audit"
 
 # ---- scores of a file ----
 

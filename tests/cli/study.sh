@@ -120,7 +120,7 @@ echo '{"data": {"a:b": {"synth": "tiny", "events": 300}, "a-b": {"synth": "tiny"
 runs "names that look alike" 0 study run names.json -o names -q
 is "have files of their own" "$(count names/data/*) $(count names/ranks/*.npy)" "3 3"
 runs "and again" 0 study run --verbose names.json -o names
-lacks "nothing is made twice" "$stderr" "gone or changed"
+lacks "nothing is made twice" "$stderr" "missing or changed"
 long=$(printf '%0230d' 0)
 echo "{\"data\": {\"${long}x\": {\"synth\": \"tiny\", \"events\": 300}, \"${long}y\": {\"synth\": \"tiny\", \"events\": 300}},
  \"protocol\": {\"window\": 0}, \"baselines\": [\"recency\"]}" >long.json
