@@ -15,7 +15,7 @@ cat >sizes.json <<'END'
  "protocol": {"window": 0}, "baselines": ["recency"], "models": ["craft", "tgn"], "seeds": [7, 17],
  "settings": {"epochs": 1, "dim": 8, "history": 8}, "granularity": [200, 1, 7]}
 END
-runs "a study with three sizes" 0 study run sizes.json -o sizes
+runs "a study with three sizes" 0 study run --verbose sizes.json -o sizes
 has "has a unit for every run" "$stderr" "drawn/tgn/bce/17/batches"
 is "the table has every scorer" "$(cut -d , -f 2 sizes/tables/granularity.csv | tail -n +2 | tr '\n' ' ')" "recency CRAFT TGN "
 has "the figure is drawn" "$(ls sizes/figures)" granularity.svg
@@ -53,10 +53,10 @@ else
     skip "numbers are those of fullrank rank" "python3 is not installed"
 fi
 
-runs "again" 0 study run sizes.json -o sizes
+runs "again" 0 study run --verbose sizes.json -o sizes
 lacks "nothing is done twice" "$stderr" "/batches"
 sed 's/\[200, 1, 7\]/[200, 1]/' sizes.json >fewer.json
-runs "other sizes" 0 study run fewer.json -o sizes
+runs "other sizes" 0 study run --verbose fewer.json -o sizes
 has "are ranked" "$stderr" "drawn/craft/bce/7/batches"
 lacks "and nothing else is done" "$stderr" "/train:"
 sed 's/, "granularity": \[200, 1, 7\]//' sizes.json >none.json
