@@ -358,8 +358,9 @@ static bool split_cell(unit_metric *m) {
 
 /* The parts of a name that format 2 had in one: "expected-20", "loss-3", "20-forward-seconds". */
 static void split_name(unit_metric *m) {
-    static const char *const costs[] = {"forward-seconds", "fast-seconds", "whole-seconds",
-                                        "forward-bytes",   "fast-bytes",   "whole-bytes"};
+    static const char *const costs[] = {"forward-seconds", "fast-seconds",  "whole-seconds",
+                                        "rank-seconds",    "forward-bytes", "fast-bytes",
+                                        "whole-bytes",     "rank-bytes"};
     char *end;
     if (split_cell(m)) return;
     if (!strncmp(m->name, "expected-", 9)) {
@@ -370,7 +371,7 @@ static void split_name(unit_metric *m) {
         m->k = strtoll(m->name + 5, NULL, 10);
         put_text(m->name, "loss");
     } else if ((m->k = strtoll(m->name, &end, 10)) && *end == '-') {
-        for (int i = 0; i < 6; i++) {
+        for (size_t i = 0; i < sizeof costs / sizeof *costs; i++) {
             if (strcmp(end + 1, costs[i]) != 0) continue;
             size_t path = strcspn(costs[i], "-");
             memcpy(m->path, costs[i], path);
