@@ -130,6 +130,8 @@ def scores(values: Any, shape: Tuple[int, int], what: str) -> Array:
     """Scores as float32 in C order. Nothing is copied if they already are. As in score files, a float64 row that float32
     cannot represent exactly is replaced by its ranks, so that rounding makes no ties."""
     array = host(values)
+    if array.dtype == np.float32 and array.shape == shape and array.flags.c_contiguous:
+        return array
     if shape[0] == 1 and array.ndim == 1:
         array = array[None, :]
     if array.shape != shape:

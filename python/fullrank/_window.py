@@ -99,17 +99,38 @@ class Batch:
 class Truth:
     """Events that have become history: what a model may learn from now."""
 
-    __slots__ = ("event", "source", "destination", "time", "features")
+    __slots__ = ("_window", "_at")
 
     def __init__(self, window: "Window", start: int, stop: int) -> None:
-        self.event = np.arange(start, stop, dtype=np.int32)  #: numbers in the window
-        self.source = window.source[start:stop]  #: places in `window.sources`
-        self.destination = window.destination[start:stop]  #: places in `window.candidates`
-        self.time = window.time[start:stop]  #: as in the stream
-        self.features = window.features[start:stop]
+        self._window, self._at = window, slice(start, stop)
+
+    @property
+    def event(self) -> Array:
+        """Numbers in the window."""
+        return np.arange(self._at.start, self._at.stop, dtype=np.int32)
+
+    @property
+    def source(self) -> Array:
+        """Places in `window.sources`."""
+        return self._window.source[self._at]
+
+    @property
+    def destination(self) -> Array:
+        """Places in `window.candidates`."""
+        return self._window.destination[self._at]
+
+    @property
+    def time(self) -> Array:
+        """As in the stream."""
+        return self._window.time[self._at]
+
+    @property
+    def features(self) -> Array:
+        """[events, width]"""
+        return self._window.features[self._at]
 
     def __len__(self) -> int:
-        return len(self.event)
+        return self._at.stop - self._at.start
 
     def __repr__(self) -> str:
         return f"<{len(self)} events that have become history>"
