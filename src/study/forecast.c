@@ -159,7 +159,7 @@ void forecast_say(const fr_study *s) {
     context_log(s->caller, FR_NOTICE,
                 "%s: %lld of %lld units to do (%s), about %.*f %s, estimated from %s", s->plan.name,
                 (long long)left, (long long)f->units, list, seconds < 3600 ? 0 : 1,
-                seconds < 120    ? fmax(1, seconds)
+                seconds < 120    ? fmax(2, seconds)
                 : seconds < 3600 ? seconds / 60
                                  : seconds / 3600,
                 seconds < 120    ? "seconds"
