@@ -99,8 +99,8 @@ static void test_ids_are_checked(void **state) {
         int64_t id;
         const char *said;
     } bad[] = {{-1, "id -1 is negative"},
-               {8, "id 8 behind 8, expected ascending ids"},
-               {INT64_MAX, "id 12 behind 9223372036854775807"}};
+               {8, "id 8 after 8, expected ascending ids"},
+               {INT64_MAX, "id 12 after 9223372036854775807"}};
     fr_error err;
     fr_stream *s;
     const char *set = make_set(*state, 1000);
