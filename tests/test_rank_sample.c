@@ -161,7 +161,8 @@ static void test_description(void **state) {
     fr_feed *feed;
     fr_scorer_definition about = {.size = sizeof about, .name = "x"};
     fr_rank_settings settings = {.size = sizeof settings, .shard = 1, .sample_events = 5};
-    FAILS(fr_feed_open(w, &about, &settings, &feed, &err), FR_EUSAGE, "sample-events");
+    OK(fr_feed_open(w, &about, &settings, &feed, &err)); /* test_rank_feed.c has its records */
+    fr_feed_close(feed);
     const char *name = "mrr";
     fr_interval interval;
     fr_interval_settings how = {.size = sizeof how, .over = FR_OVER_SAMPLE};
