@@ -114,9 +114,11 @@ static fr_status take_unit(void *user, const unit_row *row, fr_error *err) {
     fr_study *s = user;
     (void)err;
     bool done = !strcmp(row->status, "done");
-    if (done || !strcmp(row->status, "skipped"))
+    bool skipped = !strcmp(row->status, "skipped");
+    if (done || skipped)
         s->forecast->took[row->unit - s->plan.units.at] =
             done && !isnan(row->seconds) ? row->seconds : 0;
+    s->forecast->skipped += skipped;
     return FR_OK;
 }
 
@@ -158,7 +160,7 @@ void forecast_say(const fr_study *s) {
     double seconds = f->after / f->hands;
     context_log(s->caller, FR_NOTICE,
                 "%s: %lld of %lld units to do (%s), about %.*f %s, estimated from %s", s->plan.name,
-                (long long)left, (long long)f->units, list, seconds < 3600 ? 0 : 1,
+                (long long)left, (long long)(f->units - f->skipped), list, seconds < 3600 ? 0 : 1,
                 seconds < 120    ? fmax(2, seconds)
                 : seconds < 3600 ? seconds / 60
                                  : seconds / 3600,
@@ -209,8 +211,8 @@ void forecast_tell(const fr_study *s, const char *stage, uint64_t done, uint64_t
     if (!f) return;
     const char *key = f->now < 0 ? "units" : s->plan.units.at[f->now].key;
     if (s->plan.datas == 1 && strchr(key, '/')) key = strchr(key, '/') + 1; /* it is no news */
-    (void)snprintf(text, sizeof text, "%lld/%lld %s%s%s", (long long)f->finished,
-                   (long long)f->units, key, stage ? ": " : "", stage ? stage : "");
+    (void)snprintf(text, sizeof text, "%lld/%lld %s%s%s", (long long)(f->finished - f->skipped),
+                   (long long)(f->units - f->skipped), key, stage ? ": " : "", stage ? stage : "");
     double so_far = f->before / f->hands, left = f->after / f->hands;
     if (f->now >= 0) {
         so_far += clock_now() - f->began;

@@ -12,11 +12,12 @@
 
 struct forecast {
     int64_t units, finished;
-    double *stated; /* [units] seconds at assumed rates */
-    double *took;   /* [units] seconds, NaN = not done; 0 = left out, or done by another process */
-    double before;  /* seconds of units done, in this run and earlier ones */
-    double after;   /* expected of those that are neither done nor at work */
-    int hands;      /* units done at a time */
+    int64_t skipped; /* of those finished: their data set is not there */
+    double *stated;  /* [units] seconds at assumed rates */
+    double *took;    /* [units] seconds, NaN = not done; 0 = left out, or done by another process */
+    double before;   /* seconds of units done, in this run and earlier ones */
+    double after;    /* expected of those that are neither done nor at work */
+    int hands;       /* units done at a time */
     /* The unit at work, -1 = none. */
     int64_t now;
     double expected, began;

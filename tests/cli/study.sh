@@ -31,6 +31,9 @@ cp small.json plain.json
 # Straight through.
 runs "a study runs" 0 study run --verbose small.json -o straight
 has "a missing set is skipped" "$stderr" "lastfm skipped: ./lastfm is not there; \`fullrank data get lastfm -o ./lastfm\`"
+units=$(printf '%s\n' "$stderr" | sed -n 's/.*small: \([0-9]*\) of \([0-9]*\) units to do.*/\1 \2/p')
+is "and its units do not count" "${units% *}" "${units#* }"
+is "others do" "$([ "${units% *}" -gt 20 ] && echo yes)" yes
 has "the rest is done" "$stderr" "mine/craft-r/bce/17/diagnostic-project"
 has "the main table is shown" "$stdout" "CRAFT-R"
 has "and where the report is" "$stdout" "straight/report.html"
