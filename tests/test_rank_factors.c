@@ -1,7 +1,7 @@
 /* test_rank_factors.c - factors: the records are those of a score file that has the same chains of
  * fused multiply-adds, whether tiles or whole rows are scored, with any number of threads, for
  * every shape that U and V may have; parts of any scorer are its rows. */
-#include "testing.h"
+#include "drawn_stream.h"
 
 #include "base/npy.h"
 #include "base/rng.h"
@@ -10,34 +10,6 @@
 #include <math.h>
 
 enum { WIDTH = 20 };
-
-/* Many destinations, of which some come up in the test part only. */
-static fr_stream *make_stream(int64_t events, int64_t destinations, bool shared) {
-    fr_error err;
-    fr_stream *s;
-    int64_t *source = calloc((size_t)events, sizeof *source);
-    int64_t *destination = calloc((size_t)events, sizeof *destination);
-    double *time = calloc((size_t)events, sizeof *time);
-    assert_true(source && destination && time);
-    for (int64_t k = 0; k < events; k++) {
-        uint64_t x = (uint64_t)k * 0x9e3779b97f4a7c15u;
-        x = (x ^ (x >> 29)) * 0xbf58476d1ce4e5b9u;
-        source[k] = (int64_t)(x >> 40) % 40;
-        destination[k] = k % 3 ? (int64_t)((x >> 13) % (uint64_t)destinations) : source[k] * 5 + 1;
-        time[k] = (double)(k / 2);
-    }
-    fr_arrays a = {.size = sizeof a,
-                   .events = events,
-                   .source = source,
-                   .destination = destination,
-                   .time = time};
-    fr_import settings = {.size = sizeof settings, .shared_ids = shared};
-    OK(fr_stream_make(&a, &settings, NULL, &s, &err));
-    free(source);
-    free(destination);
-    free(time);
-    return s;
-}
 
 static float *fill(int64_t count, int64_t seed, double step) {
     float *out = calloc((size_t)count, sizeof *out);
@@ -175,7 +147,8 @@ static void test_records(void **state) {
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         fr_protocol protocol;
         fr_window *w;
-        fr_stream *s = make_stream(SANITIZED ? 4500 : 6000, cases[k].destinations, cases[k].shared);
+        fr_stream *s =
+            drawn_stream(SANITIZED ? 4500 : 6000, cases[k].destinations, cases[k].shared);
         OK(fr_options_defaults(fr_protocol_options, &protocol, &err));
         OK(fr_options_set(fr_protocol_options, &protocol, "window", "0", &err));
         OK(fr_options_set(fr_protocol_options, &protocol, "catalog", cases[k].catalog, &err));
@@ -205,7 +178,7 @@ static void test_files(void **state) {
     fr_window *w;
     fr_scorer *scorer;
     char spec[4096];
-    fr_stream *s = make_stream(4500, 9000, false);
+    fr_stream *s = drawn_stream(4500, 9000, false);
     OK(fr_window_open(s, NULL, NULL, &w, &err));
     int64_t events = w->to - w->from, columns = w->destinations;
     float *u = fill(events * WIDTH, 5, 1), *v = fill(columns * WIDTH, 6, 1),
@@ -248,7 +221,7 @@ static void test_what_is_refused(void **state) {
     fr_error err;
     fr_window *w;
     fr_scorer *scorer;
-    fr_stream *s = make_stream(4500, 9000, false);
+    fr_stream *s = drawn_stream(4500, 9000, false);
     OK(fr_window_open(s, NULL, NULL, &w, &err));
     int64_t events = w->to - w->from, covered = 0;
     for (int32_t i = w->from; i < w->to; i++) covered += window_covered(w, i);

@@ -1,6 +1,7 @@
 /* test_rank_processes.c - a ranking that several processes share, by events or by candidates, has
  * the records of one, byte by byte: every kind of scorer, catalog, order and filter. An error or an
  * interruption of one is that of all. */
+#include "drawn_stream.h"
 #include "processes.h"
 
 #include "rank/scorer.h"
@@ -92,35 +93,6 @@ static void work(const fr_processes *processes, void *of) {
     fr_scorer_close(scorer);
 }
 
-/* Sources and destinations are of one space: a source is no candidate of its own events. Times
- * tie, and some destinations come up late. */
-static fr_stream *make_stream(int64_t events, int64_t destinations) {
-    fr_error err;
-    fr_stream *s;
-    int64_t *source = calloc((size_t)events, sizeof *source);
-    int64_t *destination = calloc((size_t)events, sizeof *destination);
-    double *time = calloc((size_t)events, sizeof *time);
-    assert_true(source && destination && time);
-    for (int64_t k = 0; k < events; k++) {
-        uint64_t x = (uint64_t)(k + 1) * 0x9e3779b97f4a7c15u;
-        x = (x ^ (x >> 29)) * 0xbf58476d1ce4e5b9u;
-        source[k] = (int64_t)(x >> 40) % 40;
-        destination[k] = k % 3 ? (int64_t)((x >> 13) % (uint64_t)destinations) : source[k] * 5 + 1;
-        time[k] = (double)(k / 2);
-    }
-    fr_arrays a = {.size = sizeof a,
-                   .events = events,
-                   .source = source,
-                   .destination = destination,
-                   .time = time};
-    fr_import settings = {.size = sizeof settings, .shared_ids = true};
-    OK(fr_stream_make(&a, &settings, NULL, &s, &err));
-    free(source);
-    free(destination);
-    free(time);
-    return s;
-}
-
 static fr_window *open_window(const fr_stream *s, const char *catalog, const char *order,
                               const char *filter) {
     fr_error err;
@@ -206,7 +178,7 @@ static void test_records(void **state) {
                  {3000, 1500, 5, "time", "stream", "none"}}; /* fewer events than processes */
     (void)state;
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-        fr_stream *s = make_stream(cases[k].events, cases[k].destinations);
+        fr_stream *s = drawn_stream(cases[k].events, cases[k].destinations, true);
         fr_window *w = open_window(s, cases[k].catalog, cases[k].order, cases[k].filter);
         assert_int_equal(w->destinations > 512, cases[k].destinations > 60); /* tiles, or not */
         compare_scorers(w, cases[k].sample);
@@ -226,7 +198,7 @@ static void assert_failed(const job *all, int count, fr_status code, const char 
 static void test_failures(void **state) {
     (void)state;
     job all[MOST_PROCESSES];
-    fr_stream *s = make_stream(1500, 60);
+    fr_stream *s = drawn_stream(1500, 60, true);
     fr_window *w = open_window(s, "fixed", "stream", "none");
     for (int kind = 0; kind < KINDS; kind++)
         for (int share = 0; share < 2; share++)

@@ -13,37 +13,8 @@ if ! command -v python3 >/dev/null; then
     skip "progress on a terminal" "python3 not found"
     finish
 fi
-cat >terminal.py <<'END'
-"""usage: terminal.py COLUMNS COMMAND...: runs it on a terminal that is so wide, and says of what came:
-the number of lines wider than that, of escape sequences, of lines with a time left; then all lines."""
-import fcntl, os, pty, re, struct, sys, termios
-columns = int(sys.argv[1])
-pid, end = pty.fork()
-if pid == 0:
-    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-    os.environ["TERM"] = "xterm"
-    os.execv(sys.argv[2], sys.argv[2:])
-out = b""
-while True:
-    try:
-        piece = os.read(end, 65536)
-    except OSError:
-        break
-    if not piece:
-        break
-    out += piece
-code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-text = out.decode()
-plain = re.sub(r"\x1b\[[0-9;]*m", "", text)
-lines = [line for line in re.split(r"[\r\n]", plain) if line.strip()]
-print("code %d, %d too wide, %s escapes, %s time left" % (
-    code, sum(len(line) > columns for line in lines), "some" if "\x1b" in text else "no",
-    "some" if any(re.search(r"\d+%  .*\d:\d\d left  ", line) for line in lines) else "no"))
-for line in lines:
-    print(line)
-END
 sees() { # COLUMNS COMMAND...: what it shows, in $shown, with the first line about it in $about
-    python3 terminal.py "$@" >shown 2>&1
+    python3 "$FULLRANK_SOURCE/tests/terminal.py" --about "$@" >shown 2>&1
     about=$(head -n 1 shown)
     shown=$(tr '\n' ' ' <shown) # sentences are broken at the end of a line
 }

@@ -12,28 +12,7 @@ if ! command -v python3 >/dev/null; then
     skip "tables on a terminal" "python3 not found"
     finish
 fi
-cat >terminal.py <<'END'
-"""usage: terminal.py COLUMNS COMMAND...: runs it on a terminal that is so wide."""
-import fcntl, os, pty, struct, sys, termios
-pid, end = pty.fork()
-if pid == 0:
-    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 40, int(sys.argv[1]), 0, 0))
-    os.environ["TERM"] = "xterm"
-    os.execv(sys.argv[2], sys.argv[2:])
-out = b""
-while True:
-    try:
-        piece = os.read(end, 65536)
-    except OSError:
-        break
-    if not piece:
-        break
-    out += piece
-code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-sys.stdout.buffer.write(out.replace(b"\r\n", b"\n"))
-sys.exit(code)
-END
-if ! python3 terminal.py 80 /bin/echo x >/dev/null 2>&1; then
+if ! python3 "$FULLRANK_SOURCE/tests/terminal.py" 80 /bin/echo x >/dev/null 2>&1; then
     skip "tables on a terminal" "there is no terminal to be had"
     finish
 fi
@@ -44,7 +23,7 @@ done
 on() { # COLUMNS ARGUMENTS...: what it prints, without styles
     columns=$1
     shift
-    NO_COLOR=1 python3 terminal.py "$columns" "$fullrank" "$@" -q
+    NO_COLOR=1 python3 "$FULLRANK_SOURCE/tests/terminal.py" "$columns" "$fullrank" "$@" -q
 }
 widest() { python3 -c 'import sys; print(max(map(len, sys.stdin.read().splitlines())))'; }
 numbers() { grep -oE '[0-9][0-9.,]*' | sort -u; }
