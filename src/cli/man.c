@@ -138,7 +138,9 @@ static int run_man(cli_call *call) {
                 "A second interrupt ends the process at once.\n"
                 ".SH ENVIRONMENT\n"
                 ".TP\n\\fBNO_COLOR\\fR\nIf set and not empty, no colours and no bold text.\n"
-                ".TP\n\\fBTMPDIR\\fR\nDirectory for temporary files; /tmp if not set.\n",
+                ".TP\n\\fBTMPDIR\\fR\nDirectory for temporary files; /tmp if not set.\n"
+                ".TP\n\\fBXDG_CACHE_HOME\\fR\nDirectory of caches; $HOME/.cache if not set. "
+                "fullrank/sha256 in it remembers the hashes of large score files.\n",
                 stdout);
     return CLI_OK;
 }

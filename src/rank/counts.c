@@ -5,6 +5,7 @@
  */
 #include "base/clock.h"
 #include "base/npy.h"
+#include "base/remember.h"
 #include "rank/check.h"
 #include "rank/rank.h"
 
@@ -113,7 +114,7 @@ fr_status fr_rank_counts_file(const fr_window *window, const fr_scorer_definitio
     TRY(scorer_take(about, &is, err));
     TRY(npy_open(path, &file, err));
     fr_status status = read_counts(&file, path, &counts, err);
-    if (!status) status = mapping_sha256(&file.file, NULL, sha256, err);
+    if (!status) status = remember_sha256(&file.file, sha256, err);
     is.sha256 = sha256;
     if (!status) status = fr_rank_counts(window, &is, counts, file.shape[0], out, err);
     free(counts);

@@ -9,6 +9,7 @@
 
 #include "base/npy.h"
 #include "base/options.h"
+#include "base/remember.h"
 #include "base/sha256.h"
 #include "nn/gemm.h"
 #include "rank/scorer.h"
@@ -197,7 +198,7 @@ static fr_status hash_files(products *f, int count, fr_error *err) {
     TRY(sha256_start(&all, err));
     fr_status status = FR_OK;
     for (int k = 0; !status && k < count; k++) {
-        status = mapping_sha256(&f->file[k].file, NULL, one, err);
+        status = remember_sha256(&f->file[k].file, one, err);
         if (!status) sha256_add(&all, one, 64);
     }
     sha256_end(&all, status ? NULL : f->sha256);

@@ -7,6 +7,7 @@
 #include "rank/negatives.h"
 
 #include "base/npy.h"
+#include "base/remember.h"
 
 #include <stdlib.h>
 
@@ -102,7 +103,7 @@ fr_status negatives_open(negatives *n, const fr_window *w, const char *path, boo
     *n = (negatives){0};
     TRY(npy_open_as(path, 'i', 8, 2, &file, err));
     fr_status status = read_lists(n, &r, &file, err);
-    if (!status) status = mapping_sha256(&file.file, NULL, n->sha256, err);
+    if (!status) status = remember_sha256(&file.file, n->sha256, err);
     free(r.stamp);
     npy_close(&file);
     return status;

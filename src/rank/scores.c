@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "base/npy.h"
+#include "base/remember.h"
 #include "base/sha256.h"
 #include "data/lift.h"
 #include "rank/engine.h"
@@ -188,12 +189,12 @@ static fr_status open_chunks(score_file *s, fr_error *err) {
 /* Of one file its hash, of several the hash of their hashes in order. */
 static fr_status hash_chunks(score_file *s, fr_error *err) {
     sha256 all;
-    TRY(mapping_sha256(&s->chunks.at[0].file.file, NULL, s->sha256, err));
+    TRY(remember_sha256(&s->chunks.at[0].file.file, s->sha256, err));
     if (s->chunks.count == 1) return FR_OK;
     TRY(sha256_start(&all, err));
     fr_status status = FR_OK;
     for (size_t k = 0; !status && k < s->chunks.count; k++) {
-        status = mapping_sha256(&s->chunks.at[k].file.file, NULL, s->sha256, err);
+        status = remember_sha256(&s->chunks.at[k].file.file, s->sha256, err);
         if (!status) sha256_add(&all, s->sha256, 64);
     }
     sha256_end(&all, status ? NULL : s->sha256);
