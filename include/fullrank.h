@@ -1087,6 +1087,9 @@ typedef struct fr_model {
     const char *summary; /* one line */
     const char *text;    /* the definition, one paragraph */
     const char *options; /* keys of fr_model_options it uses, separated by spaces */
+    /* For estimates before anything is measured: microseconds of an event in an epoch of training,
+     * and of a score, with the default settings on the two cores of docs/speed.md. */
+    double event_time, score_time;
 } fr_model;
 /* The models by number from 0; NULL after the last one. */
 FR_API const fr_model *fr_model_at(int index);

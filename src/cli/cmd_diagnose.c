@@ -205,7 +205,8 @@ fr_status diagnose_rank(const cli_call *call, const fr_window *window, const cha
     if (!status) status = fr_scorer_open(spec, window, seed, &call->context, &scorer, err);
     if (!status && removal != FR_REMOVE_NOTHING)
         status = fr_scorer_project(scorer, removal, seed, &call->context, err);
-    if (!status && removal == FR_REMOVE_NOTHING) cli_plan_rank(window, spec, 0);
+    if (!status && removal == FR_REMOVE_NOTHING)
+        cli_plan_rank(window, scorer, spec, 0, &call->context);
     if (!status) status = fr_rank_run(scorer, &settings, &call->context, out, err);
     fr_scorer_close(scorer);
     fr_options_free(fr_rank_options, &settings);
@@ -229,7 +230,7 @@ static fr_status diagnose_scorer(const cli_call *call, diagnosis *d, fr_error *e
         training->force = io->force;
         (void)snprintf(trained, sizeof trained, "%s/model.safetensors", io->output);
         spec = trained;
-        cli_plan_train(window, io->train, training);
+        cli_plan_train(window, io->train, training, &call->context);
         status = fr_train_run(window, io->train, model, training, io->output, &call->context, err);
     }
     if (!status)

@@ -108,7 +108,7 @@ static fr_status diagnose_models(const cli_call *call, intervention *ranking,
         training->force = io->force;
         (void)snprintf(trained, sizeof trained, "%s/model.safetensors", io->output);
         spec = trained;
-        cli_plan_train(outer, io->train, training);
+        cli_plan_train(outer, io->train, training, &call->context);
         status = fr_train_run(outer, io->train, model, training, io->output, &call->context, err);
     }
     if (!status && outer) status = intervene(call, outer, spec, true, diagnostic, err);

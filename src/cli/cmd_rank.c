@@ -156,7 +156,7 @@ static fr_status rank(cli_call *call, const fr_window *window, char *top, fr_ran
     }
     fr_status status = fr_scorer_open(io->scorer, window, seed->seed, &call->context, &scorer, err);
     status = fr_processes_agree(&call->context, status, err);
-    if (!status) cli_plan_rank(window, io->scorer, settings->sample_events);
+    if (!status) cli_plan_rank(window, scorer, io->scorer, settings->sample_events, &call->context);
     if (!status) status = fr_rank_run(scorer, settings, &call->context, out, err);
     if (!status && cli_first()) status = fr_ranking_save(*out, io->output, io->force, err);
     fr_scorer_close(scorer);

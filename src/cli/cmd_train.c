@@ -53,7 +53,7 @@ static int run_train(cli_call *call) {
     training->force = io->force;
     fr_status status = fr_stream_open(io->data, import, &call->context, &stream, &err);
     if (!status) status = fr_window_open(stream, protocol, &call->context, &window, &err);
-    if (!status) cli_plan_train(window, io->model, training);
+    if (!status) cli_plan_train(window, io->model, training, &call->context);
     if (!status)
         status =
             fr_train_run(window, io->model, settings, training, io->output, &call->context, &err);

@@ -1,31 +1,59 @@
 /* plans.c - what a long command is about to do, in a line before it does it.
  *
- * Events, candidates and scores are known beforehand; how long they take is not, before some are
- * done. So the time follows: in the bar of a terminal, elsewhere in a line (cli_plan).
+ * Events, candidates and scores are known beforehand. How long they take is estimated from the
+ * usual rates of the model (fr_model), which hold for its default settings. What is measured
+ * follows: in the bar of a terminal, elsewhere in a line (cli_plan).
  */
 #include "cli.h"
 
 #include <string.h>
+#include <unistd.h>
+
+typedef struct phrase {
+    char s[64];
+} phrase;
+
+/* ", about 0:31 by usual rates", or nothing for a scorer that is none of our models. `work` is in
+ * microseconds at those rates. */
+static phrase about(const fr_model *model, double work, const fr_context *context) {
+    enum { RATED = 2 }; /* cores of the rates */
+    phrase out = {""};
+    long cores = sysconf(_SC_NPROCESSORS_ONLN), used = context->threads;
+    if (cores < 1) cores = 1;
+    if (used < 1 || used > cores) used = cores;
+    double seconds = work * 1e-6 * RATED / (double)used;
+    if (model)
+        (void)snprintf(out.s, sizeof out.s, ", about %s by usual rates",
+                       cli_duration(seconds < 1 ? 1 : seconds).s);
+    return out;
+}
 
 bool cli_untrained(const char *spec) {
     return !strncmp(spec, "baseline:", 9) || !strcmp(spec, "oracle");
 }
 
-void cli_plan_rank(const fr_window *window, const char *spec, int64_t sample) {
+void cli_plan_rank(const fr_window *window, const fr_scorer *scorer, const char *spec,
+                   int64_t sample, const fr_context *context) {
     fr_window_facts w = fr_window_get(window);
     int64_t events = w.to - w.from;
-    if (cli_untrained(spec) || !strncmp(spec, "counts:", 7)) return; /* done before it is read */
+    if (cli_untrained(spec)) return; /* done before it is read */
     if (sample && sample < events) events = sample;
-    cli_plan("ranks %s test events against %s candidates each: at most %s scores by %s",
-             cli_count(events).s, cli_count(w.candidates).s, cli_count(events * w.candidates).s,
-             spec);
+    const fr_model *model = fr_model_find(fr_scorer_get(scorer).model);
+    int64_t scores = events * w.candidates;
+    cli_plan("ranks %s test events against %s candidates each: at most %s scores by %s%s",
+             cli_count(events).s, cli_count(w.candidates).s, cli_count(scores).s, spec,
+             about(model, model ? (double)scores * model->score_time : 0, context).s);
 }
 
-void cli_plan_train(const fr_window *window, const char *model, const fr_training *how) {
+void cli_plan_train(const fr_window *window, const char *name, const fr_training *how,
+                    const fr_context *context) {
     fr_window_facts w = fr_window_get(window);
-    cli_plan("trains %s on %s events for %s%s epochs, one negative each: %s scores", model,
+    const fr_model *model = fr_model_find(name);
+    int64_t events = w.train * how->epochs;
+    cli_plan("trains %s on %s events for %s%s epochs, one negative each: %s scores%s", name,
              cli_count(w.train).s, how->patience ? "at most " : "", cli_count(how->epochs).s,
-             cli_count(2 * w.train * how->epochs).s);
+             cli_count(2 * events).s,
+             about(model, model ? (double)events * model->event_time : 0, context).s);
 }
 
 void cli_plan_scaling(const fr_window *window, const char *spec, const fr_scaling_settings *how) {

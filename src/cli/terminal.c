@@ -346,23 +346,26 @@ static void print_error(const char *format, va_list args) {
     print_line(CLI_PLAIN, "", text);
 }
 
-void cli_note(const char *format, ...) {
+static void print_note(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
+static void print_note(const char *format, va_list args) {
     char text[LINE_SIZE];
-    va_list args;
-    va_start(args, format);
     cli_format(text, sizeof text, format, args);
-    va_end(args);
     if (!terminal.quiet) print_line(CLI_BOLD, "note: ", text);
 }
 
-void cli_plan(const char *format, ...) {
-    char text[LINE_SIZE];
+void cli_note(const char *format, ...) {
     va_list args;
     va_start(args, format);
-    cli_format(text, sizeof text, format, args);
+    print_note(format, args);
+    va_end(args);
+}
+
+void cli_plan(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    if (cli_first()) print_note(format, args);
     va_end(args);
     terminal.planned = true;
-    if (!terminal.quiet && cli_first()) print_line(CLI_BOLD, "note: ", text);
 }
 
 void cli_error(const char *format, ...) {

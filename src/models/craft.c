@@ -236,7 +236,7 @@ const model_kind model_craft = {
               "The candidate's embedding attends to the embeddings of the source's last "
               "destinations with their positions, through `layers` blocks. The result and the "
               "time since the candidate last occurred enter a small head.",
-              CRAFT_OPTIONS},
+              CRAFT_OPTIONS, .event_time = 21, .score_time = 1},
     .shuffled = true,
     .open = open_craft,
     .close = close_craft,
@@ -248,7 +248,7 @@ const model_kind model_craft_r = {
     .facts = {"craft-r", "CRAFT-R", "CRAFT that knows how often the pair has met",
               "Like craft, but the head also sees how often the candidate is among the source's "
               "last destinations.",
-              CRAFT_OPTIONS},
+              CRAFT_OPTIONS, .event_time = 34, .score_time = 1.1},
     .shuffled = true,
     .open = open_craft_r,
     .close = close_craft,

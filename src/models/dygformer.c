@@ -306,7 +306,7 @@ const model_kind model_dygformer = {
               "vectors of edge features, time differences and co-occurrence counts; with "
               "`identities` they also include the partners. One transformer of `layers` blocks "
               "runs over both, and the means of the two sides enter a small head.",
-              DYGFORMER_OPTIONS},
+              DYGFORMER_OPTIONS, .event_time = 80, .score_time = 11},
     .events_at_once = 7,
     .open = open_dygformer,
     .close = close_dygformer,
@@ -333,7 +333,7 @@ const model_kind model_dygformer_lha = {
     .facts = {"dygformer-lha", "DyGFormer+LHA", "DyGFormer with a memory of each pair",
               "Like dygformer, but the head also sees a memory of the pair: an average of its "
               "states at the pair's past events, where the newest has weight `gamma`.",
-              DYGFORMER_OPTIONS " " LHA_OPTIONS},
+              DYGFORMER_OPTIONS " " LHA_OPTIONS, .event_time = 87, .score_time = 11},
     .events_at_once = 7,
     .open = open_lha,
     .close = close_lha,

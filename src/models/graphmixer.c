@@ -206,7 +206,8 @@ const model_kind model_graphmixer = {
               "For each node, the times since its last `tokens` events and their features are "
               "mixed across events and across channels through `layers` blocks and averaged. The "
               "results of both nodes and their learned identities enter a small head.",
-              "dim layers dropout time-dim edge-dim tokens padded newest head-width pool"},
+              "dim layers dropout time-dim edge-dim tokens padded newest head-width pool",
+              .event_time = 150, .score_time = 16},
     .events_at_once = 3,
     .open = open_kind,
     .close = close_kind,

@@ -329,7 +329,8 @@ const model_kind model_tgn = {
          "With `identities` a learned vector is added to each memory that is read. A small "
          "head scores the pair of embeddings.",
          "dim heads dropout time-dim time-trainable edge-dim embedding neighbors message clock "
-         "identities"},
+         "identities",
+         .event_time = 11, .score_time = 0.2},
     .open = open_tgn,
     .close = close_tgn,
     .forward = forward,

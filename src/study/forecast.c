@@ -12,16 +12,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Stated rates: microseconds per event and epoch of training, and per score, with the default
- * settings on the two cores of docs/speed.md, rounded. Other models have the mean
- * rate. */
-static const struct {
-    const char *model;
-    double event, score;
-} rates[] = {{"craft", 21, 1}, {"craft-r", 34, 1.1},      {"dygformer", 80, 11},
-             {"patch", 30, 1}, {"dygformer-lha", 87, 11}, {"patch-lha", 35, 1},
-             {"tgn", 11, 0.2}, {"graphmixer", 150, 16},   {NULL, 50, 5}};
-
 /* What a unit costs in rankings of its model. */
 static const double rankings[UNIT_KINDS] = {[UNIT_RANK] = 1,
                                             [UNIT_MEMBERSHIP] = 0.2,
@@ -58,15 +48,15 @@ static double stated_cost(const plan *p, const plan_unit *u) {
     enum { CANDIDATES = 800 };
     double events = events_of(p, u), trained = events * p->protocol.train_share;
     if (!u->trained) return 0.02 + events * 3e-6; /* data, facts, baselines */
-    int k = 0;
-    while (rates[k].model && (!u->model || strcmp(rates[k].model, u->model))) k++;
+    const fr_model *known = fr_model_find(u->model);
+    double event = known ? known->event_time : 50, score = known ? known->score_time : 5;
     if (u->kind == UNIT_TRAIN) {
         fr_model_settings shape = {.size = sizeof shape};
         fr_training how = {.size = sizeof how};
         double epochs = plan_settings(p, u, &shape, &how, NULL) ? 3 : (double)how.epochs;
-        return trained * epochs * rates[k].event * 1e-6;
+        return trained * epochs * event * 1e-6;
     }
-    return 0.02 + (events - trained) * CANDIDATES * rates[k].score * 1e-6 * rankings[u->kind];
+    return 0.02 + (events - trained) * CANDIDATES * score * 1e-6 * rankings[u->kind];
 }
 
 /* How many times the stated cost units took that are done: those alike first. If there are none,

@@ -69,10 +69,14 @@ is "--quiet: nothing" "$stderr" ""
 
 runs "train in a pipe" 0 "$fullrank" train --data data --model craft -o again --epochs 1
 has "train in a pipe: what it will do" "$stderr" "trains craft on $train events for 1 epochs, one negative each: "
+has "train in a pipe: about how long" "$stderr" "about 0:01 by usual rates"
 runs "bench in a pipe" 0 "$fullrank" bench scaling --data data --scorer run/model.safetensors --events 20
 has "bench: what it will do" "$stderr" "on 20 test events with catalogs of up to "
 runs "diagnose in a pipe" 0 "$fullrank" diagnose membership --data data --scorer run/model.safetensors
 has "diagnose: what it will do" "$stderr" "ranks $test test events against"
+has "diagnose: about how long" "$stderr" "by usual rates"
+runs "diagnose by a baseline" 0 "$fullrank" diagnose membership --data data --scorer baseline:recency
+lacks "diagnose: a baseline has no such rates" "$stderr" "by usual rates"
 runs "a baseline" 0 "$fullrank" rank --data data --scorer baseline:recency -o recency.npy
 lacks "a baseline is done before a plan is read" "$stderr" "ranks $test"
 finish
