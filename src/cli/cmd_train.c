@@ -94,8 +94,8 @@ static int run_models(cli_call *call) {
     const fr_model *m;
     for (int i = 0; (m = fr_model_at(i)); i++) {
         if (list) {
-            cli_json_push(list, json_pack("{s:s, s:s, s:s}", "name", m->name, "summary", m->summary,
-                                          "definition", m->text));
+            cli_json_push(list, json_pack("{s:s, s:s, s:s, s:s}", "name", m->name, "label",
+                                          m->label, "summary", m->summary, "definition", m->text));
             continue;
         }
         (void)printf("%s%s%s%s: %s\n", i ? "\n" : "", cli_style(stdout, CLI_BOLD), m->name,
