@@ -122,8 +122,9 @@ def host(values: Any) -> Array:
     return np.asarray(values)
 
 
-def address(array: Array) -> int:
-    return int(array.__array_interface__["data"][0])
+def address(array: Array) -> Any:
+    """Where the array is, for the extension module."""
+    return array.__array_struct__
 
 
 def scores(values: Any, shape: Tuple[int, int], what: str) -> Array:
@@ -169,7 +170,7 @@ class _Bar:
         key = unit if study else (total, unit)
         if self.bar is None or key != self.key or (done < self.bar.n and not study):
             self.close()
-            self.bar, self.key = tqdm(total=total or None, unit=" " + unit, leave=False), key
+            self.bar, self.key = tqdm(total=total or None, desc=stage, unit=" " + unit, leave=False), key
         self.bar.total = total or None
         self.bar.set_description(stage, refresh=False)
         self.bar.update(done - self.bar.n)

@@ -54,8 +54,8 @@ int as_window(PyObject *object, void *out);
 int as_ranking(PyObject *object, void *out);
 int as_scorer(PyObject *object, void *out);
 int as_comparison(PyObject *object, void *out);
-int as_address(PyObject *object, void *out);
-int as_text(PyObject *object, void *out); /* bytes, or NULL for None */
+int as_address(PyObject *object, void *out); /* an array's __array_struct__, or a number */
+int as_text(PyObject *object, void *out);    /* bytes, or NULL for None */
 
 /* Takes what a handle holds out of it, for a call whose callbacks are those of `c`: the caller
  * closes it. NULL and an exception if it is of another kind or in use. */

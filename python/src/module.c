@@ -80,8 +80,19 @@ int as_ranking(PyObject *object, void *out) { return convert(object, kind_rankin
 int as_scorer(PyObject *object, void *out) { return convert(object, kind_scorer, out); }
 int as_comparison(PyObject *object, void *out) { return convert(object, kind_comparison, out); }
 
+/* What __array_struct__ of a NumPy array points to (NumPy's array interface, version 3). */
+typedef struct array_facts {
+    int two, dimensions;
+    char kind;
+    int item, flags;
+    Py_ssize_t *shape, *strides;
+    void *data;
+} array_facts;
+
 int as_address(PyObject *object, void *out) {
-    void *at = PyLong_AsVoidPtr(object);
+    const array_facts *array =
+        PyCapsule_CheckExact(object) ? PyCapsule_GetPointer(object, NULL) : NULL;
+    void *at = array && array->two == 2 ? array->data : PyLong_AsVoidPtr(object);
     *(void **)out = at;
     return at || !PyErr_Occurred();
 }

@@ -181,7 +181,7 @@ w.train("craft", epochs=2, dim=8, layers=1, history=8, progress=True)
 import fullrank as fr
 fr.study({"data": {"drawn": {"synth": "tiny", "events": 2000}}, "protocol": {"window": 0}, "diagnostic-window": 0,
           "baselines": ["recency"], "models": ["craft"], "seeds": [7],
-          "settings": {"epochs": 2, "dim": 8, "history": 8}}, "study", progress=True)
+          "settings": {"epochs": 60, "dim": 8, "history": 8}}, "study", progress=True)
 """], capture_output=True, text=True, cwd=place)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("craft/bce/7/train", done.stderr)
