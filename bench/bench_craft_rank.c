@@ -38,7 +38,8 @@ static fr_status score_shard(void *state, int64_t shard, int worker, fr_error *e
     job *j = state;
     int32_t e = j->first + (int32_t)shard * j->step;
     fr_query query = {e, j->w->source[e], window_time(j->w, e)};
-    return j->scorer->score(j->scorer->state, &query, 1, worker, j->scores[worker], err);
+    return j->scorer->part(j->scorer->state, &query, 1, 0, j->w->destinations, worker,
+                           j->scores[worker], err);
 }
 
 /* Seconds per event over `events` events spread over the test part. */

@@ -580,7 +580,8 @@ typedef struct fr_scorer_definition {
      * `many`. A row has one entry per candidate in the order of fr_window_candidates (but see
      * catalog_only). An unfilled entry is an error that names it. Each row must have the same bits
      * as a call for this event alone. `worker` (0 .. workers - 1) distinguishes calls that run at
-     * the same time. The caller owns queries and scores, which live during the call. */
+     * the same time. The caller owns queries and scores, which live during the call. May be NULL if
+     * there is `part`. */
     fr_status (*score)(void *state, const fr_query *queries, int count, int worker, float *scores,
                        fr_error *err);
     int workers; /* most calls of `score` at the same time; 0 = 1 */
@@ -615,8 +616,8 @@ typedef struct fr_scorer_definition {
 
     /* Like `score`, but fills scores[count, to - from] for the entries from .. to - 1 of a row,
      * with the same bits. With it, ranking needs no whole row in memory: it asks for the positive
-     * first, then for tiles of candidates. May be NULL; `score` is always needed. Not for a scorer
-     * that observes. */
+     * first, then for tiles of candidates. May be NULL if there is `score`. Not for a scorer that
+     * observes. */
     fr_status (*part)(void *state, const fr_query *queries, int count, int32_t from, int32_t to,
                       int worker, float *scores, fr_error *err);
     int tile;             /* entries of a part; 0 = few. Shorter rows are asked for as a whole */

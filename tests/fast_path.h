@@ -82,7 +82,7 @@ static inline void score(const fixture *f, fr_scorer_definition *scorer, int32_t
                          float *scores) {
     fr_error err;
     fr_query query = query_of(f, event);
-    OK(scorer->score(scorer->state, &query, 1, worker, scores, &err));
+    OK(scorer->part(scorer->state, &query, 1, 0, f->w->destinations, worker, scores, &err));
 }
 
 static inline size_t size_of(const fixture *f) {
@@ -179,7 +179,7 @@ static inline void check_many(const fixture *f, int32_t first, const float *expe
     for (int k = 0; k < calls; k++) {
         int from = (backwards ? calls - 1 - k : k) * most;
         int count = asked_for - from < most ? asked_for - from : most;
-        OK(fast.score(fast.state, queries + from, count, 0, got, &err));
+        OK(fast.part(fast.state, queries + from, count, 0, (int32_t)n, 0, got, &err));
         for (int i = 0; i < count; i++)
             assert_memory_equal(got + (size_t)i * n, expected + (size_t)queries[from + i].event * n,
                                 n * sizeof *got);

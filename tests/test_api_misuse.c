@@ -229,7 +229,8 @@ static void test_bad_definitions(void **state) {
     bad.name = longest;
     FAILS(fr_scorer_make(f.window, &bad, &scorer, &err), FR_EUSAGE, "a scorer of 4224 bytes");
     bad = good, bad.score = NULL;
-    FAILS(fr_scorer_make(f.window, &bad, &scorer, &err), FR_EUSAGE, "mine: score is NULL");
+    FAILS(fr_scorer_make(f.window, &bad, &scorer, &err), FR_EUSAGE,
+          "mine: score and part are NULL");
     bad = good, bad.catalog_only = true;
     FAILS(fr_scorer_make(timed.window, &bad, &scorer, &err), FR_EINPUT, "fixed catalog only");
     FAILS(fr_scorer_make(NULL, &good, &scorer, &err), FR_EUSAGE, "window is NULL");

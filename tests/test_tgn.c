@@ -110,7 +110,7 @@ static float *scores_of(const model *m, bool fast, int32_t from, int32_t to, boo
     for (int32_t i = 0; i < to - from; i++) {
         int32_t at = backwards ? to - from - 1 - i : i, event = from + at;
         fr_query query = {event, m->w->source[event], window_time(m->w, event)};
-        OK(scorer.score(scorer.state, &query, 1, 0, scores + (size_t)at * n, &err));
+        OK(scorer.part(scorer.state, &query, 1, 0, (int32_t)n, 0, scores + (size_t)at * n, &err));
     }
     scorer.close(scorer.state);
     return scores;

@@ -163,7 +163,8 @@ static void test_not_replayed(void **state) {
     make(&f, *state, FR_ORDER_STREAM, false, usual, true);
     OK(tgn_fast(&f.m, 1, &fast, &err));
     fr_query query = {f.w->train - 1, f.w->source[f.w->train - 1], 0};
-    FAILS(fast.score(fast.state, &query, 1, 0, scores, &err), FR_EUSAGE, "has not been replayed");
+    FAILS(fast.part(fast.state, &query, 1, 0, 1, 0, scores, &err), FR_EUSAGE,
+          "has not been replayed");
     fast.close(fast.state);
     drop(&f);
 }

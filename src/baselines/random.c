@@ -5,41 +5,26 @@
 
 #include <stdlib.h>
 
-typedef struct random_state {
-    rng_key key;
-    int32_t destinations;
-} random_state;
-
 static fr_status score_part(void *state, const fr_query *queries, int count, int32_t from,
                             int32_t to, int worker, float *scores, fr_error *err) {
     (void)count, (void)worker, (void)err;
-    const random_state *s = state;
+    const rng_key *key = state;
     for (int32_t v = from / 4 * 4; v < to; v += 4) {
-        rng_block bits = rng_bits(s->key, (uint64_t)queries->event, (uint32_t)v / 4);
+        rng_block bits = rng_bits(*key, (uint64_t)queries->event, (uint32_t)v / 4);
         for (int32_t k = v < from ? from - v : 0; k < 4 && v + k < to; k++)
             scores[v + k - from] = (float)(bits.word[k] >> 8) * 0x1p-24f;
     }
     return FR_OK;
 }
 
-static fr_status score(void *state, const fr_query *queries, int count, int worker, float *scores,
-                       fr_error *err) {
-    const random_state *s = state;
-    return score_part(state, queries, count, 0, s->destinations, worker, scores, err);
-}
-
 static fr_status open_random(const fr_window *w, const void *settings, int64_t seed,
                              fr_scorer_definition *out, fr_error *err) {
-    (void)settings;
-    random_state *s;
-    TRY(ALLOCATE(s, 1, err));
-    *s = (random_state){{.seed = (uint64_t)seed, .purpose = RNG_BASELINE}, w->destinations};
-    *out = (fr_scorer_definition){.state = s,
-                                  .workers = FR_WORKERS_ANY,
-                                  .score = score,
-                                  .close = free,
-                                  .part = score_part,
-                                  .tile = 8192};
+    (void)w, (void)settings;
+    rng_key *key;
+    TRY(ALLOCATE(key, 1, err));
+    *key = (rng_key){.seed = (uint64_t)seed, .purpose = RNG_BASELINE};
+    *out = (fr_scorer_definition){
+        .state = key, .workers = FR_WORKERS_ANY, .close = free, .part = score_part, .tile = 8192};
     return FR_OK;
 }
 

@@ -359,12 +359,6 @@ static fr_status score_part(void *state, const fr_query *queries, int count, int
     return FR_OK;
 }
 
-static fr_status score(void *state, const fr_query *queries, int count, int number, float *scores,
-                       fr_error *err) {
-    int32_t all = ((const fast *)state)->t.m->w->destinations;
-    return score_part(state, queries, count, 0, all, number, scores, err);
-}
-
 /* ---- opening ---- */
 
 static fr_status make_worker(fast *f, worker *w, fr_error *err) {
@@ -417,7 +411,6 @@ fr_status craft_fast(const model *m, int threads, fr_scorer_definition *out, fr_
     TRY(ALLOCATE(f, 1, err));
     *out = (fr_scorer_definition){.state = f,
                                   .workers = threads,
-                                  .score = score,
                                   .close = close_fast,
                                   .part = score_part,
                                   .tile = MODEL_TILE};

@@ -545,12 +545,6 @@ static fr_status score_part(void *state, const fr_query *queries, int count, int
     return FR_OK;
 }
 
-static fr_status score(void *state, const fr_query *queries, int count, int number, float *scores,
-                       fr_error *err) {
-    int32_t all = ((const fast *)state)->t.m->w->destinations;
-    return score_part(state, queries, count, 0, all, number, scores, err);
-}
-
 /* ---- opening ---- */
 
 static fr_status make_side(fast *f, side *u, fr_error *err) {
@@ -622,7 +616,6 @@ fr_status dygformer_fast(const model *m, int threads, fr_scorer_definition *out,
     TRY(ALLOCATE(f, 1, err));
     *out = (fr_scorer_definition){.state = f,
                                   .workers = threads,
-                                  .score = score,
                                   .many = EVENTS,
                                   .part = score_part,
                                   .tile = MODEL_TILE,

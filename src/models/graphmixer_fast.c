@@ -251,12 +251,6 @@ static fr_status score_part(void *state, const fr_query *queries, int count, int
     return FR_OK;
 }
 
-static fr_status score(void *state, const fr_query *queries, int count, int number, float *scores,
-                       fr_error *err) {
-    int32_t all = ((const fast *)state)->m->w->destinations;
-    return score_part(state, queries, count, 0, all, number, scores, err);
-}
-
 /* ---- opening ---- */
 
 static fr_status make_edges(fast *f, fr_error *err) {
@@ -332,7 +326,6 @@ fr_status graphmixer_fast(const model *m, int threads, fr_scorer_definition *out
     f->piece = model_piece(m);
     *out = (fr_scorer_definition){.state = f,
                                   .workers = threads,
-                                  .score = score,
                                   .close = close_fast,
                                   .part = score_part,
                                   .tile = MODEL_TILE};

@@ -275,12 +275,6 @@ static fr_status score_part(void *state, const fr_query *queries, int count, int
     return w->t.status ? fail(err, w->t.status, "%s", w->t.error.message) : FR_OK;
 }
 
-static fr_status score(void *state, const fr_query *queries, int count, int number, float *scores,
-                       fr_error *err) {
-    int32_t all = ((const fast *)state)->m->w->destinations;
-    return score_part(state, queries, count, 0, all, number, scores, err);
-}
-
 /* ---- opening ---- */
 
 /* to[rows, room] (+)= weight[rows, dim] e(v), rows of the weight `ld` apart */
@@ -368,7 +362,6 @@ fr_status patch_fast(const model *m, int threads, fr_scorer_definition *out, fr_
     TRY(ALLOCATE(f, 1, err));
     *out = (fr_scorer_definition){.state = f,
                                   .workers = threads,
-                                  .score = score,
                                   .close = close_fast,
                                   .part = score_part,
                                   .tile = MODEL_TILE};

@@ -167,12 +167,6 @@ static fr_status score_part(void *state, const fr_query *queries, int count, int
     return FR_OK;
 }
 
-static fr_status score(void *state, const fr_query *queries, int count, int worker, float *scores,
-                       fr_error *err) {
-    int32_t all = ((const plain_scorer *)state)->m->w->destinations;
-    return score_part(state, queries, count, 0, all, worker, scores, err);
-}
-
 static void close_plain(void *state) {
     plain_scorer *s = state;
     for (int i = 0; s->tapes && i < s->threads; i++) tape_free(&s->tapes[i]);
@@ -192,7 +186,6 @@ fr_status model_plain(const model *m, int threads, fr_scorer_definition *out, fr
     *s = (plain_scorer){.m = m, .threads = threads};
     *out = (fr_scorer_definition){.state = s,
                                   .workers = threads,
-                                  .score = score,
                                   .close = close_plain,
                                   .part = score_part,
                                   .tile = MODEL_TILE};

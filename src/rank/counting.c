@@ -183,7 +183,7 @@ static fr_status check_event(counting *c, const scored_event *e, counting_check 
     probe reader = recorder_probe(c->r);
     recorder_sum *sums = c->r->sums; /* are of what was counted */
     memset(c->vector, 0xff, (size_t)c->w->destinations * sizeof *c->vector);
-    TRY(s->is.score(s->is.state, &query, 1, 0, c->vector, err));
+    TRY(scorer_rows(s, &query, 1, 0, c->vector, err));
     *record = recorder_describe(c->w, e->event);
     c->r->sums = NULL;
     fr_status status = engine_read(c->w, e, c->vector, &reader, 1, err);

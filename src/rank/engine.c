@@ -126,7 +126,7 @@ static fr_status score_events(engine *e, const batch *b, int first, int count, i
     if (e->parts)
         TRY(s->is.part(s->is.state, queries, count, from, to, worker, b->scores, err));
     else
-        TRY(s->is.score(s->is.state, queries, count, worker, b->scores, err));
+        TRY(scorer_rows(s, queries, count, worker, b->scores, err));
     return engine_check_state(s, b->facts[first].event, before, err);
 }
 

@@ -89,14 +89,6 @@ static fr_status score_part(void *state, const fr_query *queries, int count, int
     return FR_OK;
 }
 
-static fr_status score(void *state, const fr_query *queries, int count, int worker, float *scores,
-                       fr_error *err) {
-    const products *f = state;
-    bool all = f->gaps || f->are.columns == f->w->destinations;
-    int32_t row = all ? f->w->destinations : f->w->catalog_size;
-    return score_part(state, queries, count, 0, row, worker, scores, err);
-}
-
 /* ---- making ---- */
 
 static void close_factors(void *state) {
@@ -161,7 +153,6 @@ static fr_status define(products *f, fr_scorer_definition *out, fr_error *err) {
     f->gaps = !all && !out->catalog_only;
     out->workers = FR_WORKERS_ANY;
     out->many = MANY;
-    out->score = score;
     out->part = score_part;
     return FR_OK;
 }

@@ -17,13 +17,6 @@ typedef struct learned {
     char model[64], objective[16], settings[64];
 } learned;
 
-static fr_status score(void *state, const fr_query *queries, int count, int worker, float *scores,
-                       fr_error *err) {
-    learned *l = state;
-    if (!l->fast.score) return fail(err, FR_EUSAGE, "a scorer that could not be changed is no use");
-    return l->fast.score(l->fast.state, queries, count, worker, scores, err);
-}
-
 static fr_status score_part(void *state, const fr_query *queries, int count, int32_t from,
                             int32_t to, int worker, float *scores, fr_error *err) {
     learned *l = state;
@@ -115,7 +108,6 @@ fr_status learned_open(const char *path, const fr_window *w, const fr_context *c
     TRY(ALLOCATE(l, 1, err));
     *out = (fr_scorer_definition){.state = l,
                                   .workers = context_threads(context),
-                                  .score = score,
                                   .fingerprint = fingerprint,
                                   .close = close_learned,
                                   .part = score_part,

@@ -190,7 +190,7 @@ static fr_status verify(const run *r, ranking_notes *notes, const fr_context *co
         context_progress(context, "verify", (uint64_t)k, (uint64_t)test, "events");
         status = context_check(context, err);
         if (!status) status = fr_scorer_score(r->scorer, &query, 1, 0, fast, err);
-        if (!status) status = plain.score(plain.state, &query, 1, 0, slow, err);
+        if (!status) status = plain.part(plain.state, &query, 1, 0, w->destinations, 0, slow, err);
         if (!status) compare_event(r, record, event, fast, slow, notes);
     }
     if (plain.close && plain.state) plain.close(plain.state);

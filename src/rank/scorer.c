@@ -33,7 +33,8 @@ static fr_status check_definition(const fr_window *w, const fr_scorer_definition
                                   fr_error *err) {
     if (!d->name || !*d->name) return fail(err, FR_EUSAGE, "a scorer without a name");
     TRY(scorer_check_name(d->name, err));
-    if (!d->score) return fail(err, FR_EUSAGE, "%s: score is NULL", d->name);
+    if (!d->score && !d->part)
+        return fail(err, FR_EUSAGE, "%s: score and part are NULL, expected one of them", d->name);
     if (d->workers < 0)
         return fail(err, FR_EUSAGE, "%s: %d workers, expected 0 (one) or more", d->name,
                     d->workers);
@@ -168,6 +169,13 @@ static fr_status check_query(const fr_scorer *s, const fr_query *query, fr_error
     return FR_OK;
 }
 
+fr_status scorer_rows(const fr_scorer *s, const fr_query *queries, int count, int worker,
+                      float *scores, fr_error *err) {
+    const fr_scorer_definition *is = &s->is;
+    if (is->score) return is->score(is->state, queries, count, worker, scores, err);
+    return is->part(is->state, queries, count, 0, (int32_t)s->row, worker, scores, err);
+}
+
 fr_status fr_scorer_score(const fr_scorer *scorer, const fr_query *queries, int count, int worker,
                           float *scores, fr_error *err) {
     NEED(scorer, err);
@@ -180,7 +188,7 @@ fr_status fr_scorer_score(const fr_scorer *scorer, const fr_query *queries, int 
     for (int k = 0; k < count; k++) TRY(check_query(scorer, &queries[k], err));
     for (int k = 0; k < count; k += is->many) {
         int some = count - k < is->many ? count - k : is->many;
-        TRY(is->score(is->state, queries + k, some, worker, scores + k * scorer->row, err));
+        TRY(scorer_rows(scorer, queries + k, some, worker, scores + k * scorer->row, err));
     }
     return FR_OK;
 }

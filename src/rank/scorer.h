@@ -20,6 +20,9 @@ fr_status scorer_check_described(const fr_scorer_definition *is, fr_error *err);
  * FR_EUSAGE. `about` is from scorer_take. */
 fr_status scorer_describe(const fr_window *w, const fr_scorer_definition *about, fr_scorer **out,
                           fr_error *err);
+/* Scores of whole rows, by `score`, or by `part` if the scorer has no `score`. */
+fr_status scorer_rows(const fr_scorer *s, const fr_query *queries, int count, int worker,
+                      float *scores, fr_error *err);
 /* A name that is too long is FR_EUSAGE. */
 fr_status scorer_check_name(const char *name, fr_error *err);
 
