@@ -4,7 +4,8 @@
  * Every baseline but `random`, and a scorer of the test whose levels round to equal scores and
  * whose listed destinations tie with others: equal bytes of all records on random streams with
  * ties in time, for every order, catalog, filter, power of masses, shared ids, given negatives and
- * least number met; and on real data. Definitions that contradict themselves are refused.
+ * least number met, number of threads; and on real data. Definitions that contradict themselves are
+ * refused.
  */
 #include "base/npy.h"
 #include "base/rng.h"
@@ -35,15 +36,19 @@ static fr_stream *make_stream(const char *directory, uint64_t seed, int events, 
     return stream;
 }
 
-/* Ranks by vectors and by counts; both must leave equal bytes. Returns the events ranked. */
+/* Ranks by vectors and by counts; both must leave equal bytes. The number of threads changes from
+ * call to call. Returns the events ranked. */
 static int64_t compare_ways(fr_scorer *vectors, fr_scorer *counts, const fr_rank_settings *settings,
                             const char *what) {
     fr_error err;
     fr_ranking *a, *b;
+    static const int threads[] = {1, 2, 3, 8};
+    static unsigned turn;
+    fr_context context = {.threads = threads[turn++ % 4]};
     assert_true(counts->is.stand || counts->is.part);
     vectors->is.stand = NULL;
     OK(fr_rank_run(vectors, settings, NULL, &a, &err));
-    OK(fr_rank_run(counts, settings, NULL, &b, &err));
+    OK(fr_rank_run(counts, settings, &context, &b, &err));
     fr_ranking_facts x = fr_ranking_get(a), y = fr_ranking_get(b);
     int64_t ranked = 0;
     assert_int_equal(x.count, y.count);
@@ -218,7 +223,7 @@ static void test_protocols(void **state) {
                                      .catalog = catalogs[catalog],
                                      .filter = filter};
                     fr_rank_settings s = {.size = sizeof s,
-                                          .shard = 64,
+                                          .shard = 5,
                                           .met = catalog == 2 ? 3 : 0,
                                           .popularity_power = order == 1 ? 0.7 : 1};
                     fr_window *w;
@@ -249,7 +254,7 @@ static void test_given_negatives(void **state) {
     OK(npy_writer_open(&file, path, 'i', 8, K, &err));
     OK(npy_writer_put(&file, list, rows, &err));
     OK(npy_writer_commit(&file, &err));
-    fr_rank_settings s = {.size = sizeof s, .shard = 64, .popularity_power = 1, .negatives = path};
+    fr_rank_settings s = {.size = sizeof s, .shard = 5, .popularity_power = 1, .negatives = path};
     compare_all(w, &s);
     free(list);
     fr_window_close(w);
@@ -304,6 +309,42 @@ static void test_verify(void **state) {
           "toy: its scores give another record than how it says its candidates stand");
     fr_scorer_close(scorer);
     free(t.level);
+    fr_window_close(w);
+    fr_stream_close(stream);
+}
+
+static bool say_yes(void *user) {
+    (void)user;
+    return true;
+}
+
+/* As many events are compared with any number of threads and any shard, and the scorer has observed
+ * everything in the end. An interruption ends all threads. */
+static void test_threads(void **state) {
+    fr_error err;
+    fr_stream *stream = make_stream(*state, 6, 400, false);
+    fr_window *w;
+    fr_protocol p = {.size = sizeof p, .train_share = 0.5};
+    OK(fr_window_open(stream, &p, NULL, &w, &err));
+    for (int threads = 1; threads <= 8; threads++) {
+        fr_rank_settings s = {
+            .size = sizeof s, .shard = 1 + 3 * (threads % 4), .popularity_power = 1, .verify = 50};
+        fr_context context = {.threads = threads};
+        fr_scorer *scorer;
+        fr_ranking *r;
+        OK(fr_scorer_open("baseline:recency", w, 1, NULL, &scorer, &err));
+        OK(fr_rank_run(scorer, &s, &context, &r, &err));
+        fr_ranking_facts f = fr_ranking_get(r);
+        assert_int_equal(f.verified, 50);
+        assert_int_equal(f.verified_ranks, 0);
+        assert_int_equal(fr_scorer_get(scorer).observed, w->to);
+        fr_ranking_close(r);
+        fr_scorer_close(scorer);
+        OK(fr_scorer_open("baseline:edgebank", w, 1, NULL, &scorer, &err));
+        context.cancel = say_yes;
+        FAILS(fr_rank_run(scorer, &s, &context, &r, &err), FR_ECANCEL, "interrupted");
+        fr_scorer_close(scorer);
+    }
     fr_window_close(w);
     fr_stream_close(stream);
 }
@@ -364,8 +405,9 @@ static void test_long_windows(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        WITH_DIRECTORY(test_protocols),   WITH_DIRECTORY(test_given_negatives),
-        cmocka_unit_test(test_real_data), WITH_DIRECTORY(test_verify),
-        WITH_DIRECTORY(test_refused),     cmocka_unit_test(test_long_windows)};
+        WITH_DIRECTORY(test_protocols),     WITH_DIRECTORY(test_given_negatives),
+        cmocka_unit_test(test_real_data),   WITH_DIRECTORY(test_verify),
+        WITH_DIRECTORY(test_threads),       WITH_DIRECTORY(test_refused),
+        cmocka_unit_test(test_long_windows)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,8 @@
 
 #include "data/window.h"
 
+#include <string.h>
+
 /* The baselines in the order of lists: X(name) is baseline_name, defined in its own file. */
 /* clang-format off */
 #define BASELINES(X) \
@@ -34,7 +36,16 @@ bool baseline_is_long(const fr_window *w);
 /* The score of a whole number from -1 on; a larger number has a larger score. It is the number
  * itself, or in a long window the normal float32 number at that position of their order (there are
  * 4.26e9). */
-float baseline_score(bool is_long, int64_t number);
+static inline float baseline_score(bool is_long, int64_t number) {
+    if (!is_long) return (float)number;
+    enum { LEAST = 0x00800000, MOST = 0x7f7fffff }; /* bits of the normal numbers above 0 */
+    const int64_t half = (int64_t)MOST - LEAST + 1;
+    bool positive = ++number >= half;
+    uint32_t bits = (uint32_t)(positive ? LEAST + (number - half) : MOST - number);
+    float score;
+    memcpy(&score, &bits, sizeof score);
+    return positive ? score : -score;
+}
 /* level[events] of a running count: events of the destination before this one. */
 fr_status baseline_count_levels(const fr_window *w, arena *memory, int32_t **out, fr_error *err);
 /* The longest list of distinct destinations of a source. */

@@ -81,11 +81,11 @@ static fr_status stand(void *state, const fr_query *query, int32_t destination, 
                          .own_score = m->score};
     for (int32_t k = 0; k < out->own; k++)
         if (out->destination[k] == destination) own = first + k;
-    int64_t key = own < 0 ? -1 : key_of(m, own);
-    for (int32_t k = 0; k < out->own; k++) {
-        int64_t other = key_of(m, first + k);
-        below += other < key;
-        m->score[k] = other > key ? FLT_MAX : other < key ? -FLT_MAX : 0;
+    for (int32_t k = 0; k < out->own; k++) { /* the tails are far apart in memory */
+        int32_t apart = own < 0 ? 1 : m->count[first + k] - m->count[own];
+        if (!apart) apart = m->tail[out->destination[k]] - m->tail[destination];
+        below += apart < 0;
+        m->score[k] = apart > 0 ? FLT_MAX : apart < 0 ? -FLT_MAX : 0;
     }
     if (own < 0) return FR_OK;
     out->score = lifted(m, query, below);

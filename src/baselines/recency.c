@@ -89,12 +89,11 @@ static fr_status observe(void *state, const fr_event *event, fr_error *err) {
     (void)err;
     recency *r = state;
     const fr_window *w = r->w;
-    int32_t u = event->source, v = event->destination, pair = window_pair(w, u, v);
-    int32_t *own = r->own + w->source_pair_at[u];
-    double *key = r->key + w->source_pair_at[u];
-    int32_t at = r->met[u];
+    int32_t u = event->source, v = event->destination, from = w->source_pair_at[u];
+    int32_t *own = r->own + from, at = r->met[u];
+    double *key = r->key + from;
     r->last[v] = event->event;
-    if (w->pair_events[w->pair_at[pair]] == event->event) { /* the first meeting */
+    if (from + at < w->source_pair_at[u + 1] && w->firsts[from + at] == event->event) {
         key[at] = grown(r, r->order == BY_DECAYED_COUNT ? -INFINITY : 0, event);
         r->met[u]++;
     } else {

@@ -20,17 +20,6 @@ bool baseline_is_long(const fr_window *w) {
     return w->known_events > MOST || w->destinations > MOST; /* a representation: of the whole */
 }
 
-float baseline_score(bool is_long, int64_t number) {
-    if (!is_long) return (float)number;
-    enum { LEAST = 0x00800000, MOST = 0x7f7fffff }; /* bits of the normal numbers above 0 */
-    const int64_t half = (int64_t)MOST - LEAST + 1;
-    bool positive = ++number >= half;
-    uint32_t bits = (uint32_t)(positive ? LEAST + (number - half) : MOST - number);
-    float score;
-    memcpy(&score, &bits, sizeof score);
-    return positive ? score : -score;
-}
-
 int32_t baseline_longest(const fr_window *w) {
     int32_t longest = 0;
     for (int32_t u = 0; u < w->sources; u++) {

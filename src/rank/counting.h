@@ -9,6 +9,10 @@
  * and likewise for ties, masses, the time-available catalog and the order of ties. Destinations
  * that the source has met, filtered ones and given lists of negatives are counted one by one. The
  * records equal those of score vectors, field by field.
+ *
+ * A worker has the state of a scorer and an index of its own, and moves both forward to the shards
+ * of events that it takes. So every worker observes all events, but counts only its share. A scorer
+ * that can be opened again has as many workers as there are threads, any other one.
  */
 #ifndef FR_RANK_COUNTING_H
 #define FR_RANK_COUNTING_H
@@ -23,8 +27,11 @@ typedef struct counting_check {
     int64_t differ;   /* of these, records with a difference */
 } counting_check;
 
-/* Fills the records of all ranked events, in stream order. */
-fr_status counting_run(fr_scorer *scorer, recorder *r, int64_t met, const fr_context *context,
-                       counting_check *check, fr_error *err);
+/* The context with as many threads as there will be workers. */
+fr_context counting_team(const fr_scorer *scorer, const fr_context *context);
+
+/* Fills the records of all ranked events. */
+fr_status counting_run(fr_scorer *scorer, recorder *r, const fr_rank_settings *settings,
+                       const fr_context *context, counting_check *check, fr_error *err);
 
 #endif

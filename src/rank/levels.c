@@ -117,6 +117,20 @@ fr_status levels_open(levels *l, const recorder *r, const int32_t *level, int32_
     return FR_OK;
 }
 
+fr_status levels_copy(levels *l, const levels *from, fr_error *err) {
+    *l = *from;
+    l->memory = (arena){0};
+    TRY(TAKE(&l->memory, l->candidate, l->w->destinations, err));
+    TRY(TAKE(&l->memory, l->available, l->words, err));
+    TRY(TAKE(&l->memory, l->catalog, l->words, err));
+    TRY(TAKE(&l->memory, l->tree, (size_t)l->words + 1, err));
+    memcpy(l->candidate, from->candidate, (size_t)l->w->destinations * sizeof *l->candidate);
+    memcpy(l->available, from->available, l->words * sizeof *l->available);
+    memcpy(l->catalog, from->catalog, l->words * sizeof *l->catalog);
+    memcpy(l->tree, from->tree, ((size_t)l->words + 1) * sizeof *l->tree);
+    return FR_OK;
+}
+
 void levels_close(levels *l) { arena_free(&l->memory); }
 
 void levels_advance(levels *l, int32_t cut) {

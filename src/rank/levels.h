@@ -50,6 +50,9 @@ typedef struct levels {
  * FR_EINPUT. Stamps are -1. Close it even on failure. */
 fr_status levels_open(levels *l, const recorder *r, const int32_t *level, int32_t cut,
                       fr_error *err);
+/* Another one at the same cut. Both move on independently; the order of places, which is most of
+ * the memory, belongs to `from`, which must outlive it. The same as above. */
+fr_status levels_copy(levels *l, const levels *from, fr_error *err);
 void levels_close(levels *l);
 /* True if it is in the catalog of an event with this cut. */
 static inline bool levels_in_catalog(const levels *l, const level_candidate *c, int32_t cut) {

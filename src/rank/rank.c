@@ -265,8 +265,7 @@ bool run_counts(const run *r) { return r->scorer->is.stand && r->probes == 1; }
 
 fr_status run_events(run *r, fr_scorer *scorer, const event_list *events, counting_check *check,
                      const fr_context *context, fr_error *err) {
-    if (run_counts(r))
-        return counting_run(scorer, &r->records, r->settings.met, context, check, err);
+    if (run_counts(r)) return counting_run(scorer, &r->records, &r->settings, context, check, err);
     return engine_run(scorer, events, r->probe, r->probes, &r->settings, context, err);
 }
 
@@ -279,8 +278,10 @@ fr_status fr_rank_run(fr_scorer *scorer, const fr_rank_settings *settings,
         return fail(err, FR_EUSAGE, "%s has observed test events already: open it again",
                     scorer->is.name);
     run r;
+    int scoring = engine_team(scorer, context).threads,
+        counting = counting_team(scorer, context).threads;
     fr_status status =
-        run_open(&r, scorer, settings, engine_team(scorer, context).threads, context, err);
+        run_open(&r, scorer, settings, scoring > counting ? scoring : counting, context, err);
     /* `stand` knows the positive, but `score` does not, so their agreement is always checked. */
     bool asked = r.settings.verify > 0;
     counting_check check = {.wanted = asked ? r.settings.verify : ALWAYS_CHECKED,

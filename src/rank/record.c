@@ -8,6 +8,7 @@
  */
 #include "rank/record.h"
 
+#include "base/shards.h"
 #include "base/simd.h"
 
 #include <math.h>
@@ -140,6 +141,17 @@ static fr_status sort_firsts(recorder *r, fr_error *err) {
     return FR_OK;
 }
 
+enum { DESCRIBED = 1 << 12 }; /* records of a shard */
+
+static fr_status describe_shard(void *job, int64_t shard, int worker, fr_error *err) {
+    (void)worker, (void)err;
+    recorder *r = job;
+    int64_t to = (shard + 1) * DESCRIBED;
+    for (int64_t k = shard * DESCRIBED; k < to && k < r->events->count; k++)
+        r->records[k] = recorder_describe(r->w, events_at(r->events, k));
+    return FR_OK;
+}
+
 fr_status recorder_open(recorder *r, const fr_window *w, const event_list *events,
                         bool catalog_only, double popularity_power, int threads, int part,
                         int count, fr_error *err) {
@@ -163,9 +175,9 @@ fr_status recorder_open(recorder *r, const fr_window *w, const event_list *event
                           : INT32_MAX;
     }
     TRY(sort_firsts(r, err));
-    for (int32_t k = 0; k < events->count; k++)
-        r->records[k] = recorder_describe(w, events_at(events, k));
-    return FR_OK;
+    fr_context team = {.threads = threads};
+    return shards_run(&team, NULL, (events->count + DESCRIBED - 1) / DESCRIBED, describe_shard, r,
+                      err);
 }
 
 void recorder_close(recorder *r) {

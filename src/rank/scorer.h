@@ -9,6 +9,7 @@ struct fr_scorer {
     fr_scorer_definition is; /* texts: never NULL, owned; workers and many: at least 1 */
     int64_t row;             /* scores per event */
     int32_t observed;        /* events below this number are in the state */
+    bool twins; /* name and seed open it again, and both may be used at the same time */
 };
 
 /* Copies the definition of a caller that may use another release: fields that it does not know are

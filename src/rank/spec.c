@@ -165,6 +165,7 @@ fr_status fr_scorer_open(const char *spec, const fr_window *window, int64_t seed
     if (!is.sha256) is.sha256 = sha256;
     if (!is.model) is.seed = seed; /* a checkpoint has the seed of its training */
     if (!status) status = fr_scorer_make(window, &is, out, err);
+    if (!status) (*out)->twins = after(spec, "baseline:") != NULL;
     if (status && is.close && is.state) is.close(is.state);
     return status;
 }
