@@ -108,6 +108,8 @@ event_dtype = _layout("event", {"event": "<i4", "source": "<i4", "destination": 
 def host(values: Any) -> Array:
     """Anything array-like as a NumPy array: in place if possible, copied from a GPU if necessary."""
     if isinstance(values, np.ndarray):
+        if isinstance(values, np.ma.MaskedArray) and np.any(values.mask):
+            raise C.InputError("found an array with masked values, expected a value everywhere")
         return values
     if type(values).__module__.partition(".")[0] == "torch":
         tensor = values.detach().cpu()
@@ -122,14 +124,28 @@ def host(values: Any) -> Array:
     return np.asarray(values)
 
 
+def whole(values: Any, what: str, kind: Any = np.int64) -> Array:
+    """Whole numbers of this type in C order; a value that the type cannot represent is an error, not another value."""
+    array = np.atleast_1d(host(values))
+    if array.dtype.kind not in "iufb":
+        raise C.InputError(f"{what} of type {array.dtype}, expected whole numbers")
+    with np.errstate(invalid="ignore"):
+        out = np.ascontiguousarray(array, dtype=kind)
+    bad = (out != array) | ((out < 0) != (array < 0))
+    if bad.any():
+        limits = np.iinfo(kind)
+        raise C.InputError(f"{what}: found {array[bad][0]}, expected whole numbers from {limits.min} to {limits.max}")
+    return out
+
+
 def address(array: Array) -> Any:
     """Where the array is, for the extension module."""
     return array.__array_struct__
 
 
 def scores(values: Any, shape: Tuple[int, int], what: str) -> Array:
-    """Scores as float32 in C order. Nothing is copied if they already are. As in score files, a float64 row that float32
-    cannot represent exactly is replaced by its ranks, so that rounding makes no ties."""
+    """Scores as float32 in C order. Nothing is copied if they already are. As in score files, a row that float32 cannot
+    represent exactly is replaced by its ranks, so that rounding makes no ties."""
     array = host(values)
     if array.dtype == np.float32 and array.shape == shape and array.flags.c_contiguous:
         return array
@@ -141,10 +157,11 @@ def scores(values: Any, shape: Tuple[int, int], what: str) -> Array:
         raise C.UsageError(f"{what}: scores of type {array.dtype}, expected numbers")
     if array.dtype == np.float32 or array.dtype == np.float16:
         return np.ascontiguousarray(array, dtype=np.float32)
-    array = np.asarray(array, dtype=np.float64)
-    out = array.astype(np.float32)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
+        out = array.astype(np.float32)
         lost = ((out != array) & np.isfinite(array)).any(axis=1)
+    if array.dtype.kind in "iu" and array.dtype.itemsize == 8:  # which are compared as float64, and it rounds as well
+        lost |= (array > 2**53).any(axis=1) | (array < -2**53 if array.dtype.kind == "i" else array < 0).any(axis=1)
     for row in np.flatnonzero(lost):
         if np.isfinite(array[row]).all():
             out[row] = np.unique(array[row], return_inverse=True)[1].reshape(-1)
@@ -190,6 +207,8 @@ def _log(line: str, level: str) -> None:
 @contextmanager
 def talk(threads: int, progress: Progress) -> Iterator[How]:
     """How a call reports to its caller: the third argument of all long work."""
+    if not isinstance(threads, numbers.Integral) or threads < 0:
+        raise C.UsageError(f"threads: found {threads!r}, expected a whole number, 0 = all cores")
     bar = _Bar() if progress is True else None
     try:
         yield (int(threads), bar or (progress if callable(progress) else None), _log)

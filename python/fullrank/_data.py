@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import os
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
@@ -53,7 +54,7 @@ class Events:
         if catalog is not None and not isinstance(catalog, (str, bytes, os.PathLike)):
             place = Place()
             given["catalog"] = place / "catalog.npy"
-            np.save(given["catalog"], _core.host(catalog).astype(np.int64))
+            np.save(given["catalog"], _core.whole(catalog, "catalog"))
         with talk(threads, progress) as how:
             handle = C.window_open(self._handle, _core.options(given), diagnostic, how)
         return Window(self, handle, catalog == "time" if isinstance(catalog, str) else False)
@@ -98,6 +99,7 @@ def read(path: Path, *, threads: int = 0, progress: Progress = False, **options:
 
 
 _SKIPPED, _SOURCE, _DESTINATION, _TIME, _SPLIT, _FEATURE = range(6)  # FR_COLUMN_*
+_COLUMNS = ["sources", "destinations", "times", "features", "split"]
 _PARTS = {"train": 0, "val": 1, "test": 2}
 
 
@@ -141,12 +143,26 @@ def _from_tgb(data: Any) -> Dict[str, Any]:
 
 def _times(values: Any) -> Array:
     array = _core.host(values)
-    if array.dtype.kind == "M":  # dates: seconds since 1970, as the reader has them
-        return array.astype("datetime64[ns]").astype(np.int64) / 1e9
-    return np.ascontiguousarray(array, dtype=np.float64)
+    try:
+        if array.dtype.kind in "OSUT":  # numbers or dates, as in a file
+            try:
+                array = array.astype(np.float64)
+            except (TypeError, ValueError):
+                array = array.astype("datetime64")
+        if array.dtype.kind == "M":  # seconds since 1970
+            second = array.astype("datetime64[s]")
+            array = np.where(np.isnat(array), np.nan, second.astype(np.int64) + (array - second) / np.timedelta64(1, "s"))
+        if array.dtype.kind == "m":
+            array = array / np.timedelta64(1, "s")
+        return np.ascontiguousarray(array, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise C.InputError(f"times: {error}; expected numbers or dates") from None
 
 
 def _words(values: Array) -> Tuple[List[bytes], Array]:
+    missing = [place for place, value in enumerate(values.tolist()) if value is None or value != value]
+    if missing:
+        raise C.InputError(f"row {missing[0]}: id {values[missing[0]]}, expected a whole number or a word")
     words, places = np.unique(values.astype(str), return_inverse=True)
     return [str(word).encode() for word in words], np.ascontiguousarray(places.reshape(-1), dtype=np.int64)
 
@@ -154,8 +170,11 @@ def _words(values: Array) -> Tuple[List[bytes], Array]:
 def _ids(source: Any, destination: Any) -> Any:
     """Ids as int64, and lists of words if either role has words."""
     roles = [_core.host(source), _core.host(destination)]
+    for k, role in enumerate(roles):  # objects that are all whole numbers are numbers, as in a file
+        if role.dtype.kind == "O" and all(isinstance(one, numbers.Integral) for one in role.flat):
+            roles[k] = np.array([int(one) for one in role.flat])
     if all(role.dtype.kind in "iu" for role in roles):
-        return [np.ascontiguousarray(role, dtype=np.int64) for role in roles], [None, None]
+        return [_core.whole(role, "ids") for role in roles], [None, None]
     for role in roles:
         if role.dtype.kind not in "iuSUOT":
             raise C.InputError(f"ids of type {role.dtype}, expected whole numbers or words")
@@ -198,10 +217,10 @@ def events(source: Any, destination: Any = None, time: Any = None, features: Any
     if split is not None:
         parts = _core.host(split)
         arrays[4] = np.array([_PARTS.get(str(p), 255) for p in parts], np.uint8) if parts.dtype.kind in "OUST" \
-            else np.ascontiguousarray(parts, dtype=np.uint8)
-    for array in arrays:
-        if array is not None and (len(array) != len(times) or array.ndim > 2):
-            raise C.InputError(f"{name}: columns of {len(array)} and {len(times)} events, expected one length")
+            else _core.whole(parts, "split", np.uint8)
+    for k, array in enumerate(arrays):
+        if array is not None and (len(array) != len(times) or array.ndim != (2 if k == 3 else 1)):
+            raise C.InputError(f"{name}: {_COLUMNS[k]} of shape {array.shape}, expected one for each of {len(times)} times")
     at = [0 if array is None else _core.address(array) for array in arrays]
     width = 0 if arrays[3] is None else arrays[3].shape[1]
     with talk(threads, progress) as how:

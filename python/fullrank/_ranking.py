@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import numbers
 import os
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Union, overload
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple, Union, cast, overload
 
 import numpy as np
 
@@ -22,6 +23,11 @@ def _choice(value: Union[str, int], names: Sequence[str], what: str) -> int:
     if value not in names:
         raise C.UsageError(f"{what}: found {value!r}, expected {' or '.join(names)}")
     return names.index(value)
+
+
+def _list(value: Union[int, Iterable[int]]) -> List[int]:
+    """One number, or several."""
+    return [int(n) for n in ([value] if isinstance(value, numbers.Integral) else cast(Iterable[int], value))]
 
 
 class Expected(Facts):
@@ -82,20 +88,19 @@ class Records:
 
     # ---- sampled protocols ----
 
-    def _sampling(self, sampler: str, k: Iterable[int], hits: Iterable[int], small: str) -> Any:
-        return (os.fsencode(sampler), _choice(small, _SMALL, "small"), self._oov, [int(n) for n in k],
-                [int(n) for n in hits])
+    def _sampling(self, sampler: str, k: List[int], hits: List[int], small: str) -> Any:
+        return os.fsencode(sampler), _choice(small, _SMALL, "small"), self._oov, k, hits
 
     @overload
-    def expected(self, sampler: str = ..., *, k: int, hits: Iterable[int] = ..., small: str = ...,
+    def expected(self, sampler: str = ..., *, k: int, hits: Union[int, Iterable[int]] = ..., small: str = ...,
                  threads: int = ...) -> Expected: ...
 
     @overload
-    def expected(self, sampler: str = ..., k: Union[None, int, Iterable[int]] = ..., *, hits: Iterable[int] = ...,
-                 small: str = ..., threads: int = ...) -> Any: ...
+    def expected(self, sampler: str = ..., k: Union[None, int, Iterable[int]] = ..., *,
+                 hits: Union[int, Iterable[int]] = ..., small: str = ..., threads: int = ...) -> Any: ...
 
     def expected(self, sampler: str = "uniform", k: Union[None, int, Iterable[int]] = None, *,
-                 hits: Iterable[int] = (1, 3, 10), small: str = "whole", threads: int = 0) -> Any:
+                 hits: Union[int, Iterable[int]] = (1, 3, 10), small: str = "whole", threads: int = 0) -> Any:
         """The exact expectation of a sampled metric over all draws: `expected("uniform", k=20).mrr`.
 
         With one k (or a sampler that names it, `"tgb-hist-100"`) one result, else a list; k is 1, 5, 20, 50, 100
@@ -104,34 +109,35 @@ class Records:
         stem, _, number = sampler.rpartition("-")
         if k is None and stem and number.isdigit():
             k = int(number)
-        ks = [k] if isinstance(k, int) else list(k if k is not None else (1, 5, 20, 50, 100))
-        hits = list(hits)
+        ks, at = _list(k if k is not None else (1, 5, 20, 50, 100)), _list(hits)
         with talk(threads, False) as how:
-            found = C.expected(_core.address(self.records), len(self.records), self._sampling(sampler, ks, hits, small),
+            found = C.expected(_core.address(self.records), len(self.records), self._sampling(sampler, ks, at, small),
                                how)
-        out = [Expected(one, hits=dict(zip(hits, one["hits"]))) for one in found]
-        return out[0] if isinstance(k, int) else out
+        out = [Expected(one, hits=dict(zip(at, one["hits"]))) for one in found]
+        return out[0] if isinstance(k, numbers.Integral) else out
 
-    def draws(self, sampler: str = "uniform", k: Iterable[int] = (1, 5, 20, 50, 100), *, seeds: int = 5, seed: int = 0,
-              small: str = "whole", threads: int = 0, progress: Progress = False) -> List[Facts]:
+    def draws(self, sampler: str = "uniform", k: Union[int, Iterable[int]] = (1, 5, 20, 50, 100), *, seeds: int = 5,
+              seed: int = 0, small: str = "whole", threads: int = 0, progress: Progress = False) -> List[Facts]:
         """The same by drawing, as a check: sampled MRR under `seeds` evaluation seeds; `each` has every seed's."""
-        ks = list(k)
+        ks = _list(k)
         each = np.empty((seeds, len(ks)))
         with talk(threads, progress) as how:
-            found = C.draws(_core.address(self.records), len(self.records), self._sampling(sampler, ks, (), small),
+            found = C.draws(_core.address(self.records), len(self.records), self._sampling(sampler, ks, [], small),
                             seed, seeds, _core.address(each), how)
         return [Facts(one, each=each[:, j]) for j, one in enumerate(found)]
 
-    def interval(self, *names: str, sampler: Optional[str] = None, k: Iterable[int] = (), over: str = "time",
+    def interval(self, *names: str, sampler: Optional[str] = None, k: Union[int, Iterable[int]] = (), over: str = "time",
                  seed: int = 0, threads: int = 0, progress: Progress = False, **options: Any) -> Any:
         """Confidence intervals (low, high) of metrics by the block bootstrap; with `sampler` and `k`, of expected MRR.
 
         One name gives one interval, several a list. `over="sample"` is about all the events that a sample
         (`sample_events`) was drawn from, instead of other stretches of time. Options: `fullrank.options("interval")`.
         """
+        if (names and sampler is not None) or (sampler is None) != (not _list(k)):
+            raise C.UsageError("expected names of metrics, or a sampler with its k")
         what: Any = [os.fsencode(n) for n in names or ("mrr",)]
         if sampler is not None:
-            what = self._sampling(sampler, k, (), "whole")
+            what = self._sampling(sampler, _list(k), [], "whole")
         with talk(threads, progress) as how:
             found = C.intervals(_core.address(self.records), len(self.records), self._oov, what,
                                 _core.options(options), (self._of, _choice(over, _OVER, "over")), seed, how)
@@ -142,7 +148,7 @@ class Records:
     def slices(self, by: str) -> List["Slice"]:
         """Slices of similar events: `"repeated"`, `"time:10"`, `"source-degree"`; each has all metrics."""
         field, found = C.slices(_core.address(self.records), len(self.records), os.fsencode(by))
-        return [Slice(one, field, self._oov) for one in found]
+        return [Slice(one, field, self._oov, (len(self), self._of)) for one in found]
 
     # ---- out ----
 
@@ -184,11 +190,15 @@ class Records:
 class Slice(Records):
     """Records of similar events. `low` <= value < `high`."""
 
-    def __init__(self, found: Dict[str, Any], field: str, oov: int) -> None:
-        super().__init__(np.frombuffer(found["records"], _core.record_dtype), oov, found["label"])
+    def __init__(self, found: Dict[str, Any], field: str, oov: int, sample: Tuple[int, int]) -> None:
+        records = np.frombuffer(found["records"], _core.record_dtype)
+        super().__init__(records, oov, found["label"], -(-len(records) * sample[1] // max(sample[0], 1)))
         self.field = field  #: what was cut by
         self.low, self.high = found["from"], found["to"]
         self.ranked: int = found["ranked"]  #: events whose destination is in the catalog
+
+    def _shown(self) -> str:  # how many such events there are in all is not known
+        return f"{self.label} (estimate)" if self._of else self.label
 
 
 class Ranking(Records):

@@ -243,7 +243,7 @@ class Scorer:
 
         A scorer that observes events knows only the events that it has observed.
         """
-        events = np.atleast_1d(_core.host(event)).astype(np.int32)
+        events = _core.whole(event, "event", np.int32)
         bad = (events < 0) | (events >= len(self._window))
         if bad.any():
             raise C.UsageError(f"event {events[bad][0]} is not in the window, which has {len(self._window)}")
@@ -262,6 +262,13 @@ class Scorer:
         with talk(threads, progress) as how:
             C.scorer_project(self._handle, names.index(what), seed, how)
         return self
+
+
+def _refuse(scorer: Any, *given: Dict[str, Any], **more: Any) -> None:
+    """Arguments that this scorer cannot use are an error; None = not given."""
+    found = [key for some in (*given, more) for key, value in some.items() if value is not None]
+    if found:
+        raise C.UsageError(f"{', '.join(found)}: these describe your own scores, but {scorer!r} describes itself")
 
 
 class Window:
@@ -379,6 +386,11 @@ class Window:
         """
         from ._models import Run
 
+        spec = isinstance(scorer, (str, bytes)) or hasattr(scorer, "__fspath__")
+        if spec or isinstance(scorer, (Run, Scorer)):
+            counts = isinstance(scorer, str) and scorer.startswith("counts:")
+            _refuse(scorer, {} if counts else {"name": name, "model": model}, catalog_only=catalog_only,
+                    seed=seed if isinstance(scorer, Scorer) else None)
         with talk(threads, progress) as how:
             if isinstance(scorer, Run):  # which is kept while it is read: its files may go with it
                 return self.rank(scorer.checkpoint, seed=seed, force=force, threads=threads, progress=progress, **options)
@@ -388,7 +400,7 @@ class Window:
                                        f"found {', '.join(sorted(options))}")
                 about = _core.about(name or scorer, True, {"seed": seed, "model": model})
                 return Ranking(C.rank_counts_file(self._handle, about, _core.text(scorer[len("counts:"):])))
-            if isinstance(scorer, (str, bytes)) or hasattr(scorer, "__fspath__"):
+            if spec:
                 handle = C.scorer_open(self._handle, _core.text(scorer), seed or 0, how)
                 return Ranking(C.rank_run(handle, _core.options(options), force, how))
             if isinstance(scorer, Scorer):
@@ -462,7 +474,7 @@ class Window:
     def rank_counts(self, above: Any, tied: Any, seen_above: Any = None, seen_tied: Any = None, *,
                     name: str = "counts", seed: Optional[int] = None, model: Optional[str] = None) -> Ranking:
         """Records from counts of the covered test events: candidates that score above and equal to the positive."""
-        columns = [_core.host(c) for c in (above, tied, seen_above, seen_tied) if c is not None]
+        columns = [_core.whole(c, "counts", np.int32) for c in (above, tied, seen_above, seen_tied) if c is not None]
         if len(columns) not in (2, 4) or any(c.shape != columns[0].shape or c.ndim != 1 for c in columns):
             raise C.UsageError("counts: expected above and tied, or all four, as lists of one length")
         counts = np.full((len(columns[0]), 4), -1, np.int32)

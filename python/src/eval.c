@@ -194,6 +194,8 @@ static PyObject *intervals(PyObject *self, PyObject *args) {
     if (!values) {
         (void)PyErr_NoMemory();
     } else if (SETTINGS(fr_interval_options, settings, options)) {
+        settings.of = of;
+        settings.over = over;
         if (call_begin(&c, how) &&
             call_end(&c, sampled
                              ? fr_intervals_expected(records, count, &d.is, &settings, seed,

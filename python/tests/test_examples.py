@@ -58,7 +58,7 @@ class Loops(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.window = fr.synth("tiny").window(2000)
-        cls.edgebank = cls.window.rank("baseline:edgebank", catalog_only=True).records
+        cls.edgebank = cls.window.rank("baseline:edgebank").records
 
     def same(self, records):
         for field in ("event", "above", "tied", "seen_above", "seen_tied", "pop_above", "score"):

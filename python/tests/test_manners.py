@@ -35,7 +35,7 @@ class Errors(unittest.TestCase):
             fr.read("/nowhere/at/all.csv")
         with self.assertRaises(fr.InputError):
             fr.events([0, 1], [1, 2], [float("nan"), 1.0])
-        with self.assertRaisesRegex(fr.InputError, "one length"):
+        with self.assertRaisesRegex(fr.InputError, "destinations of shape"):
             fr.events([0, 1], [1, 2, 3], [1.0, 2.0])
         with tempfile.TemporaryDirectory() as place:
             path = os.path.join(place, "r.npy")

@@ -4,6 +4,7 @@ import json
 import os
 import tempfile
 import unittest
+import warnings
 
 import numpy as np
 
@@ -154,6 +155,32 @@ class Ways(unittest.TestCase):
         close = np.arange(scores.shape[1], dtype=np.float64) * 1e-12 + 1
         ranking = self.window.rank(np.tile(close, (len(scores), 1)))
         self.assertEqual(ranking.records["tied"].max(), 0)
+        # Neither is what float64 cannot tell apart: times in nanoseconds, say.
+        order = np.random.default_rng(5).permuted(np.tile(np.arange(scores.shape[1]), (len(scores), 1)), axis=1)
+        want = self.window.rank(order).records[["above", "tied"]].tolist()
+        for base, kind in ((17 * 10**17, np.int64), (-17 * 10**17, np.int64), (2**64 - 1000, np.uint64), (2**24, np.int32)):
+            found = self.window.rank(order.astype(kind) + np.array(base, kind)).records[["above", "tied"]].tolist()
+            self.assertEqual(found, want)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # numbers that float32 does not have are no reason for NumPy's warnings
+            self.assertEqual(self.window.rank(order * 1e300).records[["above", "tied"]].tolist(), want)
+        with self.assertRaisesRegex(fr.InputError, "masked"):
+            self.window.rank(np.ma.masked_equal(order, 3))
+        with self.assertRaisesRegex(fr.InputError, "counts: found 0.5, expected whole numbers"):
+            self.window.rank_counts(np.full(900, 0.5), np.zeros(900))
+        with self.assertRaisesRegex(fr.InputError, "found 4294967297"):
+            self.window.rank_counts(np.full(900, 2**32 + 1), np.zeros(900))
+
+    def test_arguments_without_effect(self):
+        """What a scorer cannot use is refused, not ignored."""
+        window = self.window
+        for given in ({"name": "m"}, {"model": "m"}, {"catalog_only": True}):
+            with self.assertRaisesRegex(fr.UsageError, next(iter(given))):
+                window.rank("baseline:recency", **given)
+        with self.assertRaisesRegex(fr.UsageError, "seed"):
+            window.rank(window.scorer("baseline:recency"), seed=3)
+        with self.assertRaisesRegex(fr.UsageError, "threads: found -1"):
+            window.rank("baseline:recency", threads=-1)
 
     def test_all_candidates(self):
         window = fr.synth("tiny").window(2000, train=0.3)
@@ -280,6 +307,17 @@ class Records(unittest.TestCase):
                                               check=True, capture_output=True).stdout)
             want = ranking.metrics(["mrr", "hits@10", "mrr-new", "ties"])
             self.assertEqual([found["mrr"], found["hits"]["10"], found["mrr_new"], found["ties"]], list(want.values()))
+            sample = fr.synth("tiny").window().rank("baseline:edgebank", sample_events=100)
+            sample.save(path, force=True)
+            cut = sample.slices("repeated")
+            for flags, over in (["--by", "repeated"], "sample"), (["--interval"], "time"):  # and so are a sample's intervals
+                found = json.loads(subprocess.run([tool, "metrics", path, "--json", "-m", "mrr", *flags], check=True,
+                                                  capture_output=True).stdout)
+                self.assertEqual(tuple(found["intervals"]["mrr"].values()), sample.interval("mrr", over=over))
+                for one, part in zip(found.get("slices", {}).get("repeated", []), cut):
+                    self.assertEqual([one["intervals"]["low"]["mrr"], one["intervals"]["high"]["mrr"]],
+                                     list(part.interval("mrr", over=over)))
+            self.assertIn("repeated (estimate): MRR", str(cut[0]))
 
     def test_slices(self):
         ranking = fr.synth("tiny").window().rank("baseline:recency")
@@ -301,6 +339,12 @@ class Records(unittest.TestCase):
         drawn = ranking.draws("uniform", [20], seeds=20)[0]
         self.assertAlmostEqual(drawn.mrr, ranking.expected("uniform", k=20).mrr, delta=0.01)
         self.assertEqual(drawn.each.shape, (20,))
+        self.assertEqual(ranking.draws("uniform", 20, seeds=20)[0].mrr, drawn.mrr)
+        self.assertEqual(ranking.expected("uniform", k=np.int64(20), hits=10), ranking.expected("uniform", k=20, hits=[10]))
+        self.assertEqual(ranking.interval(sampler="uniform", k=20), ranking.interval(sampler="uniform", k=[20]))
+        for names, given in (["mrr"], {"sampler": "uniform", "k": 20}), ([], {"sampler": "uniform"}), ([], {"k": 20}):
+            with self.assertRaisesRegex(fr.UsageError, "names of metrics, or a sampler"):
+                ranking.interval(*names, **given)
 
 
 if __name__ == "__main__":
