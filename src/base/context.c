@@ -32,7 +32,7 @@ fr_status context_check(const fr_context *context, fr_error *err) {
 }
 
 int context_threads(const fr_context *context) {
-    enum { MOST_THREADS = 4096 }; /* memory is made for each */
+    enum { MOST_THREADS = 4096 }; /* each thread needs memory */
     int threads = context ? context->threads : 0;
     if (threads <= 0) threads = os_cores();
     return threads < 1 ? 1 : threads < MOST_THREADS ? threads : MOST_THREADS;

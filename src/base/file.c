@@ -43,7 +43,7 @@ static fr_status write_all(writer *w, const unsigned char *bytes, size_t size, f
         size -= (size_t)done;
         w->stored += done;
     }
-    /* Started now, the disk writes while we compute, and the sync of commit has less to do. This is
+    /* The disk starts to write now, while we compute, so the sync of commit has less to do. This is
      * only a hint: commit reports errors. */
     if (!w->scratch && w->stored - w->started >= SYNC_BYTES) {
         os_write_back(w->place.fd, w->started, w->stored - w->started);

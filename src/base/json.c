@@ -12,10 +12,10 @@
 
 /* ---- out of memory ----
  *
- * jansson's reader goes on without the characters it had no memory for: numbers lose digits, and a
- * text that ends in the middle is read beyond its end. Its writer does so with keys. So memory that
- * could not be had once is not had again until the text is done, which keeps jansson from building
- * anything on the gap, and the result is thrown away. */
+ * If memory runs out, jansson's reader leaves out characters and continues: numbers lose digits,
+ * and a text that ends in the middle is read beyond its end. Its writer does the same with keys. So
+ * after one failed allocation all others fail until the text is done. jansson then cannot continue
+ * with incomplete data, and the result is thrown away. */
 
 static _Thread_local bool watched, ran_out;
 static json_malloc_t take; /* what the program has set */

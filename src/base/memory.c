@@ -39,11 +39,11 @@ fr_status arena_take(arena *a, size_t count, size_t size, void **out, fr_error *
 
 void arena_reset(arena *a) {
     size_t total = a->used + a->used / (4 * ALIGNMENT) * ALIGNMENT; /* room for a larger step */
-    if (a->slabs && a->slabs->next) {                               /* next time one slab will do */
+    if (a->slabs && a->slabs->next) { /* next time one slab is enough */
         arena_free(a);
         struct arena_slab *slab = aligned_alloc(ALIGNMENT, sizeof *slab + total);
         if (slab) *slab = (struct arena_slab){.size = total};
-        a->slabs = slab; /* without it the next take makes one */
+        a->slabs = slab; /* if there is none, the next take makes one */
     }
     if (a->slabs) a->slabs->used = 0;
     a->used = 0;

@@ -253,7 +253,7 @@ static size_t header(const npy_writer *w, int64_t rows, char out[HEADER_ROOM]) {
         n += (size_t)snprintf(text + n, sizeof text - n, "(%lld,), }", (long long)rows);
 
     memset(out, ' ', total);
-    memcpy(out, "\x93NUMPY\x01", 8); /* the 0 of the literal is the minor version */
+    memcpy(out, "\x93NUMPY\x01", 8); /* the final 0 of the string literal is the minor version */
     out[8] = (char)((total - 10) & 255);
     out[9] = (char)((total - 10) >> 8);
     memcpy(out + 10, text, n);

@@ -119,7 +119,7 @@ static inline const char *number_real(const char *p, double *out) {
     const char *first = p;
     uint64_t m = 0, run;
     for (; number_digit(*p); p++)
-        m = m * 10 + (uint64_t)(*p - '0'); /* mostly one, or equally many */
+        m = m * 10 + (uint64_t)(*p - '0'); /* usually one digit, or always equally many */
     int64_t digits = p - first, k = 0;
     if (*p == '.') {
         const char *point = ++p;
@@ -147,7 +147,7 @@ static inline const char *number_real(const char *p, double *out) {
         return p;
     }
     double value = m ? number_scale(m, (int)k) : 0;
-    static const double sign[2] = {1, -1}; /* signs come at random: no branch */
+    static const double sign[2] = {1, -1}; /* signs are unpredictable: no branch */
     *out = value * sign[negative];
     return p;
 }

@@ -53,7 +53,7 @@ static int choice_index(const char *values, const char *value) {
 /* No settings struct is this large: the size was never set. */
 enum { SIZE_MAX_SANE = 1 << 16 };
 
-/* The last row, which tells of the struct. */
+/* The last row, which describes the struct. */
 static const fr_option *end_of(const fr_option *o) {
     while (o->key) o++;
     return o;
@@ -295,7 +295,7 @@ void fr_options_text(const fr_option *o, const void *settings, char *out, size_t
     }
     case FR_OPTION_CHOICE: {
         const char *word = o->values;
-        if (!in_range(o, field)) break; /* no choice, no word */
+        if (!in_range(o, field)) break; /* not one of the choices: it has no name */
         for (int i = *(const int *)field; i > 0; i--) word += strcspn(word, "|") + 1;
         (void)snprintf(out, size, "%.*s", (int)strcspn(word, "|"), word);
         break;

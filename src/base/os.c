@@ -125,7 +125,7 @@ void os_sort(void *elements, size_t count, size_t size,
         if (first > 0) {
             first--; /* one more element joins the heap */
         } else {
-            end--; /* the largest goes behind it */
+            end--; /* the largest moves to the place after the heap */
             swap(base, base + end * size, size);
         }
         for (size_t at = first, child; (child = 2 * at + 1) < end; at = child) {

@@ -56,17 +56,17 @@ int os_random(void *bytes, size_t count);
 /* When a file was last changed, in nanoseconds since 1970. */
 int64_t os_modified(const struct stat *facts);
 
-/* Calls `each` for every entry of an open directory but "." and "..", with the directory; it may
- * remove the entry. Needs no memory, so that nothing is left behind when it is short; plain: does.
- */
+/* Calls `each` for every entry of an open directory except "." and "..", with the directory; it may
+ * remove the entry. Needs no memory, so cleaning up also works when memory is short. Plain: needs
+ * memory. */
 void os_each_entry(int folder, void (*each)(int folder, const char *name));
 
-/* Why the bytes of a file are no shared object that this program could load; NULL = nothing speaks
- * against it. Sees files that are cut off, which the loader does not. Plain: sees nothing. */
+/* Says why a file is not a shared object that this program can load; NULL = no reason was found.
+ * Also finds truncated files, which the loader does not. Plain: finds nothing. */
 const char *os_check_shared_object(const void *bytes, size_t size);
 
 /* Opens a directory that may be entered but not listed, to name what is in it. Returns -1 with
- * errno if that cannot be. */
+ * errno if this is not possible. */
 int os_open_unlisted(const char *path);
 
 #endif

@@ -28,7 +28,7 @@ fr_status processes_collect(const fr_context *context, int from, const void *min
     return p->receive(p->state, &from, FR_CHANNEL_WORK, bytes, collected, err);
 }
 
-/* How a process stands, and in the answer how all do. */
+/* The state of one process; in the answer of process 0, the state of all. */
 typedef struct verdict {
     fr_error error;
     int stopped; /* it told the others to stop; in the answer, how many did */
@@ -52,7 +52,7 @@ static int weight(const verdict *v) {
     return !v->error.code ? 0 : v->error.code != FR_ECANCEL ? 3 : v->stopped ? 2 : 1;
 }
 
-/* At process 0: hears all and tells all. */
+/* In process 0: receives the states of all processes and sends them the answer. */
 static fr_status settle(const fr_processes *p, verdict *own, fr_error *err) {
     verdict all = *own;
     int most = weight(own);
@@ -85,7 +85,7 @@ fr_status fr_processes_agree(const fr_context *context, fr_status status, fr_err
         TRY(receive_verdict(p, 0, &mine, err));
     } else
         TRY(settle(p, &mine, err));
-    for (int k = mine.stopped - stopped; k > 0; k--) { /* they are heard now, and not once more */
+    for (int k = mine.stopped - stopped; k > 0; k--) { /* remove the stop messages */
         int any = -1;
         void *bytes = NULL;
         size_t size;

@@ -1,9 +1,8 @@
 /* remember.c - see remember.h.
  *
- * Lines of the table have the same length. A new one is appended by one write, so that programs
- * that run at the same time do not mix theirs; a line whose last word is not the fingerprint of
- * the words before it counts as missing. A full table is begun anew.
- */
+ * Lines of the table have the same length. A new line is appended by one write, so programs that
+ * run at the same time do not mix their lines. A line counts as missing if its last word is not the
+ * fingerprint of the words before it. A full table is started again from the beginning. */
 #include "base/remember.h"
 
 #include "base/fingerprint.h"

@@ -12,7 +12,8 @@
 /* Does shard number `shard` as worker `worker` (0..threads-1, for scratch memory). */
 typedef fr_status shard_function(void *job, int64_t shard, int worker, fr_error *err);
 
-/* What progress is told in: the shards together are `total` things named `unit`, such as events. */
+/* The unit of progress messages: all shards together are `total` things called `unit`, such as
+ * events. */
 typedef struct shard_stage {
     const char *name;
     int64_t total;

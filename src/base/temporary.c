@@ -165,7 +165,7 @@ fr_status temporary_make(temporary *t, const char *target, int kind, unsigned mo
         free(path);
         errno = why;
         if (why) break;
-        errno = EEXIST; /* should this have been the last try */
+        errno = EEXIST; /* the error to report if this was the last try */
     }
     fr_status status = fail_errno(err, "%s: %s", target, what);
     temporary_discard(t);
@@ -173,8 +173,8 @@ fr_status temporary_make(temporary *t, const char *target, int kind, unsigned mo
 }
 
 static fr_status sync_folder(int folder, const char *target, fr_error *err) {
-    /* Some file systems refuse it for directories, and so does a directory that cannot be listed.
-     */
+    /* Some file systems cannot sync a directory, and a directory that cannot be listed cannot be
+     * synced either. */
     if (!fsync(folder) || errno == EINVAL || errno == EBADF || errno == ENOTSUP) return FR_OK;
     return fail_errno(err, "%s: in place, but its directory cannot be synced", target);
 }

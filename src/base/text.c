@@ -83,7 +83,7 @@ uint32_t text_character(const char **text) {
     static const uint32_t least[] = {0, 0x80, 0x800, 0x10000}; /* shorter forms are not UTF-8 */
     uint32_t code = more < 0 ? 0 : at[0] & lead[more];
     for (int i = 1; i <= more; i++) {
-        if ((at[i] & 0xc0) != 0x80) { /* the end of the text, too */
+        if ((at[i] & 0xc0) != 0x80) { /* this is also true at the end of the text */
             more = -1;
             break;
         }
@@ -102,11 +102,11 @@ static bool is_printable(uint32_t code) {
                  {0x2028, 0x202e}, {0x2066, 0x2069}, {0xfeff, 0xfeff}, {0xe0000, 0xe007f}};
     for (size_t i = 0; i < sizeof never / sizeof *never; i++)
         if (code >= never[i].first && code <= never[i].last) return false;
-    return (code & 0xfffe) != 0xfffe; /* no characters */
+    return (code & 0xfffe) != 0xfffe; /* these codes are not characters */
 }
 
-/* Takes one character of *text, moving it on, as it may be shown; returns its length. Without
- * stdio: handlers of signals show paths, too. */
+/* Takes one character of *text in printable form and moves *text past it; returns its length. Does
+ * not use stdio, because signal handlers print paths too. */
 static size_t take_printable(const char **text, char out[16]) {
     const char *begin = *text;
     uint32_t code = text_character(text);
@@ -202,7 +202,7 @@ const char *fr_text_nearest(const char *text, fr_name_at *names, const void *lis
     if (!text || !names) return NULL;
     const char *best = NULL, *name;
     int length = (int)strlen(text);
-    int least = 3 < length / 2 + 1 ? 3 : length / 2 + 1; /* closer than this */
+    int least = 3 < length / 2 + 1 ? 3 : length / 2 + 1; /* a name must be closer than this */
     for (int i = 0; (name = names(list, i)); i++) {
         int d = distance(text, name);
         bool begins = length > 2 && !strncmp(text, name, (size_t)length);

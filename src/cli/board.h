@@ -16,14 +16,14 @@ extern const board_shape board_standard; /* Hits@10, Expected-20 */
 typedef struct board_resampling {
     const fr_interval_settings *settings;
     int64_t seed;
-    bool asked; /* by --interval, which is over time; a sample always has intervals */
+    bool asked; /* --interval was given (over time); a sample always has intervals */
 } board_resampling;
 /* True if a sample of the events was ranked. Its numbers are estimates with intervals. */
 bool board_is_sample(const fr_ranking_facts *f);
 /* The settings for the intervals of one ranking; false = it has none. */
 bool board_resampling_of(board_resampling how, const fr_ranking_facts *f,
                          fr_interval_settings *out);
-/* {"events": ..., "of": ..., "seed": ...}: the sample behind the estimates. */
+/* {"events": ..., "of": ..., "seed": ...}: the sample that the estimates come from. */
 json_t *board_estimate_json(const fr_ranking_facts *f);
 /* The coverage of the whole part is also known for a sample: `value` gets it, and no interval.
  * Either may be NULL. */

@@ -167,8 +167,8 @@ void cli_format(char *out, size_t size, const char *format, va_list args)
     __attribute__((format(printf, 3, 0)));
 /* Prints a note to stderr, like those of the library; not with --quiet. */
 void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* The same for what a long command is about to do. The time that its stages really take follows: on
- * a terminal in the bar, elsewhere in a line once the first second of a stage is done. */
+/* The same for what a long command is about to do. The real time of each stage is shown later: on a
+ * terminal in the bar, elsewhere in a line once the first second of the stage is done. */
 void cli_plan(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Prints "fullrank: message" to stderr, always as one line. */
 void cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -185,10 +185,10 @@ const char *cli_style(FILE *stream, cli_look look);
 
 /* ---- What is about to be done (plans.c) ---- */
 
-/* A scorer that needs no training and takes next to no time. */
+/* True for a scorer that needs no training and takes almost no time. */
 bool cli_untrained(const char *spec);
-/* Ranking the window with a scorer, all of it or a sample of events (0 = all); nothing is said of
- * one that takes no time. */
+/* Says what ranking the window with a scorer will take: all events, or a sample (0 = all). Prints
+ * nothing if it takes almost no time. */
 void cli_plan_rank(const fr_window *window, const fr_scorer *scorer, const char *spec,
                    int64_t sample, const fr_context *context);
 void cli_plan_train(const fr_window *window, const char *name, const fr_training *how,

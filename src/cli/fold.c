@@ -182,8 +182,8 @@ static void put_lines(const line *lines, int count, int width) {
 
 /* ---- the end ---- */
 
-/* Does a sentence that is too wide go on in the line after it? Tables break their notes at 100
- * columns; broken again, line by line, every second line would be a short one. */
+/* True if a sentence that is too wide continues in the next line. Tables break their notes at 100
+ * columns; if each of these lines were broken again, every second line would be short. */
 static bool goes_on(const line *l, const char *after, int width) {
     size_t size = strcspn(after, "\n");
     const char *cells = strstr(after, "  ");

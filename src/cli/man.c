@@ -2,8 +2,8 @@
  *
  * `cmake --install` stores what these commands print, so the installed page always belongs to the
  * installed tool. The page uses the man(7) macros, which every formatter knows. Completions offer
- * commands, options and the words an option or argument may be; files wherever else a value stands.
- */
+ * commands, options, and the words that an option or argument allows; for all other values they
+ * offer files. */
 #include "cli.h"
 
 #include <string.h>

@@ -1,9 +1,8 @@
-/* plans.c - what a long command is about to do, in a line before it does it.
+/* plans.c - one line that says what a long command is about to do.
  *
- * Events, candidates and scores are known beforehand. How long they take is estimated from the
- * usual rates of the model (fr_model), which hold for its default settings. What is measured
- * follows: in the bar of a terminal, elsewhere in a line (cli_plan).
- */
+ * Events, candidates and scores are known beforehand. Their time is estimated from the usual rates
+ * of the model (fr_model), which hold for its default settings. The measured time is shown later:
+ * in the bar of a terminal, elsewhere in a line (cli_plan). */
 #include "cli.h"
 
 #include <string.h>
@@ -13,10 +12,10 @@ typedef struct phrase {
     char s[64];
 } phrase;
 
-/* ", about 0:31 by usual rates", or nothing for a scorer that is none of our models. `work` is in
+/* ", about 0:31 by usual rates", or nothing if the scorer is not one of our models. `work` is in
  * microseconds at those rates. */
 static phrase about(const fr_model *model, double work, const fr_context *context) {
-    enum { RATED = 2 }; /* cores of the rates */
+    enum { RATED = 2 }; /* the rates are for this many cores */
     phrase out = {""};
     long cores = sysconf(_SC_NPROCESSORS_ONLN), used = context->threads;
     if (cores < 1) cores = 1;
@@ -36,7 +35,7 @@ void cli_plan_rank(const fr_window *window, const fr_scorer *scorer, const char 
                    int64_t sample, const fr_context *context) {
     fr_window_facts w = fr_window_get(window);
     int64_t events = w.to - w.from;
-    if (cli_untrained(spec)) return; /* done before it is read */
+    if (cli_untrained(spec)) return; /* it ends before anyone can read the line */
     if (sample && sample < events) events = sample;
     const fr_model *model = fr_model_find(fr_scorer_get(scorer).model);
     int64_t scores = events * w.candidates;

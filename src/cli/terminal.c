@@ -26,10 +26,10 @@ enum { STAGE_SIZE = 256, LINE_SIZE = 1280, BAR = 20 };
 static struct {
     bool live;                   /* stderr can redraw lines */
     bool quiet, verbose;         /* --quiet, --verbose */
-    bool planned;                /* a plan was told, so the time of each stage is told, too */
-    bool told;                   /* of this stage it was */
-    bool study;                  /* what is shown is a study, in milliseconds */
-    volatile sig_atomic_t drawn; /* columns of the bar that the cursor is after */
+    bool planned;                /* a plan was printed, so the time of each stage is printed too */
+    bool told;                   /* the time of this stage was printed */
+    bool study;                  /* the progress is that of a study, in milliseconds */
+    volatile sig_atomic_t drawn; /* columns of the bar that are on the screen, before the cursor */
     char stage[STAGE_SIZE];      /* of the progress shown, "" = none */
     uint64_t first, done; /* where the stage began (a resumed download), and where it is now */
     uint64_t total;       /* where it ends, 0 = unknown */
@@ -195,7 +195,7 @@ static void progress_numbers(uint64_t total, const char *unit, double elapsed, c
                    bytes ? "MB" : unit, speed, left);
 }
 
-/* Columns: letters that go on in more bytes count once. */
+/* The number of columns: a letter of several bytes counts once. */
 static int columns_of(const char *text) {
     int n = 0;
     for (; *text; text++) n += ((unsigned char)*text & 0xc0) != 0x80;
@@ -226,7 +226,7 @@ static void draw_bar(uint64_t total, const char *numbers) {
     else
         (void)snprintf(line, sizeof line, "%s  %s", numbers, terminal.stage);
     cut(line, width > 0 ? width : 0);
-    int room = width - columns_of(line) - 3; /* of few sizes: it should not dance */
+    int room = width - columns_of(line) - 3; /* few possible widths: no jumping */
     int size = !total ? 0 : room >= BAR ? BAR : room >= BAR / 2 ? BAR / 2 : 0;
     for (int i = 0, full = (int)(share * size); i < size; i++)
         bar[i] = i < full ? '=' : i == full ? '>' : ' ';
@@ -244,7 +244,7 @@ static bool same_stage(const char *stage, uint64_t done, uint64_t total) {
            (total || !strcmp(terminal.stage, stage));
 }
 
-/* Where no bar shows it: how long a stage of a plan takes, once a second of it is done. */
+/* If there is no bar, prints how long a stage of a plan takes, after its first second. */
 static void tell_time(double elapsed) {
     if (terminal.live || !terminal.planned || terminal.told || elapsed < 1) return;
     double part = (double)(terminal.done - terminal.first);

@@ -21,7 +21,7 @@ typedef struct side {
     const char *const *list; /* the caller's words; NULL = ids are numbers */
     int64_t count;
     int64_t *number;   /* [count] of a word in `words` + 1; 0 = not met yet */
-    word_table *words; /* in order of first appearance, as a table's */
+    word_table *words; /* in order of first appearance, as in tables */
 } side;
 
 typedef struct reading {
@@ -61,7 +61,7 @@ static fr_status bad_word(const reading *r, const side *s, int64_t place, const 
                 s->role, (long long)place, found);
 }
 
-/* The number of a word; words that no event has are no ids. */
+/* The number of a word. Words without an event are not ids. */
 static fr_status find_word(const reading *r, side *s, int64_t row, int64_t *out, fr_error *err) {
     int64_t place = s->id[row];
     if (place < 0 || place >= s->count)

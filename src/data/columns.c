@@ -170,7 +170,7 @@ static fr_status gather_sorted(columns *c, sorter *s, const npy *feature, const 
         if (!c->width) continue;
         TRY(npy_writer_put(&c->feature, (const char *)feature->data + (size_t)e.row * row_bytes, 1,
                            err));
-        touched += row_bytes + 4096; /* a row brings in its page */
+        touched += row_bytes + 4096; /* reading a row loads its page */
         if (touched >= FORGET_BYTES) {
             mapping_forget(&feature->file, feature->file.size);
             touched = 0;
@@ -178,8 +178,8 @@ static fr_status gather_sorted(columns *c, sorter *s, const npy *feature, const 
     }
 }
 
-/* Rows were out of order: every column is written again, by time and, at equal times, as they came.
- */
+/* Rows were out of order: every column is written again, sorted by time. Rows of equal time keep
+ * their order. */
 static fr_status rewrite_sorted(columns *c, const int32_t *source_rank,
                                 const int32_t *destination_rank, const fr_context *context,
                                 fr_error *err) {

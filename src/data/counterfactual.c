@@ -40,7 +40,7 @@ static int32_t draw_destination(const builder *b, int32_t event, int32_t source,
     return v;
 }
 
-/* Features of some training event; of another value than they were. */
+/* Takes the features of some training event, and changes them if they equal the old ones. */
 static void draw_features(const builder *b, int32_t event) {
     if (!b->width) return;
     size_t bytes = (size_t)b->width * sizeof *b->feature;
@@ -60,7 +60,7 @@ static void redraw(const builder *b, int32_t event) {
     draw_features(b, event);
 }
 
-/* The query stays: source and time. */
+/* Source and time, which are the query, stay as they are. */
 static void redraw_answer(const builder *b, int32_t event, int32_t old) {
     b->destination[event] = draw_destination(b, event, b->source[event], old);
     draw_features(b, event);

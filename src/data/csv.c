@@ -138,8 +138,8 @@ static const char *parse_part(const csv *c, const char *p, uint8_t *out) {
     return NULL;
 }
 
-/* One field of the given role into row `row`; the byte after it, or NULL if it is no such value.
- */
+/* Reads one field of the given role into row `row`. Returns the byte after it, or NULL if the value
+ * is not valid. */
 static inline const char *parse_field(csv *c, role r, const char *p, int64_t row, float **feature,
                                       fr_error *err, fr_status *status) {
     double value = 0;
@@ -196,8 +196,8 @@ static const char *parse_features(const layout *l, const char *p, int *f, float 
     return p;
 }
 
-/* The row at `p` into row `row` of the block; its end after the newline, or NULL with what was
- * wrong in bad_field and bad_text (bad_field = fields: the row goes on too long). */
+/* Reads the row at `p` into row `row` of the block. Returns the byte after its newline, or NULL
+ * with the error in bad_field and bad_text (bad_field = fields: the row is too long). */
 static const char *parse_row(csv *c, const char *p, int64_t row, fr_error *err, fr_status *status) {
     const layout *l = &c->layout;
     const char separator = l->separator;
@@ -249,7 +249,7 @@ static const char *expected(const csv *c, role r, bool words) {
                                                : "a whole number from 0 to 9223372036854775807";
 }
 
-/* Says what is wrong with the row at c->at. */
+/* Reports what is wrong with the row at c->at. */
 static fr_status row_error(csv *c, fr_error *err) {
     const layout *l = &c->layout;
     int f = c->bad_field;

@@ -42,7 +42,7 @@ static const char *read_day(const char *p, int64_t *seconds) {
     return number_digit(*p) ? NULL : p;
 }
 
-/* "+01:00", "-05:30" or "Z"; nothing is fine, too. */
+/* "+01:00", "-05:30" or "Z"; may be missing. */
 static const char *read_zone(const char *p, int64_t *seconds) {
     int hours, minutes;
     if (*p == 'Z' || *p == 'z') return p + 1;
@@ -54,8 +54,8 @@ static const char *read_zone(const char *p, int64_t *seconds) {
     return p;
 }
 
-/* seconds + fraction * 10^-places, rounded once wherever the sum fits in 64 bits: in this
- * millennium always. */
+/* seconds + fraction * 10^-places, rounded once if the sum fits in 64 bits. In this millennium it
+ * always does. */
 static double join(int64_t seconds, uint64_t fraction, int places) {
     int64_t scale = 1, sum;
     for (int k = 0; k < places; k++) scale *= 10;

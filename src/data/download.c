@@ -53,7 +53,7 @@ static bool may_be_equal(const version *a, const version *b) {
     return true;
 }
 
-/* Copies a validator; one that is too long or not plain ASCII is as good as none. */
+/* Copies a validator. One that is too long or not plain ASCII counts as missing. */
 static void keep_text(char *out, size_t size, const char *text) {
     size_t length = 0;
     while (text[length] >= ' ' && text[length] <= '~') length++;
@@ -93,7 +93,7 @@ typedef struct transfer {
     fr_status status; /* failure inside a callback */
 } transfer;
 
-/* The bytes at hand can be completed by asking for the rest. */
+/* True if the existing bytes can be completed by a request for the rest. */
 static bool resumable(const transfer *t) {
     return t->http && t->have > 0 && validator(&t->known)[0];
 }
@@ -233,11 +233,11 @@ static size_t on_header(char *bytes, size_t one, size_t size, void *user) {
     transfer *t = user;
     char line[HEADER_LINE];
     const char *value;
-    if (size >= sizeof line) return size; /* none that matters is so long */
+    if (size >= sizeof line) return size; /* headers that matter are shorter */
     memcpy(line, bytes, size);
     line[size] = 0;
     for (size_t i = size; i > 0 && strchr("\r\n \t", line[i - 1]); i--) line[i - 1] = 0;
-    if (!strncmp(line, "HTTP/", 5)) { /* a new response: what a redirect said is void */
+    if (!strncmp(line, "HTTP/", 5)) { /* a new response: headers of a redirect no longer count */
         t->offered = unknown;
         t->offered_start = -1;
     } else if ((value = header_value(line, "ETag"))) {
@@ -280,7 +280,7 @@ static fr_status prepare(transfer *t) {
     SET(CURLOPT_ERRORBUFFER, t->text);
     SET(CURLOPT_NOSIGNAL, 1L);
 #if LIBCURL_VERSION_NUM >= 0x075500
-    /* a libcurl without TLS refuses the whole list for the one name it does not know */
+    /* a libcurl without TLS refuses the whole list if it does not know one of the names */
     bool secure = curl_version_info(CURLVERSION_NOW)->features & CURL_VERSION_SSL;
     SET(CURLOPT_PROTOCOLS_STR, secure ? "http,https,file" : "http,file");
     SET(CURLOPT_REDIR_PROTOCOLS_STR, secure ? "http,https" : "http");
@@ -350,7 +350,7 @@ static bool broken_off(const transfer *t, CURLcode code) {
     }
 }
 
-/* libcurl's words on the last request, in one line. */
+/* libcurl's message about the last request, as one line. */
 static const char *reason(transfer *t, CURLcode code) {
     if (code == CURLE_OK) return "fewer bytes came than announced";
     t->text[strcspn(t->text, "\r\n")] = 0;

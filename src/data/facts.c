@@ -77,7 +77,7 @@ static void ranking_facts(const fr_window *w, fr_facts *f) {
     f->available_size = f->available_ranked ? available_sizes / (double)f->available_ranked : NAN;
 }
 
-/* What negatives a test event has; its `occurred` is that of its cut. */
+/* Counts the negatives of a test event; its `occurred` must be that of its cut. */
 static void count_negatives(const fr_window *w, eligible_event *e) {
     int32_t i = e->event, u = w->source[i], v = w->destination[i], cut = window_cut(w, i);
     int32_t self = window_self(w, u);

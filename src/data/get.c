@@ -62,7 +62,7 @@ fr_status fr_stream_download(const char *name, const char *url, const char *outp
         import_origin origin = {.name = path_name(url), .url = url};
         status = import_file(file, &origin, output, &own, context, &inner);
         if (status ==
-            FR_EINPUT) /* the file's name means nothing to the user: say where it is from */
+            FR_EINPUT) /* the user does not know this file name: say where the file is from */
             (void)fail(err, status, "%s: %s", url, inner.message);
         else if (status && err)
             *err = inner;

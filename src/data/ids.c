@@ -65,8 +65,8 @@ fr_status id_code_slow(id_table *t, int64_t id, int32_t *code, fr_error *err) {
     return FR_OK;
 }
 
-/* The places of `ids` in ascending order, sorted by one digit of 11 bits after the other, lowest
- * first; each pass is stable. `spare` is room for n places. */
+/* The places of `ids` in ascending order: sorted by digits of 11 bits, the lowest digit first; each
+ * pass is stable. `spare` is room for n places. */
 static void order_ids(const int64_t *ids, size_t n, int32_t *order, int32_t *spare) {
     enum { BITS = 11, DIGITS = 1 << BITS };
     int64_t most = 0;
@@ -95,7 +95,7 @@ fr_status id_table_sort(id_table *t, int32_t **rank, fr_error *err) {
     if (!status) status = ALLOCATE(sorted, n, err);
     if (!status) status = ALLOCATE(*rank, n, err);
     if (!status) {
-        order_ids(t->ids.at, n, order, *rank); /* ranks are filled in behind it */
+        order_ids(t->ids.at, n, order, *rank); /* *rank is spare room until here */
         for (size_t i = 0; i < n; i++) {
             (*rank)[order[i]] = (int32_t)i;
             sorted[i] = t->ids.at[order[i]];

@@ -129,7 +129,7 @@ static fr_status copy_rows(reading *r, fr_error *err) {
     }
 }
 
-/* What the manifest says of where the events came from. */
+/* What the manifest says about the origin of the events. */
 static json_t *origin_json(reading *r) {
     char sha[65];
     csv *c = &r->c;
@@ -180,7 +180,7 @@ static fr_status read_once(reading *r, fr_error *err) {
     fr_status status = input_open(&in, r->input, r->context, err);
     if (status) return input_close(&in), status;
     TRY(csv_open(&r->c, in, r->settings->columns, source_words, destination_words,
-                 r->again ? NULL : r->context, err)); /* what columns there are was told */
+                 r->again ? NULL : r->context, err)); /* columns were reported before */
     if (r->c.layout.dyglib) TRY(open_side(&r->side, r->input, r->c.rows_per_block, err));
     TRY(columns_open(&r->out, r->output, r->settings->force,
                      r->side.width ? r->side.width : r->c.layout.width, r->c.layout.split, err));

@@ -15,7 +15,7 @@
 enum {
     RAW_BYTES = 1 << 17,
     WAIT_MILLISECONDS = 100,
-    GZIP_RATIO = 1032, /* deflate packs no better */
+    GZIP_RATIO = 1032, /* deflate cannot compress better than this */
 };
 
 /* Returns when there is something to read. A read that blocks would not see that the user wants to
@@ -105,8 +105,7 @@ static fr_status inflate_some(input *in, unsigned char *out, size_t size, size_t
                             in->name, (long long)at);
             break;
         }
-        if (!in->inside) { /* behind a member: another one, or something that does not belong here
-                            */
+        if (!in->inside) { /* after a member: another one, or bytes that do not belong here */
             if (in->raw[in->raw_at] != 0x1f)
                 return fail(err, FR_EINPUT,
                             "%s: bytes that are not gzip follow the gzip data at byte %lld",
@@ -143,7 +142,7 @@ fr_status input_read(input *in, void *out, size_t size, size_t *got, fr_error *e
     size_t have = in->raw_end - in->raw_at;
     if (!have) /* in pieces that are still in the cache when they are hashed and parsed */
         return in->ended ? FR_OK : take(in, out, size < RAW_BYTES ? size : RAW_BYTES, got, err);
-    *got = have < size ? have : size; /* the first piece, read to know gzip from plain text */
+    *got = have < size ? have : size; /* the first piece, which was read to recognise gzip */
     memcpy(out, in->raw + in->raw_at, *got);
     in->raw_at += *got;
     return FR_OK;

@@ -114,12 +114,13 @@ static bool is_feature_name(const char *text) {
     return false;
 }
 
-/* Several columns may get the same role: check_roles refuses what is still so after --columns. */
+/* Several columns may get the same role here; if --columns does not change this, check_roles
+ * refuses it. */
 static void guess_roles(layout *l, const name_list *names) {
     bool list = !strcmp(names->at[names->count - 1].text, feature_list);
     for (int f = 0; f < l->fields; f++) {
         if ((size_t)f >= names->count - list) {
-            l->roles[f] = ROLE_FEATURE; /* what the list stands for */
+            l->roles[f] = ROLE_FEATURE; /* a column that the list stands for */
             continue;
         }
         const char *text = names->at[f].text;
@@ -262,7 +263,7 @@ fr_status layout_detect(layout *out, const char *first, const char *row, int64_t
     bool list = !strcmp(names.at[names.count - 1].text, feature_list);
     size_t fields = list ? values.count : names.count;
     if (list && fields + 1 < names.count)
-        fields = names.count; /* a row too short: said with its line */
+        fields = names.count; /* the row is too short: the reader reports it with its line */
     if (fields < 3 || fields > MAX_FIELDS) {
         status = fields < 3
                      ? fail(err, FR_EINPUT,

@@ -9,18 +9,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Compares ids, or the words behind them. */
+/* Compares ids, or their words. */
 static int compare(const fr_stream *s, int64_t source, int64_t destination) {
     int64_t a = s->source_id[source], b = s->destination_id[destination];
     if (!s->facts.words) return (a > b) - (a < b);
     const char *const *x = s->source_word.start.at + a, *const *y =
                                                             s->destination_word.start.at + b;
-    size_t n = (size_t)(x[1] - x[0]), m = (size_t)(y[1] - y[0]); /* with the newline behind */
+    size_t n = (size_t)(x[1] - x[0]), m = (size_t)(y[1] - y[0]); /* including the newline */
     int order = memcmp(x[0], y[0], (n < m ? n : m) - 1);
     return order ? order : (n > m) - (n < m);
 }
 
-/* Numbered without a gap from 0 or 1: most likely each role on its own, as JODIE does it. */
+/* True if ids have no gap and start at 0 or 1. Then each role was most likely numbered by itself,
+ * as in JODIE. */
 static bool gapless(const int64_t *id, int64_t count) {
     return id[0] <= 1 && id[count - 1] - id[0] == count - 1;
 }

@@ -34,7 +34,7 @@ static fr_status open_scratch(sorter *s, fr_error *err) {
     if (!path) return fail_memory(err, 0);
     s->fd = mkstemp(path);
     fr_status status = s->fd < 0 ? fail_errno(err, "%s: cannot be written", path) : FR_OK;
-    if (s->fd >= 0) unlink(path); /* gone whatever happens */
+    if (s->fd >= 0) unlink(path); /* removed now, so it is gone in any case */
     free(path);
     return status;
 }

@@ -134,7 +134,7 @@ static fr_status open_words(word_list *words, const char *folder, const char *na
     return FR_OK;
 }
 
-/* Everything looks ids up by search, and words by id. */
+/* Ids must be ascending, because they are found by binary search. */
 static fr_status check_ids(const char *folder, const char *name, const int64_t *id, int64_t ids,
                            fr_error *err) {
     for (int64_t k = 0; k < ids; k++) {
@@ -159,7 +159,7 @@ static void list_files(const fr_stream *s, const mapping *file[COLUMN_FILES]) {
     file[COLUMN_WORDS + 1] = &s->destination_word.file;
 }
 
-/* The manifest tells sizes, which were compared, and every column has its time. */
+/* True if sizes agree with the manifest, every column has its time, and the set is not small. */
 static bool looks_imported(const fr_stream *s, const mapping *const file[COLUMN_FILES]) {
     size_t total = 0;
     for (int k = 0; k < COLUMN_FILES; k++) {
@@ -193,7 +193,7 @@ fr_status fr_stream_verify(fr_stream *stream, const fr_context *context, fr_erro
     return FR_OK;
 }
 
-/* `fresh`: imported by this very call, hash included. */
+/* `fresh`: this call has imported it and computed its hash. */
 static fr_status open_directory(fr_stream *s, const char *folder, bool fresh,
                                 const fr_context *context, fr_error *err) {
     const fr_stream_facts *f = &s->facts;
@@ -230,7 +230,7 @@ typedef struct origin {
     const fr_import *settings;
 } origin;
 
-/* Imports to a place that is gone once it is mapped. */
+/* Imports to a temporary directory, which is removed once it is mapped. */
 static fr_status open_imported(fr_stream *s, const origin *in, const fr_context *context,
                                fr_error *err) {
     staging place = {0};
@@ -246,7 +246,7 @@ static fr_status open_imported(fr_stream *s, const origin *in, const fr_context 
     return status;
 }
 
-/* `folder`: the input is a directory, imported already. */
+/* `folder`: the input is an imported directory. */
 static fr_status open_stream(const origin *in, bool folder, const fr_context *context,
                              fr_stream **out, fr_error *err) {
     fr_stream *s;
@@ -328,7 +328,7 @@ static fr_status put_text(text_out *t, const char *text, size_t size, int flush,
     return FR_OK;
 }
 
-/* An id, or the word behind it: in quotes if it would not come back otherwise. */
+/* An id, or its word, in quotes if it could not be read back otherwise. */
 static fr_status put_id(text_out *t, int64_t id, const word_list *words, fr_error *err) {
     char text[32];
     if (!words->start.count)

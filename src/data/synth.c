@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEPS = 256 }; /* of popularity; part of what a seed means, like the draws below */
+enum { STEPS = 256 }; /* of popularity; changing this or a draw below changes all streams */
 
 enum { WORLD_SOURCES, WORLD_HABITS, WORLD_DESTINATIONS, WORLD_DRIFT, WORLD_SUCCESSORS };
 enum { DRAW_GAP, DRAW_BURST, DRAW_SOURCE, DRAW_COMPONENT, DRAW_WITHIN };
@@ -203,7 +203,7 @@ static int64_t pick(const double *sum, int64_t first, int64_t end, double u) {
     double before = first ? sum[first - 1] : 0;
     double target = before + u * (sum[end - 1] - before);
     int64_t low = first,
-            high = end - 1; /* the answer, too, if rounding makes the target the total */
+            high = end - 1; /* also the answer if rounding makes the target equal to the total */
     while (low < high) {
         int64_t middle = low + (high - low) / 2;
         if (sum[middle] > target)
@@ -214,7 +214,7 @@ static int64_t pick(const double *sum, int64_t first, int64_t end, double u) {
     return low;
 }
 
-/* What pick chooses `i` with. */
+/* The probability that pick chooses `i`. */
 static double share(const double *sum, int64_t count, int64_t i) {
     return (sum[i] - (i ? sum[i - 1] : 0)) / sum[count - 1];
 }

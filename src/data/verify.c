@@ -136,7 +136,7 @@ fr_status verify_mapped(const char *folder, const mapping *const file[COLUMN_FIL
 
 /* ---- a whole directory ---- */
 
-/* One column: what is there now, whatever it is. */
+/* Describes one column as it is now. */
 static fr_status look_at(const char *folder, int k, const column_record *expected,
                          const fr_context *context, fr_data_file *out, fr_error *err) {
     *out = (fr_data_file){.name = column_files[k], .bytes = -1};
@@ -151,7 +151,7 @@ static fr_status look_at(const char *folder, int k, const column_record *expecte
         out->same = !status && (!expected->sha256[0] || !strcmp(out->sha256, expected->sha256));
         mapping_close(&file);
     } else if (status != FR_ENOMEM) {
-        status = FR_OK; /* its absence is told in the table */
+        status = FR_OK; /* the table shows that it is missing */
     }
     free(path);
     return status;
@@ -195,7 +195,7 @@ fr_status fr_data_verify(const char *folder, const fr_context *context,
     }
     fr_stream_close(s);
     if (status) return status;
-    TRY(fr_stream_open(folder, NULL, context, &s, err)); /* what hashes do not tell */
+    TRY(fr_stream_open(folder, NULL, context, &s, err)); /* finds what hashes cannot show */
     fr_stream_close(s);
     return FR_OK;
 }

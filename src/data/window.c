@@ -152,7 +152,7 @@ static fr_status list_by(fr_window *w, const int32_t *key, int32_t keys, const i
     return FR_OK;
 }
 
-/* Both in one array, sources first: apart from each other they are the lists of the nodes. */
+/* Both lists are in one array, sources first, so together they are the lists of all nodes. */
 static fr_status index_roles(fr_window *w, fr_error *err) {
     size_t n = (size_t)w->events;
     TRY(TAKE(&w->memory, w->source_events, 2 * n, err));
@@ -188,7 +188,7 @@ static fr_status index_pairs(fr_window *w, fr_error *err) {
     }
     w->pair_at[w->pairs] = w->events;
 
-    /* source_at has served as a list of places; from here on it counts pairs */
+    /* so far source_at was a list of places; from here on it counts pairs */
     w->source_pair_at = source_at;
     int32_t pairs = 0;
     for (int32_t u = 0; u < w->sources; u++) {
@@ -430,7 +430,7 @@ bool window_candidate(const fr_window *w, int32_t event, int32_t destination) {
            window_available(w, destination, window_cut(w, event));
 }
 
-/* In the catalog of the event, before the filter. */
+/* True if it is in the catalog of the event, before the filter. */
 static bool is_listed(const fr_window *w, int32_t event, int32_t destination) {
     if (w->catalog_kind == CATALOG_TIME) return window_candidate(w, event, destination);
     return window_listed(w, destination) && destination != window_self(w, w->source[event]);
@@ -538,7 +538,7 @@ fr_history window_met(const fr_window *w, int32_t source, int32_t cut) {
     return last_below(w->firsts + from, w->source_pair_at[source + 1] - from, cut, INT32_MAX);
 }
 
-/* ---- the same for programs, which may ask for what is not there ---- */
+/* ---- the same for programs, which may ask for things that do not exist ---- */
 
 fr_columns fr_window_columns(const fr_window *w) {
     if (!w) return (fr_columns){0};

@@ -53,8 +53,8 @@ struct fr_window {
     double start;                        /* its first time: time 0 of the window */
     const float *feature;                /* [events, feature_width] or NULL */
     int32_t
-        known_events; /* of the window that this one stands for (counterfactual.h), else its own */
-    bool relabelled;  /* ids stand for other things than in the stream */
+        known_events; /* of the window that this one was made from (counterfactual.h), or its own */
+    bool relabelled;  /* ids were exchanged: they mean other things than in the stream */
     bool counterfactual; /* not the real stream: it must not give rank records */
     int holders;         /* in addition to the opener */
     const int64_t *source_id,
@@ -128,12 +128,13 @@ static inline bool window_available(const fr_window *w, int32_t destination, int
     return at < w->destination_at[destination + 1] && w->destination_events[at] < cut;
 }
 
-/* The source as a destination, which is never its own candidate; -1 if there is no such thing. */
+/* The destination with the source's id, which is never a candidate of the source; -1 = there is
+ * none. */
 static inline int32_t window_self(const fr_window *w, int32_t source) {
     return w->source_node && w->source_node[source] < w->destinations ? w->source_node[source] : -1;
 }
 
-/* Nodes: what models have a state, a history or an embedding of. */
+/* Nodes: everything that models have a state, a history or an embedding for. */
 static inline int32_t window_source_node(const fr_window *w, int32_t source) {
     return w->source_node ? w->source_node[source] : source;
 }
@@ -157,22 +158,22 @@ fr_history window_node_history(const fr_window *w, int32_t node, int32_t cut, in
 static inline bool window_listed(const fr_window *w, int32_t destination) {
     return w->catalog_place[destination] >= 0;
 }
-/* The same of a destination that has occurred before the event in question: then it is in the
- * time-available catalog, if that is the protocol's. */
+/* The same for a destination that has occurred before the event in question. Then it is also in the
+ * time-available catalog, if the protocol uses that one. */
 static inline bool window_listed_met(const fr_window *w, int32_t destination) {
     return w->catalog_kind == CATALOG_TIME || window_listed(w, destination);
 }
 
-/* Is a destination in the time-available catalog of the event? */
+/* True if the destination is in the time-available catalog of the event. */
 bool window_candidate(const fr_window *w, int32_t event, int32_t destination);
 /* The events of the ranked part with the source and the time of this one, itself included, under
  * filter=same-time; else none (PROTOCOL 14). */
 fr_history window_rivals(const fr_window *w, int32_t event);
-/* Does the filter take the destination out of the event's candidates? O(rivals). */
+/* True if the filter removes the destination from the event's candidates. O(rivals). */
 bool window_filtered(const fr_window *w, int32_t event, int32_t destination);
-/* Is it a candidate of the event under the protocol? (PROTOCOL 3, 14) */
+/* True if it is a candidate of the event under the protocol (PROTOCOL 3, 14). */
 bool window_ranked(const fr_window *w, int32_t event, int32_t destination);
-/* Is the event's own destination? */
+/* The same for the event's own destination. */
 bool window_covered(const fr_window *w, int32_t event);
 
 /* FR_EINPUT if the catalog is too small for a negative of every event. */
@@ -184,7 +185,7 @@ static inline int32_t window_pool(const fr_window *w, bool whole) {
 static inline int32_t window_pooled(const fr_window *w, bool whole, int32_t at) {
     return whole ? at : w->catalog[at];
 }
-/* A destination of it other than the event's own and its source, drawn uniformly. */
+/* A destination of this pool, drawn uniformly, other than the event's own and its source. */
 int32_t window_draw_negative(const fr_window *w, bool whole, rng_key key, int32_t event);
 
 #endif

@@ -32,7 +32,8 @@ typedef struct groups {
 } groups;
 enum { NOT_COUNTED = -1, COUNTS_ZERO = -2 };
 
-/* The numbers that tell groups apart. They are never -0 or NaN, so equal values have equal bits. */
+/* The numbers that distinguish groups. They are never -0 or NaN, so equal values have equal bits.
+ */
 typedef struct group_key {
     uint64_t bits[3 * SAMPLER_POOLS];
 } group_key;
@@ -158,7 +159,7 @@ static void sum_groups(const moments_job *j, fr_expected *out) {
 
 /* The expectation of every event, from its group's. */
 static void spread_groups(const moments_job *j, int64_t count, double *out) {
-    bool any = false; /* else this K counts no event */
+    bool any = false; /* if it stays false, no event counts for this K */
     for (size_t i = 0; i < j->g->list.count; i++) any |= j->counted[i];
     for (int64_t i = 0; i < count; i++) {
         int32_t number = j->g->of[i];

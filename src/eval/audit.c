@@ -64,7 +64,7 @@ struct fr_audit {
 
 static fr_status open_scorer(const audit *a, const fr_window *w, fr_scorer **out, fr_error *err) {
     fr_context quiet = a->context;
-    if (w != a->w || a->streams) quiet.log = NULL; /* it would say the same again */
+    if (w != a->w || a->streams) quiet.log = NULL; /* messages would repeat */
     quiet.progress = NULL;
     if (!a->open) return fr_scorer_open(a->spec, w, a->seed, &quiet, out, err);
     *out = NULL;
@@ -117,7 +117,7 @@ fr_status audit_add(audit *a, int check, int severity, extra_finding found, fr_e
     return FR_OK;
 }
 
-/* Reciprocal rank of the event's destination among the candidates that have a place; NaN = it has
+/* Reciprocal rank of the event's destination among the candidates that have a place; NaN if it has
  * none itself. */
 static double reciprocal(const audit *a, int32_t event, const float *scores, const int32_t *place) {
     const fr_window *w = a->w;
@@ -198,7 +198,7 @@ static fr_status take_facts(audit *a, const fr_scorer *scorer, fr_error *err) {
     return FR_OK;
 }
 
-/* Every event once: what all checks compare with. */
+/* Scores every event once. All checks compare with these scores. */
 static fr_status score_base(audit *a, fr_error *err) {
     fr_scorer *scorer = NULL;
     fr_status status = audit_open_scorer(a, a->w, &scorer, err);
@@ -213,7 +213,7 @@ static fr_status score_base(audit *a, fr_error *err) {
     return status;
 }
 
-/* The same once more, by a scorer that was opened again: what is different now is noise. */
+/* Scores all events again with a scorer that was opened again. Differences are noise. */
 static fr_status measure_noise(audit *a, fr_error *err) {
     fr_scorer *scorer = NULL;
     fr_status status = audit_open_scorer(a, a->w, &scorer, err);
@@ -229,7 +229,7 @@ static fr_status measure_noise(audit *a, fr_error *err) {
     return status;
 }
 
-/* Do scores of the same call, on the same window, differ? */
+/* True if repeated calls on the same window give different scores. */
 static bool is_unsteady(const audit *a) {
     double tolerance = audit_tolerance(a, FR_AUDIT_STATE);
     bool found = a->noise > a->settings.tolerance;
@@ -237,7 +237,7 @@ static bool is_unsteady(const audit *a) {
     return found;
 }
 
-/* Why a check is not made; NULL = it is. */
+/* Why a check is left out; NULL = it is made. */
 static const char *why_not(const audit *a, int check, bool unsteady) {
     bool looks = check == FR_AUDIT_POSITION || check == FR_AUDIT_NUMBERS;
     if (check == FR_AUDIT_STATE && !a->fixed) return NULL;

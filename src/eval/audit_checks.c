@@ -31,7 +31,7 @@ static const struct {
     {CHANGE_REDRAWN, "redrawn"}, {CHANGE_PERMUTED, "permuted"}, {CHANGE_REMOVED, "removed"}};
 enum { FUTURES = 3 };
 
-/* One way of changing per group, or all of them if the user wants to know of one event. */
+/* One kind of change per group, or all kinds if the user has named the events. */
 static fr_status check_future(audit *a, fr_error *err) {
     for (int g = 0; g < a->group_count; g++) {
         const group *own = &a->groups[g];
@@ -46,8 +46,8 @@ static fr_status check_future(audit *a, fr_error *err) {
     return FR_OK;
 }
 
-/* Events of the group's last time or batch are no past of each other: those before the first of
- * them that is audited are changed. */
+/* Events of the group's last time or batch are not in each other's past. Those before the first
+ * audited one of them are changed. */
 static fr_status change_company(audit *a, const group *own, fr_error *err) {
     const fr_window *w = a->w;
     int last = own->first + own->count - 1, first = last;
@@ -80,10 +80,10 @@ static fr_status check_same_time(audit *a, fr_error *err) {
 
 /* ---- batch ---- */
 
-/* Events of one call: audited ones, and others if these are few. */
+/* Events of one call: the audited ones, and others if there are few. */
 typedef struct company {
     int32_t *event; /* [count] ascending */
-    int *audited;   /* [count] number of the audited event, -1 = it is none */
+    int *audited;   /* [count] number of the audited event, -1 = it is another one */
     int count;
     float *scores; /* [chunk, row] */
     int chunk;
@@ -193,7 +193,8 @@ static void find_columns(const audit *a, const fr_window *w, int32_t *place) {
     }
 }
 
-/* Events whose destination is in the catalog of the window; all that happens is as it was. */
+/* Scores events whose destination is in the catalog of the window. The events themselves are
+ * unchanged. */
 static fr_status score_listed(audit *a, const change *c, int32_t *place, const char *what,
                               bool may_refuse, fr_error *err) {
     fr_window *w = NULL;
@@ -253,7 +254,8 @@ static fr_status score_neighbours(audit *a, fr_scorer *scorer, int k, fr_error *
     return FR_OK;
 }
 
-/* Every event twice, and others in between; in random order if nothing is remembered. */
+/* Scores every event twice, with other events in between. The order is random if nothing is
+ * remembered. */
 static fr_status check_state(audit *a, fr_error *err) {
     static const char *const what[] = {"scored after other events", "scored twice"};
     fr_scorer *scorer = NULL;

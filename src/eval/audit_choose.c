@@ -28,7 +28,7 @@ static fr_status list_covered(const audit *a, covered *out, fr_error *err) {
                 "nothing to audit");
 }
 
-/* Is there a ranked event before this one that is not its past? */
+/* True if a ranked event before this one is not in its past. */
 static bool has_company(const fr_window *w, int32_t event) {
     int32_t cut = window_cut(w, event);
     return (cut > w->from ? cut : w->from) < event;
@@ -108,7 +108,7 @@ static fr_status choose_rows(audit *a, const char *rows, fr_error *err) {
     return FR_OK;
 }
 
-/* Scores of all audited events are kept: no more events than fit. */
+/* Scores of all audited events are kept, so there are no more events than fit in memory. */
 enum { MOST_BYTES = 256 << 20 };
 
 fr_status audit_choose(audit *a, fr_error *err) {

@@ -10,9 +10,9 @@
 
 /* ---- numbers ---- */
 
-/* What one row of scores looks like. */
+/* Properties of one row of scores. */
 typedef struct look {
-    int64_t bad; /* column of the first that is no number, -1 = none */
+    int64_t bad; /* column of the first score that is not finite, -1 = none */
     bool constant, saturated, tied;
 } look;
 
@@ -62,7 +62,7 @@ fr_status audit_numbers(audit *a, fr_error *err) {
             (void)snprintf(f.what, sizeof f.what, "the score is no finite number");
             TRY(audit_add(a, FR_AUDIT_NUMBERS, FR_SEVERITY_NUMERIC, f, err));
         }
-        /* of a share of 1 % on, so that one odd event is none */
+        /* reported from 1 % of the events on, because one odd event means nothing */
         if (l.saturated && ++saturated * 100 >= a->events && saturated * 100 < a->events + 100) {
             (void)snprintf(f.what, sizeof f.what,
                            "several candidates have the score 1 and others almost: a sigmoid that "
@@ -115,7 +115,7 @@ static void add_chance(const audit *a, const fr_window *w, int32_t event, chance
             a->mapped[count++] = a->other[a->catalog_only ? k : w->catalog[k]];
     float own = a->other[audit_column(a, w->destination[event])];
     for (int64_t k = 0; k < count; k++)
-        if (!isfinite(a->mapped[k])) return; /* what the check of numbers says */
+        if (!isfinite(a->mapped[k])) return; /* the check of numbers reports these */
     if (!count || !isfinite(own)) return;
     chance one = rank_by_chance(a->mapped, count, own);
     sum->rr += one.rr;
@@ -160,10 +160,10 @@ static fr_status check_chance(audit *a, fr_error *err) {
     return status ? status : judge_chance(a, &sum, err);
 }
 
-/* ---- position: scores go along with ids ---- */
+/* ---- position: scores change together with ids ---- */
 
-/* How much the changes of one event's scores go along with the changes of places: Pearson's r over
- * the catalog; NaN if no score has changed. */
+/* The correlation between the changes of one event's scores and the changes of places: Pearson's r
+ * over the catalog; NaN if no score has changed. */
 static double follow_places(const audit *a, int k, const int32_t *place) {
     const float *base = a->base + k * a->row;
     double n = 0, x = 0, y = 0, xx = 0, yy = 0, xy = 0;
@@ -246,7 +246,7 @@ static fr_status check_ids(audit *a, fr_error *err) {
     change c = {.kind = CHANGE_IDS, .seed = a->seed, .place = number};
     if (!status) status = counterfactual_open(a->w, &c, &w, err);
     fr_status opened = status ? status : audit_open_scorer(a, w, &scorer, &inner);
-    if (!status && opened == FR_EINPUT) /* what it has learned is bound to the ids */
+    if (!status && opened == FR_EINPUT) /* the model belongs to its ids */
         text_print(&a->tally[FR_AUDIT_POSITION].note, "; ids not relabelled: %s", inner.message);
     else if (!status && opened)
         status = fail(err, opened, "%s", inner.message);
@@ -258,9 +258,9 @@ static fr_status check_ids(audit *a, fr_error *err) {
     return status;
 }
 
-/* ---- position: what a file of scores allows ---- */
+/* ---- position: checks that also work for a file of scores ---- */
 
-/* How many events a column is alone first in. */
+/* The number of events in which a column alone has the highest score. */
 static int count_first(const audit *a, int64_t column) {
     int first = 0;
     for (int k = 0; k < a->events; k++) {

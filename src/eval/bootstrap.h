@@ -34,8 +34,8 @@ void bootstrap_sign(uint64_t seed, int64_t resample, int64_t blocks, double *wei
 fr_status bootstrap_means(const block_sums *blocks, resampling how, const fr_context *context,
                           double *out, fr_error *err);
 
-/* Sign flips, for a permutation test: each block gets + or - with equal probability. With m the
- * mean of a series, a sum over blocks, out[resamples][series] is that sum with those signs. */
+/* Sign flips, for a permutation test: each block gets + or - with equal probability. The mean of a
+ * series is a sum over blocks; out[resamples][series] is this sum with these signs. */
 fr_status bootstrap_flips(const block_sums *blocks, resampling how, const fr_context *context,
                           double *out, fr_error *err);
 

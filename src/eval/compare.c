@@ -81,7 +81,7 @@ struct fr_comparison {
     double *weight;            /* [pairs][runs] */
     int (*couple)[2];          /* [runs * runs] scratch of one pair */
     event_blocks cut;
-    block_sums blocks; /* without sums if the metric is no mean over events */
+    block_sums blocks; /* without sums if the metric is not a mean over events */
     double *mean;      /* [runs][columns]; a series is (run, column) */
     /* Of runs over a sample of events and a metric that is a mean over events; else NULL. */
     finite_sample sample;
@@ -89,7 +89,7 @@ struct fr_comparison {
     fr_interval *of_models, *of_pairs; /* [models], [pairs][columns] */
 };
 
-/* ---- who is compared, and may it be ---- */
+/* ---- which runs are compared, and whether they may be ---- */
 
 static fr_status check_protocol(const compared_run *a, const compared_run *b,
                                 const fr_compare_settings *settings, const fr_context *context,
@@ -142,7 +142,7 @@ static fr_status keep(fr_comparison *c, const char *a, const char *b, const char
     return FR_OK;
 }
 
-/* What is compared: there are expectations over draws of MRR and Hits@k alone. */
+/* Checks the metric. Only MRR and Hits@k have an expectation over draws. */
 static fr_status take_metric(fr_comparison *c, int k_count, fr_error *err) {
     const char *metric = c->settings.metric;
     const fr_definition *definition = fr_metric_find(metric, &c->hits);
@@ -155,7 +155,7 @@ static fr_status take_metric(fr_comparison *c, int k_count, fr_error *err) {
     return keep(c, metric, "", "", &c->facts.metric, err);
 }
 
-/* A model trained for another objective is another model, and so is one under another order. */
+/* A model trained with another objective, or under another order, counts as another model. */
 static fr_status name_run(fr_comparison *c, compared_run *r, fr_error *err) {
     const char *objective = r->facts.objective;
     bool plain = r->given->model || !*objective || !strcmp(objective, "bce");
@@ -220,7 +220,7 @@ static fr_status group_runs(fr_comparison *c, const fr_compare_run *given, int c
 
 /* ---- events to sums per block ---- */
 
-/* Blocks of events that are ranked in any run: runs differ under --force only. */
+/* Blocks of events that are ranked in any run. Runs differ in this only under --force. */
 static fr_status cut_blocks(fr_comparison *c, fr_error *err) {
     int64_t events = c->run[0].facts.count, size = finite_block(c->sample, c->settings.block);
     bool *ranked;
@@ -271,7 +271,7 @@ static fr_status run_values(const fr_comparison *c, const compared_run *r, const
     if (status == FR_EINPUT) return fail(err, status, "%s: %.900s", r->given->file, inner.message);
     if (status) return fail(err, status, "%s", inner.message);
     for (int64_t e = 0; isnan(whole.value) && e < f->count; e++)
-        full[e] = NAN; /* such as counts among seen destinations that the records do not have */
+        full[e] = NAN; /* such as records without counts among seen destinations */
     return FR_OK;
 }
 
@@ -419,7 +419,7 @@ static int couple_runs(const fr_comparison *c, fr_compared_pair *pair) {
 }
 
 /* Every couple has the same weight; without a common seed this is the difference of means. Couples
- * are counted first, so that a run in all of them has weight exactly 1. */
+ * are counted first, so a run that is in all of them has weight exactly 1. */
 static void weigh_runs(const fr_comparison *c, int count, double *weight) {
     for (int i = 0; i < count; i++) {
         weight[c->couple[i][0]]--;
@@ -429,8 +429,8 @@ static void weigh_runs(const fr_comparison *c, int count, double *weight) {
 }
 
 /* The difference in mean[runs][columns] of one resample, or of the data. Each model is summed by
- * itself: models with equal numbers have a difference of exactly 0, and order flips do not hang on
- * rounding. */
+ * itself. So models with equal numbers have a difference of exactly 0, and order flips do not
+ * depend on rounding. */
 static double weighted(const fr_comparison *c, const double *weight, const double *mean,
                        int column) {
     double first = 0, second = 0;
@@ -450,7 +450,7 @@ static fr_interval seed_interval(const double *each, int count, double level) {
     return (fr_interval){mean - half, mean + half};
 }
 
-/* Welch's: runs of the two models are independent, and their spreads may differ. */
+/* Welch's interval: runs of the two models are independent, and their spreads may differ. */
 static fr_interval welch_interval(const fr_compared_model *a, const fr_compared_model *b,
                                   int column, double level) {
     double mean = b->mean[column] - a->mean[column];
@@ -573,7 +573,7 @@ static void judge_bootstrap(const pair_job *j, const double *weight, int column,
 }
 
 /* Share of rounds with a difference at least as large as the observed one, which counts as a round.
- * Equal sums may differ in their last bits. */
+ * The comparison tolerates rounding, because equal sums may differ in their last bits. */
 static double share_as_large(const double *values, int64_t count, double found) {
     int64_t as_large = 1;
     for (int64_t r = 0; r < count; r++) as_large += fabs(values[r]) >= fabs(found) * (1 - 1e-9);
@@ -641,7 +641,7 @@ static fr_status resample(fr_comparison *c, resampling how, const fr_context *te
     return status;
 }
 
-/* The permutation test of a metric that is no mean over events, for every pair. */
+/* The permutation test of a metric that is not a mean over events, for every pair. */
 static fr_status swap_pairs(fr_comparison *c, resampling how, const fr_context *team,
                             double *values, fr_error *err) {
     for (int p = 0; p < c->facts.pairs; p++) {
@@ -666,8 +666,8 @@ static int by_p(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Holm's correction over the pairs, in each column: the smallest of m p times m, the next one times
- * m - 1, ..., none smaller than the one before. */
+/* Holm's correction over the pairs, in each column: the smallest of m p-values is multiplied by m,
+ * the next one by m - 1, and so on; none may be smaller than the one before. */
 static fr_status adjust(fr_comparison *c, fr_error *err) {
     fr_difference **order;
     TRY(TAKE(&c->memory, order, c->facts.pairs, err));

@@ -47,7 +47,7 @@ typedef struct draws_job {
 } draws_job;
 
 enum { MOST_SEEDS = 1 << 30 }; /* times K: their results are counted by int64_t */
-enum { PATIENCE = 1 << 16 };   /* steps between two questions whether to go on */
+enum { PATIENCE = 1 << 16 };   /* steps between two checks for cancellation */
 
 static fr_status draw_seed(void *user, int64_t shard, int worker, fr_error *err) {
     draws_job *job = user;

@@ -19,8 +19,8 @@ static const double NEGLIGIBLE = 1e-30; /* of the weight at the mode */
 /* The distribution of the number x of marked negatives among those drawn: low <= x <= high. */
 typedef struct law {
     double draws, marked;
-    double spare; /* without replacement: unmarked negatives minus draws, may be negative */
-    double odds;  /* with replacement: of a marked one */
+    double spare; /* without replacement: unmarked negatives minus draws; may be negative */
+    double odds;  /* with replacement: the odds of a marked one */
     bool replaced;
     int64_t low, high, mode;
 } law;

@@ -43,8 +43,8 @@ const fr_explain_preset fr_explain_presets[FR_EXPLAIN_PRESETS + 1] = {
      "DyGLib: one random negative"},
     {0}};
 
-/* What is switched at once, in the order of switching. Those that need another ranking come first.
- */
+/* The settings that are switched together, in the order of switching. Those that need another
+ * ranking come first. */
 enum { KEYS = 3, PROTOCOL_INGREDIENTS = 7 };
 static const char *const ingredients[FR_EXPLAIN_MAX][KEYS] = {
     {"window"},   {"split", "train-share", "val-share"},
@@ -84,8 +84,8 @@ static fr_status standard_way(way *w, fr_error *err) {
     return fr_options_defaults(fr_protocol_options, &w->protocol, err);
 }
 
-/* Sets "key=value,key=value". A value may have commas of its own: what follows without "=" belongs
- * to it. */
+/* Sets "key=value,key=value". A value may contain commas: a part without "=" belongs to the value
+ * before it. */
 static fr_status set_list(way *w, const char *list, fr_error *err) {
     while (*list) {
         char entry[FR_NAME_MAX];
@@ -148,10 +148,10 @@ typedef struct explain {
     uint32_t ranked;
     int done, total; /* numbers */
     double *value;   /* [1 << steps], by the steps that are switched */
-    int64_t *events; /* [1 << steps] behind each */
+    int64_t *events; /* [1 << steps] number of events of each */
 } explain;
 
-/* The way with some steps switched; those of ingredients in which both agree do not matter. */
+/* The way with some steps switched. Ingredients that are equal on both sides do not matter. */
 static fr_status mix(const explain *x, uint32_t switched, way *out, fr_error *err) {
     TRY(standard_way(out, err));
     for (int k = 0; k < FR_EXPLAIN_MAX; k++) {
@@ -173,7 +173,7 @@ static fr_status rank_way(explain *x, const way *w, fr_error *err) {
     fr_ranking_close(x->ranking);
     x->ranking = NULL;
     fr_context quiet = x->context ? *x->context : (fr_context){0};
-    if (x->done > 1) quiet.log = NULL; /* it would say the same again */
+    if (x->done > 1) quiet.log = NULL; /* messages would repeat */
     fr_status status = fr_window_open(x->stream, &w->protocol, &quiet, &window, err);
     if (!status) status = fr_scorer_open(x->spec, window, x->seed, &quiet, &scorer, err);
     if (!status) status = fr_rank_run(scorer, NULL, &quiet, &x->ranking, err);
@@ -290,7 +290,7 @@ static fr_status find_effects(explain *x, bool average, fr_error *err) {
     fr_explanation *out = x->out;
     uint32_t all = (1u << out->count) - 1;
     x->total = average ? (int)all + 1 : out->count + 1;
-    /* From the last step down, the protocol changes seldom. */
+    /* In this order the protocol changes rarely. */
     for (uint32_t k = 0; average && k <= all; k++) {
         uint32_t m = 0;
         for (int s = 0; s < out->count; s++)

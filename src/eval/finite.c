@@ -7,8 +7,8 @@
 
 static const fr_interval none = {NAN, NAN};
 
-/* Student's quantile, whose time grows with the degrees of freedom: beyond so many it is the normal
- * one to 0.06 %. */
+/* Student's quantile takes longer with more degrees of freedom. Beyond this many it equals the
+ * normal one to 0.06 %. */
 enum { MOST_FREEDOM = 2000 };
 
 static double quantile_of(finite_sample f, int64_t n) {
@@ -17,15 +17,16 @@ static double quantile_of(finite_sample f, int64_t n) {
 
 double finite_left(finite_sample f) { return f.of > 0 ? 1 - (double)f.count / (double)f.of : 1; }
 
-/* Of a mean that deviates by `deviation`, and n numbers behind it. */
+/* The interval of a mean of n numbers with standard error `deviation`. */
 static fr_interval around(finite_sample f, double value, double deviation, int64_t n) {
     double half = quantile_of(f, n) * deviation;
     return (fr_interval){value - half, value + half};
 }
 
-/* Wilson's: the shares p whose distance from the one found is within t deviations, each with its
- * own deviation sqrt((1 - f) effect p (1 - p) / n): the roots of a quadratic. A mean of numbers
- * between 0 and 1 is such a share with a smaller effect, and skewed like one. */
+/* Wilson's interval: the shares p whose distance from the observed one is at most t standard
+ * errors, where the standard error is that of p, sqrt((1 - f) effect p (1 - p) / n). Its ends are
+ * the roots of a quadratic. A mean of numbers between 0 and 1 is such a share with a smaller
+ * effect, and is skewed in the same way. */
 static fr_interval wilson(finite_sample f, double share, int64_t n, double effect) {
     double t = quantile_of(f, n), weight = finite_left(f) * effect * t * t / (double)n;
     double middle = (share + weight / 2) / (1 + weight);

@@ -19,13 +19,13 @@ typedef struct finite_sample {
 
 /* The share of events that were not drawn, 1 - f. */
 double finite_left(finite_sample f);
-/* Of the mean of each[f.count], NaN = the event does not count: Student's, with n - 1 degrees of
- * freedom. None with fewer than two that count. */
+/* The interval of the mean of each[f.count], where NaN = the event does not count: Student's, with
+ * n - 1 degrees of freedom. No interval if fewer than two events count. */
 fr_interval finite_mean(finite_sample f, const double *each);
 /* The same if each is 0 or 1: Wilson's interval, which is also valid for shares near 0 and 1. */
 fr_interval finite_share(finite_sample f, const double *each);
-/* Of a value whose first-order error is the sum over events of influence[f.count], which adds up to
- * 0: a weighted sum of means, say. `counted` events have one. */
+/* The interval of a value whose first-order error is the sum of influence[f.count] over events,
+ * which adds up to 0, such as a weighted sum of means. `counted` events have an influence. */
 fr_interval finite_linear(finite_sample f, double value, const double *influence, int64_t counted);
 /* Shrinks a bootstrap interval of single events around the value, because the bootstrap ignores f.
  */

@@ -30,7 +30,7 @@ typedef struct metric {
     bool (*applies)(const fr_record *r);            /* to a covered event */
     double (*value)(const fr_record *r, int64_t k); /* of a covered event */
     bool seen;  /* needs counts among the destinations that the source has met */
-    bool order; /* needs to know which of the tied come first by id */
+    bool order; /* needs to know which tied candidates come first by id */
     bool (*missed)(const fr_record *r); /* to an uncovered event, which counts 0 if oov is zero */
 } metric;
 
@@ -106,7 +106,8 @@ static double chance_hits_value(const fr_record *r, int64_t k) {
     return r->n <= k ? 1 : (double)k / r->n;
 }
 
-/* 1 + 1/4 + 1/9 + ... + 1/n^2; from n = 64 on by its expansion, exact to the last digit. */
+/* 1 + 1/4 + 1/9 + ... + 1/n^2; from n = 64 on by its expansion, which is exact to the last digit.
+ */
 static double harmonic_squares(int64_t n) {
     enum { LARGE = 64 };
     static const double limit = 1.6449340668482264365; /* pi^2 / 6 */
@@ -124,9 +125,8 @@ static double chance_variance_value(const fr_record *r, int64_t k) {
 
 /* The loss 1 - RR of an event has two causes: candidates of the positive's own group above it
  * (within: seen ones for a repeated positive, unseen ones for a new one) and candidates of the
- * other group (between). Each cause gets its Shapley value: the mean of what it costs when the
- * other one is mended already and when it is not. With m ranks lost to this cause and t to the
- * other one,
+ * other group (between). Each cause gets its Shapley value: the mean of its cost if the other cause
+ * is removed first and if it is not. With m ranks lost to this cause and t to the other one,
  *     ((1 - 1/(1+m)) + (1/(1+t) - 1/(1+m+t))) / 2
  * which is written below without differences. */
 static double shapley(double mine, double theirs) {
@@ -145,8 +145,8 @@ static double between_value(const fr_record *r, int64_t k) {
     return shapley(ranks_lost(r, !r->repeated), ranks_lost(r, r->repeated));
 }
 
-/* H_n has an expansion in 1/n whose first terms are exact to the last digit from n = 64 on; the
- * difference of two of them is written so that equal leading parts never meet. */
+/* H_n has an expansion in 1/n whose first terms are exact to the last digit from n = 64 on. The
+ * difference of two expansions is written so that equal leading parts never cancel. */
 double harmonic(int64_t low, int64_t high) {
     enum { DIRECT = 64, LARGE = 64 };
     double sum = 0;
@@ -230,8 +230,8 @@ static fr_status median_rank(const request *q, fr_metric_value *out, fr_error *e
     return FR_OK;
 }
 
-/* (M - E[M]) / (1 - E[M]) with the expectation under a random order: 0 is chance, 1 is perfect,
- * whether M is 1 at best because it is a share or because it is a rank. */
+/* (M - E[M]) / (1 - E[M]) with the expectation under a random order: 0 is chance, 1 is perfect. The
+ * largest M is 1 for shares and for reciprocal ranks. */
 static fr_status adjusted(const request *q, double (*value)(const fr_record *, int64_t),
                           double (*chance)(const fr_record *, int64_t), fr_metric_value *out) {
     fr_metric_value found = mean_of(q, NULL, value), expected = mean_of(q, NULL, chance);
@@ -256,7 +256,7 @@ static fr_status z_mrr(const request *q, fr_metric_value *out, fr_error *err) {
     (void)err;
     fr_metric_value mrr = mean_of(q, NULL, rr_value), chance = mean_of(q, NULL, chance_value),
                     variance = mean_of(q, NULL, chance_variance_value);
-    double deviation = sqrt(variance.value / (double)mrr.events); /* of a mean of them */
+    double deviation = sqrt(variance.value / (double)mrr.events); /* of their mean */
     out->events = mrr.events;
     out->value = deviation > 0 ? (mrr.value - chance.value) / deviation : NAN;
     return FR_OK;
@@ -267,7 +267,7 @@ static fr_status tie_spread(const request *q, fr_metric_value *out, fr_error *er
     fr_metric_value most = mean_of(q, every, optimistic_value),
                     least = mean_of(q, every, pessimistic_value);
     out->events = most.events;
-    out->value = most.value - least.value; /* the other two rules lie between */
+    out->value = most.value - least.value; /* the values of the other two rules are in between */
     return FR_OK;
 }
 
@@ -522,7 +522,7 @@ static bool is_numbered(const metric *m) {
     return length > 2 && strcmp(m->definition.name + length - 2, "@k") == 0;
 }
 
-/* "recall@10" is "hits@10" to people who come from retrieval. */
+/* In retrieval "hits@10" is called "recall@10". */
 static const char recall[] = "recall@";
 
 static const metric *lookup(const char *text, int64_t *k) {

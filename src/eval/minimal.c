@@ -39,7 +39,7 @@ static double loss(const samples *n, double penalty, point p) {
     return sum;
 }
 
-/* Where Newton's method goes from `p`, and the variance of beta by the curvature there. */
+/* The step of Newton's method from `p`, and the variance of beta by the curvature there. */
 static point newton_step(const samples *n, double penalty, point p, double *variance) {
     const double score[] = {p.b0, p.b0 + p.beta};
     double g[2], w[2]; /* slope and curvature of the loss in the score */
@@ -67,7 +67,7 @@ static fr_status fit(const samples *n, double penalty, fr_minimal_fit *out, fr_e
             out->error = sqrt(variance);
             return FR_OK;
         }
-        for (double part = 1; part > 1e-12; part /= 2) { /* downhill, or as good as that */
+        for (double part = 1; part > 1e-12; part /= 2) { /* downhill, up to rounding */
             point next = {at.b0 + part * step.b0, at.beta + part * step.beta};
             double there = loss(n, penalty, next);
             if (!(there <= here + 1e-14 * fabs(here))) continue;
@@ -80,7 +80,8 @@ static fr_status fit(const samples *n, double penalty, fr_minimal_fit *out, fr_e
                 at.beta);
 }
 
-/* The eligible events' positives, and the negatives drawn for each: how many have been met. */
+/* Counts the positives of eligible events, and how many of the negatives drawn for each have been
+ * met. */
 static void draw(const fr_window *w, uint64_t seed, samples *random, samples *history) {
     static const int64_t k[] = {FACTS_ENOUGH};
     rng_key key = {.seed = seed, .purpose = RNG_MINIMAL};
@@ -93,7 +94,7 @@ static void draw(const fr_window *w, uint64_t seed, samples *random, samples *hi
         random->negative[1] += met.above;
         random->negative[0] += drawn - met.above;
         history->positive[e.repeated]++;
-        history->negative[1] += FACTS_ENOUGH; /* whichever they are, they have been met */
+        history->negative[1] += FACTS_ENOUGH; /* all of them have been met */
     }
 }
 
@@ -103,7 +104,7 @@ static fr_status complete(const samples *n, double p1, double penalty, fr_minima
     out->seen = (int64_t)n->negative[1];
     out->negatives = (int64_t)(n->negative[0] + n->negative[1]);
     out->intercept = out->beta = out->error = NAN;
-    return out->negatives ? fit(n, penalty, out, err) : FR_OK; /* a catalog of positives alone */
+    return out->negatives ? fit(n, penalty, out, err) : FR_OK; /* there may be no negatives */
 }
 
 fr_status fr_minimal_compute(const fr_window *diagnostic, const fr_minimal_settings *settings,

@@ -33,10 +33,10 @@ static expected_pool untrained_pool(const fr_record *r) {
                            .tied = r->tied - r->train_tied};
 }
 
-/* Records made from counts may not know which of them are seen. */
+/* Records made from counts may lack the counts among seen destinations. */
 static bool knows_seen(const fr_record *r) { return r->seen_above >= 0; }
 
-/* Records of a given list know the list alone: what would be drawn from a catalog is not known. */
+/* Records of a given list know only this list, so draws from a catalog are not possible. */
 static bool from_catalog(const fr_record *r, expected_pool pool[]) {
     pool[0] = catalog_pool(r);
     return !check_is_listed(r);
@@ -84,8 +84,8 @@ static bool from_trained_and_others(const fr_record *r, expected_pool pool[]) {
     return r->train_above >= 0;
 }
 
-/* A cell of the 2x2 table draws from its first pool; of the other one only the size matters, for
- * who is eligible. */
+/* A cell of the 2x2 table draws from its first pool. The size of the other pool only decides
+ * whether the event is eligible. */
 static bool cell(expected_pool drawn, expected_pool other, expected_pool pool[]) {
     pool[0] = drawn;
     pool[1] = (expected_pool){.size = other.size};
@@ -129,7 +129,7 @@ static bool deal_halves(int64_t k, int small, expected_pool pool[]) {
     return true;
 }
 
-/* TGB ranks a positive without a negative, too: it is the first. */
+/* TGB also ranks a positive without any negative: its rank is 1. */
 static bool deal_tgb(int64_t k, int small, expected_pool pool[]) {
     if (small == FR_SMALL_INELIGIBLE && pool[0].size < (double)k) return false;
     pool[0].draws = k;

@@ -24,7 +24,7 @@ typedef struct field {
     const char *class[MOST_CLASSES]; /* names of the classes; none = a number */
     int64_t bins;                    /* of a number, unless given */
     bool whole;                      /* numbers are whole */
-    const char *none;                /* what an event without the number is called */
+    const char *none;                /* the name of events without the number */
     /* The number or class of every record; not finite = none. */
     fr_status (*values)(const fr_record *records, int64_t count, double *out, fr_error *err);
 } field;
@@ -176,7 +176,7 @@ static int by_size(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* How many different numbers a sorted list has, which come first afterwards. */
+/* Moves the different numbers of a sorted list to its front and returns how many there are. */
 static int unique(double *at, int count) {
     int n = 0;
     for (int i = 0; i < count; i++)
@@ -184,7 +184,7 @@ static int unique(double *at, int count) {
     return n;
 }
 
-/* Whole edges read better, and are taken unless they would merge slices. */
+/* Whole edges are easier to read. They are used unless slices would become one. */
 static fr_status make_edges(cutting *c, int64_t count, int64_t bins, fr_error *err) {
     double *sorted, *whole, most;
     int64_t n = 0;

@@ -38,7 +38,7 @@ static double log_height(double df) {
     int sign;
     if (df != floor(df) || df > 1e6)
         return lgamma_r((df + 1) / 2, &sign) - lgamma_r(df / 2, &sign) - log(pi * df) / 2;
-    int64_t n = (int64_t)df;                            /* exact products, whatever the C library */
+    int64_t n = (int64_t)df;                            /* exact products with any C library */
     double ratio = n % 2 ? 1 / sqrt(pi) : sqrt(pi) / 2; /* of the gammas at n = 1 or 2 */
     for (int64_t k = n % 2 ? 1 : 2; k < n; k += 2) ratio *= (double)(k + 1) / (double)k;
     return log(ratio / sqrt(pi * (double)n));
@@ -48,7 +48,7 @@ double student_quantile(double p, double df) {
     double n = df, height = log_height(df);
     if (p == 0.5) return 0;
     double middle = fabs(p - 0.5), tail = p < 0.5 ? p : 1 - p;
-    bool central = middle < 0.25; /* solve for the mass that is known with more digits */
+    bool central = middle < 0.25; /* solve for the mass that is known to more digits */
     double log_t = 0;
     for (int step = 0; step < 200; step++) {
         double t = exp(log_t), square = t * t / n;

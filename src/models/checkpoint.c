@@ -161,7 +161,7 @@ static fr_status check_parts(const safetensors *file, const fr_window *w, int32_
         file->path, train ? train : "(none)", w->train);
 }
 
-/* One space of nodes or two? */
+/* Whether models have one space of nodes, or one for each role. */
 static fr_status check_nodes(const safetensors *file, const fr_window *w, fr_error *err) {
     bool shared = safetensors_find(file, VOCAB_NODE) != NULL;
     if (shared && w->node_id) return check_ids(file, VOCAB_NODE, w->node_id, w->nodes, err);
@@ -187,8 +187,8 @@ static fr_status check_window(const safetensors *file, const fr_window *w, int32
     TRY(check_nodes(file, w, err));
     TRY(check_ids(file, "vocab.src", w->source_id, w->sources, err));
     TRY(check_ids(file, "vocab.dst", w->destination_id, w->destinations, err));
-    /* the same ids with another order of events would pass until here, and test events could have
-     * been trained on */
+    /* The same ids with another order of events would pass the checks above, but test events could
+     * have been trained on. */
     const char *data = safetensors_metadata(file, "data_sha256");
     if (!data || strcmp(data, w->stream->sha256))
         return fail(err, FR_EINPUT, "%s: trained on data with sha256 %.12s, but this has %.12s",

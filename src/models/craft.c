@@ -133,7 +133,7 @@ static bool make_room(const model *m, tape *t, const model_batch *b, inputs *in)
     return !t->status;
 }
 
-/* A key of `rows` rows, behind those that are there. */
+/* Appends a key of `rows` rows. */
 static void put_key(inputs *in, int rows) {
     in->divisor[in->keys] = (real)rows;
     in->from[in->keys + 1] = in->from[in->keys] + rows;

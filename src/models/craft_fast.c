@@ -33,11 +33,11 @@ typedef struct worker {
     int32_t *count; /* [items] n_uv; 0 between events */
     int32_t *last;  /* [items] last event below `cut`, -1 = none */
     int32_t cut;
-    real *code; /* [codes, piece room] what the head takes of a piece's candidates beside q */
+    real *code; /* [codes, piece room] inputs of the head for a piece's candidates, besides q */
     int slots;  /* of the event, and whether short enough to fold (see fold) */
     bool folded;
     int32_t node;                                            /* the source */
-    fr_history counted;                                      /* what repeats are counted in */
+    fr_history counted;                                      /* events whose repeats count */
     real *key[MODEL_MOST_LAYERS], *value[MODEL_MOST_LAYERS]; /* [slots, dim] */
     real *folded_key[MODEL_MOST_LAYERS];   /* [heads * slots, dim + 1] at most dim rows */
     real *folded_value[MODEL_MOST_LAYERS]; /* [dim, heads * slots] */
@@ -50,7 +50,7 @@ typedef struct worker {
 typedef struct fast {
     craft_tables t;
     int block;     /* candidates at a time */
-    int piece;     /* candidates whose codes are made at a time: all, or few enough */
+    int piece;     /* candidates whose codes are made at a time: all, or as many as fit */
     int code_room; /* columns of codes */
     real *lonely;  /* [dim, room] last q of a source without history */
     void (*run)(const struct fast *f, worker *w, const fr_query *query, int32_t from, int32_t to,
@@ -135,9 +135,10 @@ SIMD_INLINE void slot_rows(int slots, int dim, const real *rho, const int32_t *i
 
 #define AT(parameter) model_value(f->t.m, parameter)
 
-/* A short history is cheaper when the two products of every candidate around the softmax, WQ q and
- * WO c, go over to keys and values: q.(WQ_h^T K) + bQ.K instead of (WQ q + bQ).K, and sums of WO_h
- * V instead of WO of sums. Rows of keys and columns of values are by head, then slot. */
+/* If the history is short, it is cheaper to move the two products of every candidate around the
+ * softmax, WQ q and WO c, to the keys and values: q.(WQ_h^T K) + bQ.K instead of (WQ q + bQ).K, and
+ * sums of WO_h V instead of WO of sums. Rows of keys and columns of values are ordered by head,
+ * then by slot. */
 SIMD_INLINE void fold(const fast *f, worker *w, int l) {
     const craft *c = f->t.c;
     const craft_layer *y = &c->layer[l];
@@ -169,7 +170,7 @@ SIMD_INLINE void read_source(const fast *f, worker *w, const fr_query *query) {
         int32_t s = w->item[p] = craft_met(window, node, past.event[p]);
         const double *a = f->t.item_centred + (size_t)s * (size_t)dim,
                      *b = f->t.slot_centred + p * dim;
-        double lane[8] = {0}; /* of one fixed order */
+        double lane[8] = {0}; /* always added in the same order */
         for (int k = 0; k < dim; k++) lane[k % 8] += (a[k] + b[k]) * (a[k] + b[k]);
         double sum = ((lane[0] + lane[4]) + (lane[1] + lane[5])) +
                      ((lane[2] + lane[6]) + (lane[3] + lane[7]));
@@ -187,12 +188,12 @@ SIMD_INLINE void read_source(const fast *f, worker *w, const fr_query *query) {
     }
 }
 
-/* What the codes of the elapsed times of candidates from .. to - 1 need. */
+/* Fills in the codes of the elapsed times of candidates from .. to - 1. */
 SIMD_INLINE void read_elapsed(const fast *f, worker *w, int32_t event, int32_t from, int32_t to) {
     const fr_window *window = f->t.m->w;
     int32_t cut = window_cut(window, event);
     real *slope = w->code, *offset = slope + f->code_room;
-    if (cut < w->cut) { /* back in time: from the start */
+    if (cut < w->cut) { /* back in time: start again */
         for (int32_t v = 0; v < f->t.c->items; v++) w->last[v] = -1;
         w->cut = 0;
     }
@@ -209,14 +210,15 @@ SIMD_INLINE void read_elapsed(const fast *f, worker *w, int32_t event, int32_t f
     }
 }
 
-/* The same of the repeats, which stays zero for candidates not met; counts are used up. */
+/* The same for repeats. The codes of candidates that were not met stay zero. Counts are set back to
+ * 0. */
 SIMD_INLINE void read_repeats(const fast *f, worker *w, int32_t from, int32_t to) {
     const craft_code *repeats = &f->t.repeats;
     real *slope = w->code + 2 * (size_t)f->code_room, *offset = slope + f->code_room;
     double rho0 = craft_rho(repeats, 0);
     for (int p = 0; p < w->counted.count; p++) {
         int32_t s = craft_met(f->t.m->w, w->node, w->counted.event[p]), n = w->count[s];
-        if (!n || s < from || s >= to) continue; /* met before, or another piece's */
+        if (!n || s < from || s >= to) continue; /* counted before, or in another piece */
         double rho = craft_rho(repeats, n);
         slope[s - from] = (real)(rho * n);
         offset[s - from] = (real)(rho - rho0);
@@ -342,7 +344,7 @@ SIMD_INLINE void score_event(const fast *f, worker *w, const fr_query *query, in
     for (int32_t at = from; at < to; at += f->piece)
         score_piece(f, w, query->event, at, to - at < f->piece ? to : at + f->piece,
                     scores + (at - from));
-    for (int p = 0; f->t.c->repeat && p < w->counted.count; p++) /* of what was not asked for */
+    for (int p = 0; f->t.c->repeat && p < w->counted.count; p++) /* clear the other counts */
         w->count[craft_met(f->t.m->w, w->node, w->counted.event[p])] = 0;
 }
 

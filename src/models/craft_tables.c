@@ -69,7 +69,7 @@ static fr_status centre_outputs(craft_tables *t, int in, const real *x, real **o
     return FR_OK;
 }
 
-/* x[dim] = the mean of the norms of all empty slots, which are positions alone */
+/* x[dim] = the mean of the norms of all empty slots, which consist of positions only */
 static void mean_of_slots(const craft_tables *t, double *x) {
     const craft *c = t->c;
     const real *gain = model_value(t->m, c->input_norm.weight),
@@ -85,13 +85,13 @@ static void mean_of_slots(const craft_tables *t, double *x) {
     }
 }
 
-/* *out = the branch of a source without history: WO of nothing, or of the values of empty slots,
- * all alike */
+/* *out = the branch of a source without history: WO of zero, or of the values of empty slots, which
+ * are all equal */
 static fr_status make_no_history(craft_tables *t, const craft_layer *y, real **out, fr_error *err) {
     int dim = t->c->dim;
     const real *value = model_value(t->m, y->value.weight),
                *weight = model_value(t->m, y->out.weight);
-    double x[1024], v[1024]; /* the widest dim there is */
+    double x[1024], v[1024]; /* the largest dim */
     real branch[1024];
     memcpy(branch, model_value(t->m, y->out.bias), (size_t)dim * sizeof *branch);
     if (t->c->pad) {
@@ -127,7 +127,7 @@ static fr_status make_layer(craft_tables *t, int l, const real *items, const rea
     TRY(TAKE(&t->memory, to->out_bias, dim, err));
     const real *value = model_value(t->m, y->value.weight), *out = model_value(t->m, y->out.weight),
                *shift = model_value(t->m, c->input_norm.bias);
-    double sum[1024], mean = 0; /* the widest dim there is */
+    double sum[1024], mean = 0; /* the largest dim */
     for (int i = 0; i < dim; i++) sum[i] = model_value(t->m, y->out.bias)[i];
     for (int j = 0; j < dim; j++) {
         double shared = model_value(t->m, y->value.bias)[j];
@@ -167,7 +167,8 @@ static fr_status make_code(craft_tables *t, craft_code *code, param_pair line, p
             code->constant[j] += head * bias[k];
         }
     }
-    /* The variance as a sum of squares, which cannot cancel: along the weights and beside them. */
+    /* The variance is a sum of squares along the weights and orthogonal to them, so nothing
+     * cancels. */
     if (code->square > 0) code->centre = -cross / code->square;
     for (int k = 0; k < dim; k++) {
         double beside = b[k] - b_mean + code->centre * (w[k] - w_mean);

@@ -12,7 +12,7 @@ static const double CRAFT_EPS = 1e-12;
 
 typedef struct craft_layer_tables {
     real *key_item, *key_slot;     /* [items, dim], [slots, dim], with 1/sqrt(head width) */
-    real *value_item, *value_slot; /* the same of values */
+    real *value_item, *value_slot; /* the same for values */
     /* The two branches end in a norm. The mean over the outputs is subtracted from weights and
      * biases, so their results have mean 0. */
     real *out_weight;  /* [dim, dim] */
@@ -32,7 +32,7 @@ typedef struct craft_code {
 typedef struct craft_tables {
     const model *m;
     const craft *c;
-    arena memory;                        /* run; the user may add to it */
+    arena memory;                        /* run; the caller may add to it */
     int slots;                           /* longest history there is, at most c->attend */
     int room;                            /* columns of tables */
     double *item_centred, *slot_centred; /* [items, dim], [slots, dim] rows minus means */

@@ -153,7 +153,7 @@ static void put_patches(const dygformer *f, dygformer_inputs *in, places *at, in
     in->mean_from[mean + 1] = at->patch;
 }
 
-/* Adds `more` to the counts of a side's tokens: the node itself and who it has met. */
+/* Adds `more` to the counts of a side's tokens: the node itself and the nodes it has met. */
 static void count_side(const fr_window *w, int32_t node, fr_history past, int32_t more,
                        int32_t *count) {
     count[node] += more;
@@ -167,7 +167,7 @@ static void put_count(dygformer_inputs *in, int token, int32_t source, int32_t c
     if (candidate > in->most) in->most = candidate;
 }
 
-/* Counts of a side whose first token is `at`: by node, how often it stands in the source's side and
+/* Counts of a side whose first token is `at`: how often each node occurs in the source's side and
  * in the candidate's (MODELS 3.1). Returns the next token. */
 static int put_counts(const fr_window *w, dygformer_inputs *in, int at, int32_t node,
                       fr_history past, const int32_t *source, const int32_t *candidate) {
@@ -186,8 +186,9 @@ bool dygformer_read(const model *m, tape *t, const model_batch *b, dygformer_inp
     int32_t *times = tape_take(t, (size_t)w->nodes, sizeof *times);
     int32_t *by = tape_take(t, (size_t)w->nodes, sizeof *by);
     if (t->status) return false;
-    /* Dropout bits tell the rows of an event apart. Attention draws as many numbers per row as the
-     * sequence has patches, up to `longest`, so the sequences of an event stand that far apart. */
+    /* The rows of an event need different dropout bits. Attention draws one number per row and
+     * patch of the sequence, at most `longest`, so the keys of an event's sequences are this far
+     * apart. */
     int longest = 2 * patches_of(f, f->history), apart = longest * ((longest + 7) / 8);
     places at = {0};
     for (int i = 0; i < b->events; i++) {
@@ -233,7 +234,8 @@ static tensor features(const model *m, tape *t, const dygformer_inputs *in) {
     return y;
 }
 
-/* What a side's patches have of their slots' rows, for the patches of all sequences. */
+/* The channel of a side's patches from the rows of their slots, for the patches of all sequences.
+ */
 static tensor side_channel(tape *t, const dygformer_inputs *in, tensor slots, param_pair to) {
     tensor y = PATCHES(slots, in->side_patches, in->side_from, to);
     return op_take(t, y, in->patches, in->side_patch);
@@ -249,7 +251,7 @@ static tensor embed(const model *m, tape *t, const dygformer_inputs *in) {
     for (int c = 0; c <= in->most; c++) number[c] = (real)c;
     tensor phi = op_time(t, in->side_tokens, in->delta, f->time.weight, f->time.bias);
     tensor time = PATCHES(phi, in->side_patches, in->side_from, f->patch_time);
-    /* enc is a function of an integer: its gradient gathers in the rows of a table */
+    /* enc is a function of an integer, so its gradient is collected in the rows of a table */
     tensor enc = op_code(t, in->most + 1, number, f->cooc1.weight, f->cooc1.bias);
     enc = LINEAR(op_relu(t, enc), f->cooc2);
     /* In separate statements: both add to the table's gradient, and compilers differ in the order
@@ -282,7 +284,7 @@ tensor dygformer_hidden(const model *m, tape *t, const model_batch *b, tensor *z
         x = transformer_block(t, &f->layer[l], f->heads, x, in.spans, n, TRANSFORMER_SITES * l,
                               in.keys);
     *z = LINEAR(op_mean(t, x, 2 * n, in.mean_from, in.mean_divisor), f->output);
-    z->rows = n; /* the two sides of a sequence are neighbouring rows: [z_u; z_v] is one row */
+    z->rows = n; /* the two sides of a sequence are neighbouring rows, so [z_u; z_v] is one row */
     z->cols = 2 * d;
     return op_relu(t, LINEAR(*z, f->fc1));
 }

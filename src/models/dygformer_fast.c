@@ -39,8 +39,8 @@ enum {
     EVENTS = 16,       /* at once */
     FEW = 32,          /* candidates that go through all events together */
     ROWS = 160,        /* patches that go through the layers together, about */
-    TABLES = 256 << 20 /* bytes of a table by event; beyond, features are multiplied when used and
-                          cosines of times computed, which may change the last bits */
+    TABLES = 256 << 20 /* bytes of a table by event; beyond this, features are multiplied when used
+                          and cosines of times computed, which may change the last bits */
 };
 
 /* An event: what all its candidates share. Lifetime: worker scratch. */
@@ -54,7 +54,7 @@ typedef struct side {
     real *x;        /* [side patches, dim] pair counts 0 */
     real *sum;      /* [side patches, dim] the same with the bias of the first branch */
     real *qkv;      /* [side patches, 3 dim] */
-    int known;      /* patches whose logits are in `logits`: all or, where it does not pay, none */
+    int known;      /* patches whose logits are in `logits`: all, or none if it is not worth it */
     real *logits;   /* [heads, patches, patches in whole lanes] of the first layer */
     real *now;      /* [2, time_dim] cosines and sines of w t + b */
 } side;
@@ -70,7 +70,7 @@ typedef struct kept {
 typedef struct sequence {
     int32_t candidate, node;
     dygformer_past past;
-    bool met; /* does a node stand in both sides? */
+    bool met; /* true if a node is in both sides */
     int first, source, own;
     const real *x; /* kept rows */
 } sequence;
@@ -146,8 +146,7 @@ static inline int patches_of(const dygformer *d, int tokens) {
     return (tokens + d->patch - 1) / d->patch;
 }
 
-/* to += Wc_s (enc(a) + enc(b)): the larger count with enc(0), then what the smaller one has more.
- */
+/* to += Wc_s (enc(a) + enc(b)): the larger count with enc(0), then what the smaller one adds. */
 SIMD_INLINE void add_count(const fast *f, int ch, int slot, int32_t a, int32_t b, real *to) {
     size_t table = (size_t)slot * (size_t)((f->t.most + 1) * ch);
     int32_t large = a > b ? a : b, small = a > b ? b : a;
@@ -172,8 +171,8 @@ SIMD_INLINE void add_counts_any(const fast *f, int ch, int32_t node, dygformer_p
     }
 }
 
-/* The channel of counts of a side's patches: by node, how often a token's node stands in this side
- * and in the other; NULL = in the other never. */
+/* The channel of counts of a side's patches: how often a token's node occurs in this side and in
+ * the other; NULL = never in the other. */
 SIMD_INLINE void add_counts(const fast *f, int32_t node, dygformer_past past, const int32_t *mine,
                             const int32_t *other, real *x) {
     if (f->t.f->channel == LANES)
@@ -225,7 +224,7 @@ SIMD_INLINE void time_codes(const fast *f, worker *w, int32_t event, dygformer_p
            (size_t)(room - tokens) * (size_t)dt * sizeof *phi);
 }
 
-/* The same of a candidate's, from tables. */
+/* The same for a candidate's tokens, from tables. */
 SIMD_INLINE void turn_codes(const fast *f, const worker *w, const side *s, dygformer_past past,
                             real *phi) {
     const dygformer *d = f->t.f;
@@ -254,8 +253,8 @@ SIMD_INLINE void logits(const fast *f, int head, int keys, const real *key, int 
             false);
 }
 
-/* w->mix of rows first .. first + n - 1, which attend to each other. Logits stand as (key, query):
- * a query is a lane. With u, the source's rows are as they are for all candidates. */
+/* w->mix of rows first .. first + n - 1, which attend to each other. Logits are stored as (key,
+ * query), so a lane is a query. With u, the source's rows are the same for all candidates. */
 SIMD_INLINE void attend(const fast *f, worker *w, int first, int n, const side *u) {
     int known = u ? u->known : 0;
     int d = f->t.f->dim, heads = f->t.f->heads, part = d / heads, ld = lanes_round_up(n);
@@ -349,7 +348,7 @@ SIMD_INLINE void score_block(const fast *f, worker *w, const side *u, int count,
 
 /* ---- an event ---- */
 
-/* Adds `more` to the counts of a side's tokens: the node itself and who it has met. */
+/* Adds `more` to the counts of a side's tokens: the node itself and the nodes it has met. */
 static inline void count_side(int32_t node, dygformer_past past, int32_t more, int32_t *count) {
     count[node] += more;
     for (int j = 0; j < past.count; j++) count[past.node[j]] += more;
@@ -385,7 +384,7 @@ static void forget_source(const fast *f, side *u) {
 }
 
 /* The source's patches, queries, keys and values for candidates it has not met, and the event's
- * side of time codes. */
+ * part of the time codes. */
 SIMD_INLINE void make_source(const fast *f, worker *w, side *u) {
     const struct dygformer_table_layer *y = &f->t.layer[0];
     const real *weight = AT(f->t.f->time.weight), *bias = AT(f->t.f->time.bias);
@@ -411,9 +410,9 @@ SIMD_INLINE void make_source(const fast *f, worker *w, side *u) {
 
 /* ---- candidates of an event ---- */
 
-/* The candidate's rows, kept from the event before unless it has had one since. Pasts of different
- * candidates are in different places; candidates without one are the same unless they have
- * identities. */
+/* The candidate's rows. They are kept from the last event, unless the candidate has had an event
+ * since then. Pasts of different candidates are in different places; candidates without a past are
+ * equal unless they have identities. */
 SIMD_INLINE const kept *keep_candidate(const fast *f, worker *w, int32_t v, int32_t cut) {
     kept *own = &w->few[v % FEW];
     int32_t node = window_destination_node(f->t.m->w, v);
@@ -430,8 +429,8 @@ SIMD_INLINE const kept *keep_candidate(const fast *f, worker *w, int32_t v, int3
     return own;
 }
 
-/* Does a node stand in both sides? Without shared ids it can be only one of the two, which must
- * have met. */
+/* True if a node is in both sides. Without shared ids only the source and the candidate can be, and
+ * only if they have met. */
 static bool meet(const fast *f, const side *u, const sequence *s) {
     if (!f->t.m->w->source_node && !u->met[s->candidate]) return false;
     bool both = u->times[s->node];
@@ -439,8 +438,8 @@ static bool meet(const fast *f, const side *u, const sequence *s) {
     return both;
 }
 
-/* The next candidates from `v` to `end`, up to `most` rows and what the last one has more; *rows of
- * them all. */
+/* Takes the next candidates from `v` to `end` until they have at least `most` rows; *rows is the
+ * number of their rows. */
 SIMD_INLINE int read_block(const fast *f, worker *w, const side *u, int32_t v, int32_t end,
                            int most, int *rows) {
     int count = 0;
@@ -461,7 +460,8 @@ SIMD_INLINE int read_block(const fast *f, worker *w, const side *u, int32_t v, i
     return count;
 }
 
-/* The block's rows before the first layer, but those that are the source's; returns how many. */
+/* Makes the block's rows before the first layer, except those of the source; returns their number.
+ */
 SIMD_INLINE int make_rows(const fast *f, worker *w, const side *u, int count) {
     int d = f->t.f->dim, ch = f->t.f->channel, fresh = 0, own = 0;
     for (int k = 0; k < count; k++) {
@@ -599,7 +599,7 @@ static void close_fast(void *state) {
     free(f);
 }
 
-/* Most patches of a side: as many as the model reads, or as the longest past there is. */
+/* Most patches of a side: as many as the model reads, or as the longest past has. */
 static int longest_side(const model *m) {
     const dygformer *d = m->own;
     const fr_window *w = m->w;

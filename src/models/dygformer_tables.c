@@ -113,7 +113,7 @@ static fr_status make_head(dygformer_tables *t, fr_error *err) {
     return FR_OK;
 }
 
-/* A node stands in a side as often as the pair has met there; with shared ids the pair has two
+/* A node occurs in a side as often as the pair has met there; with shared ids the pair has two
  * directions, and a node may meet itself. */
 static int largest_count(const fr_window *w, const dygformer *f) {
     int most = 1;

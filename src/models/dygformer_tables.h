@@ -10,7 +10,7 @@
 
 #include "models/dygformer.h"
 
-enum { DYGFORMER_PANEL = 32 }; /* columns of a product that stand together in memory */
+enum { DYGFORMER_PANEL = 32 }; /* columns of a product that are stored together */
 
 /* A matrix (in, out) cut into panels of columns, each row-major and dense, and a bias. */
 typedef struct dygformer_matrix {
@@ -51,7 +51,7 @@ typedef struct dygformer_tables {
     struct dygformer_table_layer {
         dygformer_matrix qkv, ffn1; /* (dim, 3 dim), (dim, 4 dim) with biases */
         dygformer_matrix out, ffn2; /* (dim, dim), (4 dim, dim) */
-        real *out_bias, *ffn2_bias; /* [dim] added to rows before what is multiplied */
+        real *out_bias, *ffn2_bias; /* [dim] added to rows before the product */
     } layer[MODEL_MOST_LAYERS];
     dygformer_matrix head; /* (2 dim, dim) the head's first layer composed with the output layer */
 } dygformer_tables;

@@ -78,8 +78,8 @@ typedef struct inputs {
     row_key *key, *hidden_key;   /* [slots], [hidden slots] */
 } inputs;
 
-/* Slots of one node at event e, behind those of the nodes before it, which have been read. `part`
- * numbers the nodes of an event. */
+/* Slots of one node at event e, after those of earlier nodes, which have been read. `part` numbers
+ * the nodes of an event. */
 static void read_node(const model *m, inputs *in, int node, int32_t e, int part, fr_history past) {
     const graphmixer *g = m->own;
     const fr_window *w = m->w;

@@ -14,7 +14,7 @@ typedef struct graphmixer_layer {
 typedef struct graphmixer {
     int dim, layers, tokens, time_dim, edge_dim, head_width;
     int hidden;      /* rows between the two token products: tokens / 2 */
-    bool pool_slots; /* divide by `tokens`, else by the slots that are there */
+    bool pool_slots; /* divide by `tokens`, otherwise by the number of slots */
     bool padded;     /* slots without an event are rows of zeros, else they do not exist */
     bool newest_last;
     param_pair time, proj, norm, output, head_src, head_dst, head_out;
@@ -22,12 +22,12 @@ typedef struct graphmixer {
     graphmixer_layer layer[MODEL_MOST_LAYERS];
 } graphmixer;
 
-/* What a node with `slots` real slots is divided by when it is pooled. */
+/* The divisor for pooling a node with `slots` real slots. */
 static inline real graphmixer_divisor(const graphmixer *g, int slots) {
     return (real)(g->pool_slots ? g->tokens : slots > 1 ? slots : 1);
 }
 
-/* Rows of a node with so many events. */
+/* Rows of a node with this many events. */
 static inline int graphmixer_rows(const graphmixer *g, int events) {
     return g->padded ? g->tokens : events;
 }

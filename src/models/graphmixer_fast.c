@@ -23,14 +23,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 256 }; /* slots that go through the layers together: nodes until they have as many */
+enum { BLOCK = 256 }; /* slots that go through the layers together, rounded up to whole nodes */
 
 typedef struct worker {
-    int32_t event; /* whose time and cut `code` is of; -1 = none */
+    int32_t event; /* the event of `code`; -1 = none */
     real *code;    /* [piece, head width] Wd [h; e] + bd */
     /* nodes under way */
-    int32_t *node;    /* [piece] those to make, as places in the piece */
-    bool *waiting;    /* [piece] is it in `node`? false between events */
+    int32_t *node;    /* [piece] nodes to compute, as places in the piece */
+    bool *waiting;    /* [piece] true if it is in `node`; false between events */
     fr_history *past; /* [piece] */
     real *pooled;     /* [piece, dim] hbar */
     real *head;       /* [piece, head width] */
@@ -54,7 +54,7 @@ typedef struct fast {
     real *own;      /* [destinations, head width] Wd [bo; e] + bd */
     real *empty;    /* [dim] hbar of a node without events */
     int block;      /* slots */
-    int32_t piece;  /* destinations at a time: all, or few enough */
+    int32_t piece;  /* destinations at a time: all, or as many as fit */
     worker *workers;
 } fast;
 
@@ -93,7 +93,7 @@ static int project(const fast *f, worker *w, double time, int count, const fr_hi
             memcpy(w->x + row * d, f->edge ? f->edge + (size_t)event * (size_t)d : AT(g->proj.bias),
                    (size_t)d * sizeof *w->x);
         }
-    vmath_cos((int64_t)slots * dt, w->angle, w->phi); /* old angles in empty slots */
+    vmath_cos((int64_t)slots * dt, w->angle, w->phi); /* empty slots have old angles */
     gemm_nt(slots, d, dt, w->phi, dt, AT(g->proj.weight) + g->edge_dim, g->edge_dim + dt, w->x, d,
             true);
     for (int n = 0, first = 0; g->padded && n < count; n++, first += g->tokens) {
@@ -160,8 +160,8 @@ static void identity_half(const fast *f, real *z, const real *identity, param_pa
     linear(f, 1, 2 * f->g->dim, f->g->head_width, head, z, to);
 }
 
-/* head[count, head width] += mixed hbar of nodes with the histories w->past at `time`. Histories
- * come without gaps: a block is a stretch of nodes that have one. */
+/* head[count, head width] += mixed hbar of nodes with the histories w->past at `time`. A block
+ * consists of consecutive nodes that have a history. */
 static void encode(const fast *f, worker *w, double time, int count, const real *mixed,
                    real *head) {
     const graphmixer *g = f->g;
@@ -178,8 +178,8 @@ static void encode(const fast *f, worker *w, double time, int count, const real 
     gemm_nt(count, g->head_width, d, w->pooled, d, mixed, d, head, g->head_width, true);
 }
 
-/* Lists the destinations of from .. to - 1 whose code is not that of the event. Codes are kept if
- * the piece is all there is. */
+/* Lists the destinations of from .. to - 1 whose code must be computed for the event. Codes are
+ * kept only if the piece is the whole catalog. */
 static int list_stale(const fast *f, worker *w, int32_t event, int32_t from, int32_t to) {
     const fr_window *window = f->m->w;
     int32_t cut = window_cut(window, event);
@@ -189,7 +189,7 @@ static int list_stale(const fast *f, worker *w, int32_t event, int32_t from, int
     int32_t before = same ? window_cut(window, w->event) : 0;
     if (!same) {
         for (int32_t v = from; v < to; v++) w->node[count++] = v - from;
-    } else { /* what lies between the cuts, whichever is the later */
+    } else { /* events between the two cuts, in either direction */
         for (int32_t e = before < cut ? before : cut; e < (before < cut ? cut : before); e++) {
             int32_t met[] = {window->destination[e], window_self(window, window->source[e])};
             for (int k = 0; k < 2; k++) {
@@ -292,7 +292,8 @@ static fr_status make_halves(fast *f, fr_error *err) {
 static fr_status make_worker(fast *f, worker *w, fr_error *err) {
     const graphmixer *g = f->g;
     size_t n = (size_t)f->piece, d = (size_t)g->dim, head = (size_t)g->head_width;
-    /* the last node of a block may bring all its slots; every node brings one at least */
+    /* a block may exceed its size by the slots of its last node; every node has at least one slot
+     */
     size_t room = (size_t)f->block - 1 + (size_t)g->tokens;
     size_t nodes = n < (size_t)f->block ? n : (size_t)f->block;
     w->event = -1;

@@ -49,7 +49,7 @@ void lha_close(model *m) {
     free(h);
 }
 
-/* What the memory holds of a pair apart from replayed events. */
+/* The pair's stored state, without replayed events. */
 static const real *stored(const lha *h, int32_t pair) {
     return h->written[pair] ? h->value + (size_t)pair * (size_t)h->dim : NULL;
 }

@@ -6,7 +6,7 @@
 #include "models/model.h"
 #include "nn/ops.h"
 
-/* [candidates, dim] hcur, which is written to the memory; *z is the input of the layer before. It
+/* [candidates, dim] hcur, which is written to the memory; *z is the input of the previous layer. It
  * does not depend on the memory. */
 typedef tensor lha_hidden(const model *m, tape *t, const model_batch *b, tensor *z);
 
@@ -25,7 +25,7 @@ typedef struct lha {
     real *after;      /* [events - from, dim] the event's pair after the event */
     real *rho;        /* [pairs] w2b . r of what is stored, then [events - from] of `after`; made by
                          replay */
-    arena saved;      /* rows handed to a writer, until the next time */
+    arena saved;      /* rows for a writer, until the next save */
 } lha;
 
 #define LHA_OPTIONS "gamma write-every"

@@ -107,8 +107,9 @@ typedef struct model_kind {
     /* A scorer through the model's fast path; the model must outlive it. A model that
      * remembers has been replayed from the first test event. */
     fr_status (*fast)(const model *m, int threads, fr_scorer_definition *out, fr_error *err);
-    /* The matrices z is multiplied by, all with as many rows; their columns one after the other
-     * are those of z. Returns their number. For two-layer heads it is the first layer. */
+    /* The matrices that z is multiplied by. All have the same number of rows; their columns, one
+     * after the other, are those of z. Returns their number. For two-layer heads it is the first
+     * layer. */
     int (*head)(const model *m, int *weights /* [MODEL_HEADS] */);
     const model_memory *memory; /* NULL = remembers nothing */
 } model_kind;

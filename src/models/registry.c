@@ -83,7 +83,7 @@ bool model_uses(const fr_model *facts, const char *key) {
     return false;
 }
 
-/* -1 becomes what the data has. */
+/* -1 becomes the width of the data. */
 static fr_status settle_edges(model *m, fr_error *err) {
     int64_t width = m->w->stream->facts.feature_width, *wanted = &m->settings.edge_dim;
     if (!model_uses(&m->kind->facts, "edge-dim")) return FR_OK;
@@ -148,7 +148,7 @@ typedef struct plain_scorer {
     int32_t *candidate; /* [destinations] all of them */
 } plain_scorer;
 
-/* Candidates at a time: what is kept of each may be large, and no score depends on the others. */
+/* Candidates at a time. Each needs much memory, and no score depends on other candidates. */
 enum { PLAIN_BLOCK = 256 };
 
 static fr_status score_part(void *state, const fr_query *queries, int count, int32_t from,

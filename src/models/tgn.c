@@ -73,7 +73,7 @@ static fr_status open_tgn(model *m, fr_error *err) {
                .mlp = s->message == FR_MESSAGE_MLP,
                .file_clock = s->clock == FR_CLOCK_FILE};
     m->keep = 2 * d;
-    if (identity) m->shard_events = 50; /* little work for as many gradients to add */
+    if (identity) m->shard_events = 50; /* little work, but as many gradients to add */
     c->time = layer_time(&m->params, dt, s->time_trainable);
     if (s->identities) c->node = layer_nodes(&m->params, m->w->nodes, d);
     if (c->mlp) {
@@ -136,8 +136,8 @@ void tgn_show(const model *m, int64_t place, real *to) {
     for (int k = 0; k < c->dim; k++) to[k] += e[k];
 }
 
-/* s^ of a part's states, and the queries of those that have one: in training folded with the keys'
- * weights (op_fold), because it has few rows per key. */
+/* s^ of a part's states, and the queries of those that have one. In training they are folded with
+ * the keys' weights (op_fold), because there are few rows per key. */
 static void make_part(const model *m, tape *t, void *shared, int number) {
     const tgn *c = m->own;
     tgn_part *part = &((tgn_reads *)shared)->part[number];
@@ -253,7 +253,7 @@ static tensor forward(const model *m, tape *t, const model_batch *b, model_inner
 
 /* ---- a training step ---- */
 
-/* Room for what a shard reads and for its gradient, which is wanted after the shard's own tape is
+/* Room for what a shard reads, and for its gradient, which is needed after the shard's tape is
  * gone. */
 static void take_leaves(tape *t, tgn_inputs *in, int dim, int query_width) {
     in->s = (tensor){in->states, dim, NULL, tape_room(t, (size_t)in->states * (size_t)dim)};
@@ -294,7 +294,7 @@ static inline void add_row(tensor to, int32_t row, const real *from) {
     for (int k = 0; k < to.cols; k++) sum[k] += from[k];
 }
 
-/* Adds what a shard has left for the states of a part. */
+/* Adds the gradient of a shard for the states of a part. */
 SIMD_LOOPS static void add_shard(const tgn_reads *r, const tgn_inputs *in, int part) {
     const tgn_part *to = &r->part[part];
     for (int k = 0; k < in->states; k++) {

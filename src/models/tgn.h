@@ -17,7 +17,7 @@ typedef struct tgn {
     bool identity; /* embedding is the memory: no attention, no merge */
     int node;      /* identities [nodes, dim], added to memories that are read; -1 = none */
     int wide;      /* dim + time_dim: queries */
-    int key_width; /* dim + edges + time_dim: what a neighbour is */
+    int key_width; /* dim + edges + time_dim: width of a neighbour */
     int message_width;
     bool mlp;        /* messages go through two dense layers before the GRU */
     bool file_clock; /* times as in the data, otherwise since the window's start */
@@ -41,8 +41,8 @@ typedef struct tgn {
     real *version; /* [events - from, 2, dim] */
 } tgn;
 
-/* [rows, dim] the states after messages x, a constant that begins with the states before. The
- * caller sets the rows after those of x, to constants. */
+/* [rows, dim] the states after messages x, a constant that begins with the previous states. The
+ * caller sets the rows after those of x to constants. */
 tensor tgn_update(const model *m, tape *t, tensor x, int rows);
 
 fr_status tgn_memory_open(model *m, fr_error *err);

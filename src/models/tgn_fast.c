@@ -48,7 +48,7 @@ typedef struct worker {
 
     /* A stretch of a candidate; "neighbours" are neighbours by heads. */
     real *factor; /* [neighbours, 2, time_dim] what the clock is multiplied by for logits */
-    real *still;  /* [neighbours] what of a logit does not move with time */
+    real *still;  /* [neighbours] the part of a logit that does not depend on time */
     real *weight; /* [1 + neighbours, events]; the first row is 1 */
     real *value;  /* [1 + neighbours, wide] what is weighted: q0 + bR, WR WV of the neighbours */
     real *total;  /* [heads, events] */
@@ -120,7 +120,7 @@ SIMD_INLINE void read_events(const fast *f, worker *w, const fr_query *queries, 
 
 /* ---- candidates: a column per score ---- */
 
-/* Of the stretch w->at: what logits are made of, and what is weighted. */
+/* Reads the neighbours of the stretch w->at: the parts of their logits, and their values. */
 SIMD_INLINE void read_neighbours(const fast *f, worker *w, int32_t v) {
     const tgn *c = f->t.c;
     const tgn_tables *t = &f->t;
@@ -145,7 +145,7 @@ SIMD_INLINE void read_neighbours(const fast *f, worker *w, int32_t v) {
 }
 
 /* w->weight[n, heads, width]: softmax of the logits over the n neighbours, for `width` events from
- * `first` on. A row of ones before it is for what has no weight. */
+ * `first` on. The row of ones before it belongs to the term without a weight. */
 SIMD_INLINE void weigh_neighbours(const fast *f, worker *w, int n, int first, int width) {
     int heads = f->t.c->heads, codes = 2 * f->t.c->time_dim;
     real *weight = w->weight + width;
@@ -157,7 +157,7 @@ SIMD_INLINE void weigh_neighbours(const fast *f, worker *w, int n, int first, in
     columns_softmax(n, heads * width, weight, w->total);
 }
 
-/* What the merge begins with. */
+/* The first term of the merge. */
 SIMD_INLINE const real *own_of(const fast *f, const worker *w) {
     return f->t.own + (size_t)tgn_candidate_row(&f->t, w->at.state) * (size_t)f->t.c->dim;
 }
@@ -222,7 +222,7 @@ SIMD_INLINE void attend(const fast *f, worker *w, int32_t v, int column, int ld)
 SIMD_INLINE void score_columns(const fast *f, worker *w, int columns, int ld) {
     const tgn *c = f->t.c;
     int d = c->dim, wide = c->wide, codes = c->heads * c->time_dim;
-    int rows = codes < wide ? codes : wide, half = rows / 2; /* what is left out is zero */
+    int rows = codes < wide ? codes : wide, half = rows / 2; /* the rest is zero */
     gemm_nn(half, columns, codes, f->t.time, codes, w->code, ld, w->o, ld, true);
     gemm_nn(rows - half, columns, codes - half, f->t.time + half * codes + half, codes,
             w->code + half * ld, ld, w->o + half * ld, ld, true);

@@ -134,7 +134,7 @@ static void ends_of(const fr_window *w, int32_t event, int32_t node[2]) {
     node[1] = window_destination_node(w, w->destination[event]);
 }
 
-/* The node's new state; its message, if any, is in it. */
+/* Stores the node's new state, which includes its message, if there is one. */
 static void write_state(tgn *c, int32_t node, const real *state) {
     size_t d = (size_t)c->dim;
     memcpy(c->memory + (size_t)node * d, state, d * sizeof *state);

@@ -5,7 +5,7 @@
 
 fr_status tgn_past_open(tgn_past *p, const model *m, arena *memory, fr_error *err) {
     const fr_window *w = m->w;
-    *p = (tgn_past){.c = m->own, .w = w, .count = 1, .cut = {INT32_MAX}}; /* the first go resets */
+    *p = (tgn_past){.c = m->own, .w = w, .count = 1, .cut = {INT32_MAX}}; /* reset at first use */
     TRY(TAKE(memory, p->seen, w->nodes, err));
     TRY(TAKE(memory, p->last, w->nodes, err));
     return TAKE(memory, p->moves, w->nodes, err);
@@ -50,7 +50,7 @@ void tgn_past_go(tgn_past *p, const fr_query *queries, int count) {
     }
 }
 
-/* Those of the moves that come before event i, and those after. */
+/* The moves before event i, and those after. */
 static inline uint32_t until(uint32_t moves, int i) { return moves & ((2u << i) - 1); }
 static inline uint32_t after(uint32_t moves, int i) { return moves & ~((2u << i) - 1); }
 

@@ -135,7 +135,7 @@ static bool number_states(tape *t, tgn_reads *r, numbering *n) {
     return true;
 }
 
-/* Item `part` of `count` things in `parts` equal parts begins here. */
+/* Where part number `part` begins if `count` things are cut into `parts` equal parts. */
 static int part_from(int count, int part, int parts) {
     return (int)((int64_t)count * part / parts);
 }

@@ -1,5 +1,5 @@
 /* tgn_source.c - see tgn_source.h. Weights are those of candidates, but keys are summed before they
- * are multiplied: a source is read once, so nothing of it is worth keeping. */
+ * are multiplied: a source is read only once, so nothing is worth keeping. */
 #include "models/tgn_source.h"
 
 #include "nn/gemm.h"

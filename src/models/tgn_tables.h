@@ -17,7 +17,7 @@
 typedef struct tgn_tables {
     const model *m;
     const tgn *c;
-    arena memory;     /* run; the user may add to it */
+    arena memory;     /* run; the caller may add to it */
     int mix_width;    /* heads * key_width */
     real *fold;       /* [heads, key_width, wide] WK_h^T WQ_h / sqrt(head width) */
     real *mix;        /* [heads, wide, key_width] WR_h WV_h */

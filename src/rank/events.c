@@ -17,8 +17,8 @@ static int by_size(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The largest key of the sample, and how many of its events have it: keys of 64 bits are rarely
- * equal, but they may be. */
+/* The largest key of the sample, and how many of its events have this key. Keys of 64 bits are
+ * rarely equal, but it is possible. */
 static fr_status find_limit(const event_list *l, const fr_window *w, uint64_t *limit,
                             int32_t *equal, fr_error *err) {
     uint64_t *key;

@@ -19,16 +19,16 @@ typedef struct event_list {
     int64_t seed;   /* of the sample, 0 if there is none */
 } event_list;
 
-/* `sample` events of the window's part; 0, or as many as there are: all. Close it even on
+/* `sample` events of the window's part; 0, or as many as there are, means all. Close it even on
  * failure. */
 fr_status events_open(event_list *l, const fr_window *w, int64_t sample, int64_t seed,
                       fr_error *err);
-/* These of them, ascending. The same as above. */
+/* The given events of the part, ascending. Close it even on failure. */
 fr_status events_given(event_list *l, const fr_window *w, const int32_t *event, int32_t count,
                        fr_error *err);
 void events_close(event_list *l);
-/* The part of a list that process `number` of `count` ranks: every so many shards of `shard`
- * events. The same as above. */
+/* The part of a list that process `number` of `count` ranks: one of every `count` shards of `shard`
+ * events. Close it even on failure. */
 fr_status events_share(const event_list *all, int number, int count, int64_t shard, event_list *out,
                        fr_error *err);
 /* Which process ranks an event, by its row. */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 struct fr_feed {
-    fr_scorer *about; /* what the records are of; it is never asked */
+    fr_scorer *about; /* the description in the records; it never scores */
     run records;
     int32_t first;   /* of the events that were looked at last */
     int32_t next;    /* first event after them */
@@ -76,13 +76,14 @@ fr_feed_facts fr_feed_get(const fr_feed *feed) {
                            .pending = feed->pending};
 }
 
-/* True if the event is a query. The first one always is, because the truth is returned after it. */
+/* True if the event is a query. The first one always is, because the truth is returned from there
+ * on. */
 static bool is_asked(const fr_feed *f, int32_t event) {
     int32_t place = event - f->about->window->from;
     return !place || events_row(&f->records.events, place) >= 0;
 }
 
-/* Passes over events of which none is asked for, as many at a time as would have been looked at. */
+/* Skips events without a query, in steps of the size of the last request. */
 static void pass_over(fr_feed *f) {
     const fr_window *w = f->about->window;
     while (f->next < w->to) {

@@ -114,7 +114,7 @@ static fr_status open_inputs(project_job *j, const char *representations, const 
     return FR_OK;
 }
 
-/* ---- directions and what they tell ---- */
+/* ---- directions, and how well they separate pairs ---- */
 
 static fr_status find_directions(project_job *j, int64_t seed, const fr_context *context,
                                  fr_error *err) {

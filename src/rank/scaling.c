@@ -73,7 +73,7 @@ static int catalog_sizes(int32_t most, int32_t *out) {
 
 /* ---- measuring ---- */
 
-/* What one event took in one catalog, and twice its rank. */
+/* The cost of one event in one catalog, and twice its rank. */
 typedef struct measured {
     double seconds;
     int64_t twice;
@@ -86,10 +86,10 @@ typedef struct scaling {
     int32_t *order;     /* [catalog_size] */
     int32_t *event;     /* [events] */
     int32_t events;     /* to measure */
-    int32_t *candidate; /* [catalog_size + 1] of the event at hand */
+    int32_t *candidate; /* [catalog_size + 1] of the present event */
     float *scores;      /* [most of destinations, catalog_size + 1] */
-    float *catalog_row; /* [catalog_size] for scorers that know no more */
-    float *row;         /* of the two, what the scorer fills */
+    float *catalog_row; /* [catalog_size] for scorers of the catalog only */
+    float *row;         /* one of the two, the one that the scorer fills */
     tape tape;          /* of forward */
     measured *each;     /* [FR_SCALING_MAX, events] */
 } scaling;
@@ -135,7 +135,8 @@ static fr_status score_event(scaling *s, fr_scorer *scorer, const model *forward
     return FR_OK;
 }
 
-/* One size. A scorer that remembers is a fresh one. `forward` is NULL for the scorer's own way. */
+/* Measures one size. A scorer that remembers must be a new one. `forward` is NULL for the scorer's
+ * own path. */
 static fr_status measure(scaling *s, fr_scorer *scorer, const model *forward, int32_t size,
                          measured *each, fr_scaling_point *out, fr_error *err) {
     int count = processes_count(s->context), number = processes_number(s->context);
@@ -164,7 +165,7 @@ static fr_status measure(scaling *s, fr_scorer *scorer, const model *forward, in
     return FR_OK;
 }
 
-/* Takes what process `from` has measured. */
+/* Receives the measurements of process `from`. */
 static void join_part(scaling *s, int from, const measured *each, const fr_scaling_point *point,
                       fr_scaling_point *out, int count) {
     for (int k = 0; k < count; k++) {
@@ -174,7 +175,7 @@ static void join_part(scaling *s, int from, const measured *each, const fr_scali
     }
 }
 
-/* Brings together at process 0 what all have measured. */
+/* Collects the measurements of all processes at process 0. */
 static fr_status join(scaling *s, fr_scaling_point *out, int count, fr_error *err) {
     size_t each = (size_t)count * (size_t)s->events * sizeof *s->each;
     size_t points = (size_t)count * sizeof *out;
@@ -205,13 +206,12 @@ static void sum_up(const scaling *s, const measured *each, fr_scaling_point *out
     out->mrr /= s->events;
 }
 
-/* What a test event costs in `rank`: its share of what is made for all events beforehand, and its
- * ranking. Where ranks are counted, an event hardly costs more than observing it, so all are
- * ranked. */
+/* The cost of a test event in `rank`: its share of the preparation for all events, and its ranking.
+ * If ranks are counted, an event costs little more than observing it, so all events are ranked. */
 static fr_status rank_once(scaling *s, fr_scorer *scorer, const event_list *chosen,
                            fr_scaling_point *out, fr_error *err) {
     fr_context alone = context_team(s->context, 1);
-    alone.processes = NULL; /* whoever measures ranks all */
+    alone.processes = NULL; /* this process ranks all events */
     counting_check none = {0};
     run r;
     double start[2], opened[2], done[2];
@@ -309,7 +309,7 @@ static fr_status measure_all(scaling *s, const char *spec, int64_t seed, fr_scal
     return status;
 }
 
-/* When all have measured: at process 0 the points, and what `rank` takes. */
+/* After all measurements: process 0 makes the points, and measures `rank`. */
 static fr_status finish(scaling *s, const char *spec, int64_t seed, fr_scaling_point *out,
                         int *count, fr_error *err) {
     TRY(join(s, out, *count, err));

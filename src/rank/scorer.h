@@ -12,8 +12,8 @@ struct fr_scorer {
     bool twins; /* name and seed open it again, and both may be used at the same time */
 };
 
-/* Copies the definition of a caller that may use another release: fields that it does not know are
- * 0, and fields that we do not know must be 0. */
+/* Copies the definition of a caller that may have been compiled for another release. Fields that
+ * the caller does not know are 0, and fields that we do not know must be 0. */
 fr_status scorer_take(const fr_scorer_definition *from, fr_scorer_definition *to, fr_error *err);
 /* FR_EUSAGE for a definition with functions or a state if only a description is allowed. */
 fr_status scorer_check_described(const fr_scorer_definition *is, fr_error *err);

@@ -43,10 +43,10 @@ typedef struct score_file {
     uint8_t *scored;                  /* [destinations] */
     bool some;                        /* not all covered events have rows: they are of a sample */
     bool catalog_only;                /* as in the definition */
-    number_list events, destinations; /* from the files beside it; empty = the usual order */
+    number_list events, destinations; /* from the accompanying files; empty = the usual order */
 } score_file;
 
-/* ---- files beside it ---- */
+/* ---- accompanying files ---- */
 
 static fr_status list_from_json(const json_t *root, const char *key, const char *path,
                                 number_list *out, fr_error *err) {
@@ -75,7 +75,7 @@ static fr_status list_from_npy(const char *path, number_list *out, fr_error *err
     return status;
 }
 
-/* What files beside one of scores say. */
+/* What the accompanying files of a score file say. */
 typedef struct sides {
     number_list events, destinations; /* empty = nothing */
 } sides;
@@ -101,8 +101,8 @@ static fr_status read_side(sides *to, const char *file, const char *end, fr_erro
     return status;
 }
 
-/* Takes over what is said of one file. Of several files all have a list of events or none, and
- * their columns are the same. */
+/* Adds the lists of one file. If there are several files, all or none of them must have a list of
+ * events, and their columns must be the same. */
 static fr_status add_sides(score_file *s, const sides *of, const char *path, int64_t rows,
                            fr_error *err) {
     bool first = s->chunks.count == 1;
@@ -186,7 +186,7 @@ static fr_status open_chunks(score_file *s, fr_error *err) {
     return status;
 }
 
-/* Of one file its hash, of several the hash of their hashes in order. */
+/* The hash of the file; of several files, the hash of their hashes in order. */
 static fr_status hash_chunks(score_file *s, fr_error *err) {
     sha256 all;
     TRY(remember_sha256(&s->chunks.at[0].file.file, s->sha256, err));
@@ -376,7 +376,7 @@ static fr_status score(void *state, const fr_query *query, int count, int worker
     return scores_take_row(file, data, s->columns, s->place, scores, err);
 }
 
-/* Is there no column for a candidate of the time-available catalog? */
+/* True if a candidate of the time-available catalog has no column. */
 static bool lack_columns(const fr_window *w, const uint8_t *scored) {
     int32_t last = window_cut(w, w->to - 1);
     for (int32_t v = 0; v < w->destinations; v++) {

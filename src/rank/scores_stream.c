@@ -1,5 +1,5 @@
-/* scores_stream.c - see scores.h. Rows are read when they are asked for, so that a program can
- * score while its rows are ranked, and nothing is kept. */
+/* scores_stream.c - see scores.h. Rows are read when they are needed, so a program can score while
+ * its rows are ranked, and nothing is kept. */
 #include "data/input.h"
 #include "rank/scores.h"
 
@@ -10,20 +10,20 @@
 typedef struct score_stream {
     const fr_window *w;
     input in;
-    npy type;        /* of the array at hand */
-    int64_t left;    /* rows of it that are not read yet */
+    npy type;        /* of the present array */
+    int64_t left;    /* rows of it that have not been read */
     int64_t rows;    /* read so far */
     int64_t columns; /* of every array */
     int32_t next;    /* first event whose row has not been read */
     char *row;       /* [columns] of doubles, for any type */
-    int64_t fill;    /* entries of a row, if it has more than the columns fill; else 0 */
+    int64_t fill;    /* entries of a row, if there are more than columns; otherwise 0 */
     int32_t *place;  /* [columns] */
     bool open;
 } score_stream;
 
 static const char name[] = "standard input";
 
-/* Fills `size` bytes; *ended if there is not one. */
+/* Reads `size` bytes; *ended = there are no more. */
 static fr_status read_bytes(score_stream *s, void *to, size_t size, bool *ended, fr_error *err) {
     size_t have = 0, got = 1;
     while (have < size && got) {
@@ -88,13 +88,13 @@ static fr_status score(void *state, const fr_query *query, int count, int worker
     (void)count, (void)worker;
     score_stream *s = state;
     for (int64_t v = 0; v < s->fill; v++)
-        scores[v] = -FLT_MAX; /* what has no column is never read */
+        scores[v] = -FLT_MAX; /* entries without a column are never read */
     TRY(read_until(s, query->event + 1, err));
     return scores_take_row(&s->type, s->row, s->columns, s->place, scores, err);
 }
 
-/* There is nothing to learn, but this makes events come in stream order, and after the last one no
- * row may be left. */
+/* Observing does nothing, but makes events come in stream order. After the last event no row may be
+ * left. */
 static fr_status observe(void *state, const fr_event *event, fr_error *err) {
     score_stream *s = state;
     bool ended;

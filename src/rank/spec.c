@@ -32,8 +32,8 @@ static fr_status set_options(const fr_option *table, char *list, void *settings,
     return FR_OK;
 }
 
-/* Opens one of its kind; without a window only looks at the options. `options` may be NULL; `what`
- * is for messages, such as "baseline". */
+/* Opens a scorer of this kind; without a window it only checks the options. `options` may be NULL;
+ * `what` is for messages, such as "baseline". */
 static fr_status open_kind(const fr_scorer_kind *kind, const char *what, char *options,
                            const fr_window *w, int64_t seed, fr_scorer_definition *out,
                            fr_error *err) {

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Refuses a file that is there. */
+/* Refuses an existing file. */
 static fr_status check(const top_list *t, fr_error *err) {
     struct stat facts;
     if (!t->force && !lstat(t->path, &facts)) return fail(err, FR_EFORCE, "%s: exists", t->path);
@@ -50,12 +50,12 @@ fr_status top_open(top_list *t, const fr_window *w, const event_list *list, bool
 
 /* ---- choosing ---- */
 
-/* Does a come before b? */
+/* True if a comes before b. */
 static bool before(top_place a, top_place b) {
     return a.score != b.score ? a.score > b.score : a.candidate < b.candidate;
 }
 
-/* A heap whose root is the last place: lets what is at `i` sink. */
+/* Restores a heap whose root is the last place, after the entry at `i` was replaced. */
 static void sink(top_place *heap, int32_t count, int32_t i) {
     for (;;) {
         int32_t last = i;
@@ -83,7 +83,7 @@ static fr_status read_scores(void *state, const scored_event *e, const float *sc
     int32_t count = 0, columns = all ? w->destinations : w->catalog_size;
     for (int32_t k = 0; k < columns; k++) {
         int32_t v = all ? k : w->catalog[k];
-        /* ids ascend: of equal scores the one that is there comes first */
+        /* ids ascend, so of equal scores the existing entry comes first */
         if (count == t->places && scores[v] <= best[0].score) continue;
         if (!window_ranked(w, e->event, v)) continue;
         if (count < t->places) {
@@ -104,8 +104,8 @@ probe top_probe(top_list *t) { return (probe){.state = t, .read = read_scores}; 
 
 /* ---- writing ---- */
 
-/* A word as a field of RFC 4180, with a comma before it; empty for an id that a catalog file names
- * and no word has. */
+/* A word as a field of RFC 4180, with a comma before it; empty for an id of a catalog file that has
+ * no word. */
 static fr_status put_word(writer *out, const word_list *words, int64_t id, fr_error *err) {
     if (id + 1 >= (int64_t)words->start.count) return writer_put(out, ",", 1, err);
     const char *word = words->start.at[id];

@@ -19,7 +19,7 @@ typedef struct top_list {
     const fr_window *w;
     char *path;
     bool force;     /* replace a file that exists */
-    int32_t places; /* kept of an event */
+    int32_t places; /* places per event */
     int64_t *row;   /* [test events] where its places go, -1 = not ranked */
     int64_t rows;
     writer spill;    /* [rows][places], in the order of events */

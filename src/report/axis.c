@@ -56,7 +56,7 @@ void axis_label(double value, int decimals, char out[AXIS_LABEL]) {
 
 /* ---- ticks ---- */
 
-/* Whether a value lies in the range, or beside it by rounding only. */
+/* True if a value is in the range, or outside it only by rounding. */
 static bool inside(const axis_range *r, double value) {
     double place = axis_place(r, value);
     return place >= -1e-9 && place <= 1 + 1e-9;

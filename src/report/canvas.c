@@ -51,8 +51,8 @@ static cairo_status_t put_bytes(void *user, const unsigned char *bytes, unsigned
     return c->bytes.failed ? CAIRO_STATUS_NO_MEMORY : CAIRO_STATUS_SUCCESS;
 }
 
-/* The text as it may be shown, which is UTF-8 as cairo wants it; NULL if there is no memory, which
- * is kept for the end. */
+/* The text in printable form, which is UTF-8, as cairo needs it. NULL if there is no memory;
+ * canvas_end reports this. */
 static char *printable(canvas *c, const char *text) {
     size_t size = fr_text_printable(text, NULL, 0) + 1;
     char *out = malloc(size);
@@ -63,7 +63,7 @@ static char *printable(canvas *c, const char *text) {
     return out;
 }
 
-/* Letters at their true places whatever the resolution, in grey, so that formats agree. */
+/* Exact positions of letters at any resolution, and grey smoothing, so that all formats agree. */
 static void set_font_options(cairo_t *cairo) {
     cairo_font_options_t *options = cairo_font_options_create();
     cairo_font_options_set_hint_style(options, CAIRO_HINT_STYLE_NONE);
@@ -89,7 +89,7 @@ static void put_colour(text_buffer *out, const char *name, colour c) {
 static void start_svg(canvas *c, double width, double height, const char *title) {
     if (c->path) text_put(&c->bytes, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     text_put(&c->bytes, "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\"");
-    if (c->path) { /* in a page its style says how large it is */
+    if (c->path) { /* in a page, the style sets the size */
         put_coordinate(&c->bytes, " width=\"", width);
         put_coordinate(&c->bytes, "pt\" height=\"", height);
         text_put(&c->bytes, "pt\"");
@@ -110,7 +110,7 @@ static void start_svg(canvas *c, double width, double height, const char *title)
 static void start_cairo(canvas *c, double width, double height, const char *title) {
     if (c->format == FORMAT_PDF) {
         c->surface = cairo_pdf_surface_create_for_stream(put_bytes, c, width, height);
-        /* A fixed date in place of the present one: equal figures are equal files. */
+        /* A fixed date instead of the present one, so equal figures are equal files. */
         cairo_pdf_surface_set_metadata(c->surface, CAIRO_PDF_METADATA_CREATE_DATE,
                                        "2000-01-01T00:00:00Z");
         char *shown = title ? printable(c, title) : NULL;
@@ -231,7 +231,7 @@ static void put_svg_paint(text_buffer *out, const paint *p) {
     text_put(out, "/>\n");
 }
 
-/* Paints the path cairo has. */
+/* Paints cairo's current path. */
 static void paint_cairo(cairo_t *cairo, const paint *p) {
     if (p->filled) {
         cairo_set_source_rgba(cairo, p->fill.r, p->fill.g, p->fill.b,
@@ -322,7 +322,7 @@ void canvas_unclip(canvas *c) {
         cairo_restore(c->cairo);
 }
 
-/* An invisible circle that carries the tooltip. */
+/* An invisible circle with the tooltip. */
 void canvas_hint(canvas *c, double x, double y, const char *text) {
     const double reach = 4;
     if (c->format != FORMAT_SVG) return;
@@ -384,5 +384,5 @@ void canvas_text(canvas *c, double x, double y, const char *text, const letterin
     if (shown) cairo_show_text(c->cairo, shown);
     free(shown);
     cairo_restore(c->cairo);
-    cairo_new_path(c->cairo); /* text leaves its end as the beginning of one */
+    cairo_new_path(c->cairo); /* show_text leaves a current point */
 }

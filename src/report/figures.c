@@ -248,7 +248,7 @@ static fr_status stretches(const result *run, int n, const double *x, const fr_c
     TRY(fr_slices_compute(f.records, f.count, "time", &s, err));
     for (int i = 0; !status && i < n; i++) {
         fr_metric_value v = {NAN, 0};
-        bool there = i < s.count && s.slice[i].from == x[i]; /* the same events in all runs */
+        bool there = i < s.count && s.slice[i].from == x[i]; /* runs have the same events */
         if (there)
             status =
                 fr_metrics_compute(s.slice[i].records, s.slice[i].events, f.oov, mrr, 1, &v, err);

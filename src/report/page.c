@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A figure in a wide window: letters come out as large as the page's small ones. */
+/* The size of a figure in a wide window: its letters are as large as the page's small ones. */
 #define WIDE_CM      26.0
 #define WIDE_PLOT_CM 9.0
 
@@ -30,7 +30,7 @@ typedef struct page {
 
 /* ---- parts by name ---- */
 
-/* The table as text of other programs; the script makes buttons of it that copy. */
+/* The table as CSV, LaTeX and Markdown; the script turns them into buttons that copy. */
 static fr_status put_copies(page *p, const table *t, fr_error *err) {
     static const struct {
         const char *name;
@@ -63,7 +63,7 @@ static fr_status put_table(page *p, const char *name, fr_error *err) {
     return status;
 }
 
-/* A file of figures/ inside of the page, to take along. */
+/* A file of figures/ as part of the page, for downloading. */
 static fr_status put_download(page *p, const char *name, const char *end, const char *type,
                               fr_error *err) {
     char *path;
@@ -82,8 +82,8 @@ static fr_status put_download(page *p, const char *name, const char *end, const 
     return FR_OK;
 }
 
-/* As elements of the page, so that a pointer is told values: once for a wide window and once, panel
- * below panel, for a narrow one. The style shows one of the two. */
+/* Figures are elements of the page, so that the pointer shows values: once for a wide window and
+ * once, with panels below each other, for a narrow one. The style shows one of the two. */
 static fr_status put_figure(page *p, const char *name, fr_error *err) {
     static const struct {
         const char *end, *type;
@@ -255,7 +255,7 @@ static fr_status put_hashes(page *p, fr_error *err) {
     return status;
 }
 
-/* Says if several versions of the tool worked on the study. */
+/* Says so if several versions of the tool worked on the study. */
 static void put_versions(const results *r, text_buffer *out) {
     if (r->versions.count < 2) return;
     text_put(out, "<p class=\"note\">Units of work were done by different versions of the tool: ");

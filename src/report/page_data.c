@@ -131,7 +131,7 @@ enum { GRID_SAMPLERS = sizeof grid_samplers / sizeof *grid_samplers };
 static const int64_t grid_k[] = {1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 200, 500, 1000};
 enum { GRID_K = sizeof grid_k / sizeof *grid_k };
 
-/* Counts that others made may have neither masses nor training counts. */
+/* Records from counts may have neither masses nor training counts. */
 static bool has_sampler(const model_numbers *m, const char *sampler) {
     for (int r = 0; r < m->runs; r++) {
         fr_ranking_facts f = fr_ranking_get(m->run[r].run->ranking);

@@ -262,7 +262,7 @@ static void put_matrix_cell(text_buffer *out, double value, const char *meaning)
     text_print(out, "</b><small>%s</small></td>", meaning);
 }
 
-enum { FEW_EVENTS = 100 }; /* fewer are told of */
+enum { FEW_EVENTS = 100 }; /* fewer events are mentioned */
 
 /* One sentence on what the four numbers mean together. */
 static void read_matrix(text_buffer *out, const char *model, const double c[FR_CELLS],

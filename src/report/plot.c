@@ -233,7 +233,7 @@ static void draw_curve(canvas *c, const plot *p, const chart_series *s, point *r
             if (steps && i > first) room[count] = (point){x, room[count - 1].y}, count++;
             room[count++] = (point){x, y_of(p, s->y[i])};
         }
-        if (steps && end == s->n && count) /* the last value holds to the end of the axis */
+        if (steps && end == s->n && count) /* the last value continues to the end of the axis */
             room[count] = (point){p->x + p->width, room[count - 1].y}, count++;
         canvas_path(c, room, count, false, &line);
     }
@@ -263,8 +263,8 @@ static void put_hints(canvas *c, const plot *p, const chart_series *s) {
     }
 }
 
-/* The nearest places in the sense of least squares: without i * gap the places only have to ascend,
- * and then each block takes the prefix with the smallest mean (isotonic regression). */
+/* The nearest positions by least squares. Without i * gap the positions only have to ascend; then
+ * each block gets the smallest mean of a prefix (isotonic regression). */
 void plot_spread(double *y, int count, double gap, double top, double bottom) {
     for (int i = 0; i < count; i++) y[i] -= gap * i;
     for (int first = 0, end; first < count; first = end) {
@@ -399,7 +399,7 @@ fr_status plot_draw(canvas *c, const plot *p, fr_error *err) {
     canvas_clip(c, p->x - 3, p->y - 3, p->width + 6, p->height + 6);
     for (int s = 0; s < panel->series_count; s++)
         if (panel->series[s].low && panel->series[s].high) draw_band(c, p, &panel->series[s], room);
-    for (int s = 0; s < panel->series_count; s++) /* solid first: dashes show what they cover */
+    for (int s = 0; s < panel->series_count; s++) /* solid first, so dashes stay visible */
         draw_curve(c, p, &panel->series[s], room);
     for (int s = 0; s < panel->series_count; s++) put_hints(c, p, &panel->series[s]);
     canvas_unclip(c);

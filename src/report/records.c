@@ -56,7 +56,7 @@ static fr_status keep(request *q, const char *text, size_t size, char **out, fr_
     return FR_OK;
 }
 
-/* What the records say they are of: "craft", "CRAFT (bpr)"; of a file its name without folders. */
+/* The name of the records' scorer: "craft", "CRAFT (bpr)"; for a file, its name without folders. */
 static fr_status name_run(request *q, named_run *r, fr_error *err) {
     static const char *const kinds[] = {"scores:", "plugin:", "counts:"}, *const ends[] = {".npy",
                                                                                            ".so"};
@@ -85,7 +85,7 @@ static fr_status name_run(request *q, named_run *r, fr_error *err) {
     return FR_OK;
 }
 
-/* ---- may they stand side by side? ---- */
+/* ---- may they be compared? ---- */
 
 static fr_status check_run(const request *q, int i, fr_error *err) {
     const named_run *r = &q->run[i], *first = &q->run[0];
@@ -213,7 +213,7 @@ static fr_status make_document(const request *q, const char *folder, char **out,
     return status;
 }
 
-/* ---- doing it ---- */
+/* ---- running it ---- */
 
 /* Runs the study of the records in `folder`/study. */
 static fr_status run_study(const request *q, const char *folder, const char *directory,
@@ -221,7 +221,7 @@ static fr_status run_study(const request *q, const char *folder, const char *dir
     fr_study *study = NULL;
     char *document = NULL;
     fr_context silent = context ? *context : (fr_context){0};
-    silent.log = NULL; /* nobody needs to know of its units */
+    silent.log = NULL; /* its units are an internal matter */
     fr_status status = make_document(q, folder, &document, err);
     for (int i = 0; !status && i < q->runs; i++) {
         char *path;
@@ -237,7 +237,7 @@ static fr_status run_study(const request *q, const char *folder, const char *dir
     return status;
 }
 
-/* Only what a report made may be replaced. */
+/* Replaces only a directory that a report has made. */
 static fr_status guard(const char *path, fr_error *err) {
     return directory_only(path, " tables costs figures ", err);
 }

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Is it the training of a model that is ranked, with a selected epoch? */
+/* True if it is the training of a ranked model, with a selected epoch. */
 static bool is_selected(const result *u) {
     return u->kind == UNIT_TRAIN && !u->diagnostic && json_object_get(u->training, "selection");
 }

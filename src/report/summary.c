@@ -14,7 +14,7 @@ const char *summary_label(const char *model) {
     return strncmp(model, "baseline:", 9) ? model : model + 9;
 }
 
-/* Mean and sample deviation of value(user, 0), value(user, 1), ...; NaN is passed over. */
+/* Mean and sample standard deviation of value(user, 0), value(user, 1), ...; NaN is skipped. */
 static mean_sd spread(double (*value)(const void *user, int i), const void *user, int count) {
     mean_sd out = {.mean = NAN, .sd = NAN};
     double sum = 0, squares = 0;
@@ -73,7 +73,7 @@ typedef struct cell_ask {
     metric_key metric;
 } cell_ask;
 
-/* Of unit number i, NaN if it is none of the group's seeds. */
+/* Of unit number i; NaN if it is not one of the group's seeds. */
 static double metric_of(const void *user, int i) {
     const cell_ask *a = user;
     const result *u = &a->r->list.at[i];
@@ -104,7 +104,7 @@ fr_status summary_expected(const result *unit, const int64_t *k, int count,
     int64_t *missing = NULL;
     fr_expected *found = NULL;
     fr_ranking_facts f = fr_ranking_get(unit->ranking);
-    TRY(ALLOCATE(missing, count + 1, err)); /* there may be no K at all */
+    TRY(ALLOCATE(missing, count + 1, err)); /* there may be no K */
     fr_sampling rest = {.sampler = "uniform", .oov = f.oov, .k = missing};
     for (int i = 0; i < count; i++) {
         const unit_metric *stored = record_metric(&unit->record, metric_of_k(k[i]));
@@ -227,7 +227,7 @@ static void count_events(data_numbers *d) {
 
 /* ---- comparisons ---- */
 
-/* A model of a gain. One that others made stands beside those trained with bce. */
+/* A model of a gain. External models are compared with those trained with bce. */
 static const model_numbers *find_gain(const data_numbers *d, const char *name,
                                       const char *objective) {
     const model_numbers *m = summary_find(d, name, objective);
@@ -235,7 +235,8 @@ static const model_numbers *find_gain(const data_numbers *d, const char *name,
     return m ? m : other && other->external ? other : NULL;
 }
 
-/* Ranked events, of a sample about as many as all would have: fr_compare cuts blocks of all. */
+/* The number of ranked events; for a sample, an estimate of the number for all events, because
+ * fr_compare cuts blocks of all events. */
 static int64_t all_ranked(const run_numbers *run) {
     fr_protocol_facts p = fr_ranking_get(run->run->ranking).protocol;
     return p.sample ? (int64_t)((double)run->ranked * (double)p.sample_of / (double)p.sample)
@@ -263,7 +264,7 @@ static fr_status compare(const summary *s, const data_numbers *d, const char *ob
     }
     fr_status status = fr_options_defaults(fr_compare_options, &settings, err);
     if (!status && models > 1) {
-        int64_t events = 0; /* a small study is cut into smaller blocks, ten at least */
+        int64_t events = 0; /* a small study has smaller blocks, at least ten */
         for (int i = 0; i < d->models; i++)
             if (d->model[i].runs) events = all_ranked(&d->model[i].run[0]);
         if (settings.block > events / 10) settings.block = events >= 10 ? events / 10 : 1;
@@ -289,7 +290,7 @@ fr_status summary_make(summary *s, results *r, const fr_context *context, fr_err
             status = compare(s, d, "bce", p->gain, context, &d->gain[0], err);
         if (!status && p->gain[0])
             status = compare(s, d, "bpr", p->gain, context, &d->gain[1], err);
-        if (!status && !d->models) s->datas--; /* nothing of it is done */
+        if (!status && !d->models) s->datas--; /* none of its units is done */
     }
     if (status) summary_free(s);
     return status;

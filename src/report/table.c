@@ -12,8 +12,8 @@
 /* Keeps the first failure only: later ones follow from it. */
 static bool broken(const table *t) { return t->failure.code != FR_OK; }
 
-/* A copy without control characters: what is left means something to its format alone, which
- * escapes it. */
+/* A copy without control characters. Other special characters depend on the format, which escapes
+ * them. */
 static const char *keep(table *t, const char *text) {
     char *copy = NULL;
     if (!text || broken(t)) return NULL;
@@ -46,7 +46,7 @@ void table_column(table *t, const char *group, const char *head, table_align ali
     t->columns.count = (size_t)t->column_count;
 }
 
-/* Makes the unfinished row whole. */
+/* Completes the unfinished row. */
 static void finish_row(table *t) {
     size_t whole = (size_t)t->row_count * (size_t)t->column_count;
     if (broken(t) || t->cells.count == whole ||
@@ -105,7 +105,7 @@ void table_number(double value, int decimals, bool sign, char out[NUMBER_SIZE]) 
     if (decimals < 0) decimals = 0;
     if (decimals > 20) decimals = 20;
     int size = number_print(out, NUMBER_SIZE, sign ? "%+.*f" : "%.*f", decimals, value);
-    bool zero = !strpbrk(out, "123456789i"); /* as printed; i of inf */
+    bool zero = !strpbrk(out, "123456789i"); /* zero as printed; i is for inf */
     if (zero && (out[0] == '-' || out[0] == '+')) memmove(out, out + 1, (size_t)size);
 }
 
@@ -143,7 +143,7 @@ static cell_parts print_parts(const cell *c, bool exact) {
 cell_parts cell_print(const cell *c) { return print_parts(c, false); }
 cell_parts cell_print_exact(const cell *c) { return print_parts(c, true); }
 
-/* ---- columns with nothing in them ---- */
+/* ---- empty columns ---- */
 
 static bool missing(const cell *c) {
     if (c->text && *c->text) return false;

@@ -57,7 +57,7 @@ static void put_cell(text_buffer *out, const look *k, const cell *c) {
     text_put(out, k->behind[c->mark]);
 }
 
-/* Writes what lies behind `begin` of `out` again, padded to `width` columns. */
+/* Rewrites the text of `out` from `begin` on, padded to `width` columns. */
 static void pad(text_buffer *out, size_t begin, int width, table_align align) {
     if (out->failed || out->count == begin) {
         text_fill(out, ' ', width);
@@ -336,7 +336,7 @@ static void render_markdown(const table *t, int *width, text_buffer *out) {
 
 /* ---- CSV ---- */
 
-/* Quoted if RFC 4180 asks for it. */
+/* Quoted if RFC 4180 requires it. */
 static void put_field(text_buffer *out, bool *first, const char *text) {
     if (!*first) text_put(out, ",");
     *first = false;
@@ -349,8 +349,8 @@ static void put_field(text_buffer *out, bool *first, const char *text) {
     text_put(out, "\"");
 }
 
-/* A field of words. A spreadsheet would compute what begins as a formula does; an apostrophe in
- * front makes it text again. Numbers never come here: their signs stay. */
+/* A field of words. A spreadsheet would evaluate text that looks like a formula; an apostrophe in
+ * front makes it text again. Numbers never come here, so their signs stay. */
 static void put_words(text_buffer *out, bool *first, const char *text) {
     static const char *const formula[] = {"=", "+", "-", "@", "＝", "＋", "－", "＠"};
     const char *begin = text + strspn(text, " ");
@@ -428,8 +428,9 @@ static void render_csv(const table *t, text_buffer *out) {
 
 /* ---- LaTeX ---- */
 
-/* Characters with a meaning in TeX, ligatures that would eat the dashes of options, and what plain
- * pdfLaTeX has no input for. '[' and '*' would belong to a "\\" before them. */
+/* Characters with a meaning in TeX, ligatures that would change the dashes of options, and
+ * characters that plain pdfLaTeX does not know. '[' and '*' would be read as arguments of a "\\"
+ * before them. */
 static void escape_latex(text_buffer *out, const char *text) {
     static const struct {
         const char *character, *tex;
@@ -562,7 +563,8 @@ static const look html_look = {html_put,
                                {"", "<b>", "<u>"},
                                {"", "</b>", "</u>"}};
 
-/* A column no cell of which says anything, such as the paper's numbers of a set it has not. */
+/* A column without any content, such as the paper's numbers for a data set that the paper does not
+ * have. */
 static bool says_nothing(const table *t, int column) {
     for (int r = 0; r < t->row_count; r++) {
         cell one = cell_at(t, r, column);
@@ -578,7 +580,7 @@ static int shown_columns(int first, int last, const int *hidden) {
     return count;
 }
 
-/* One line of heads: groups with what stands below them, or single columns through both lines. */
+/* One line of heads: groups above their columns, or single columns that span both lines. */
 static void put_html_heads(const table *t, const int *hidden, text_buffer *out) {
     bool grouped = has_column_groups(t);
     for (int line = grouped ? 0 : 1; line < 2; line++) {
@@ -653,7 +655,7 @@ static void render_html(const table *t, int *hidden, text_buffer *out) {
 /* ---- all ---- */
 
 fr_status table_render(const table *t, table_format format, text_buffer *out, fr_error *err) {
-    int *width = NULL; /* [column_count], of text and Markdown; of HTML: is it left out */
+    int *width = NULL; /* [column_count] of text and Markdown; in HTML: 1 = left out */
     if (t->failure.code) return fail(err, t->failure.code, "%s", t->failure.message);
     if (!t->column_count) return fail(err, FR_EUSAGE, "table: no columns");
     TRY(ALLOCATE(width, t->column_count, err));

@@ -63,7 +63,7 @@ static void beside(table *t, cell ours, cell paper, int digits) {
 
 static cell mean_cell(mean_sd m, int digits) { return cell_mean(m.mean, m.sd, digits); }
 
-/* What a number of the paper is about: a trained model on the ranking or the diagnostic window. */
+/* The subject of a number of the paper: a trained model on the ranking or the diagnostic window. */
 static paper_ask of_model(const char *data, const char *model, bool diagnostic) {
     return (paper_ask){.data = data, .model = {model}, .diagnostic = diagnostic};
 }
@@ -85,7 +85,7 @@ static mean_sd at_k(const summary *s, const model_numbers *m, int64_t k) {
     return place < 0 ? (mean_sd){NAN, NAN, 0} : m->expected[place];
 }
 
-/* Marks the best of the rows a data set got. */
+/* Marks the best of the rows of a data set. */
 static void mark(table *t, int first, const int *columns, int count) {
     for (int i = 0; i < count; i++)
         table_mark_best(t, columns[i], first, t->row_count - first, true);
@@ -108,7 +108,8 @@ static void early_note(const summary *s, table *t) {
     text_free(&note);
 }
 
-/* Names the external models without numbers in a table, and why, because a gap is not a 0. */
+/* Names the external models without numbers in a table, and the reason, because a gap is not a 0.
+ */
 static void note_not_applicable(const summary *s, table *t, unit_kind kind, const char *why) {
     text_buffer note = {0};
     for (int d = 0; t->row_count && d < s->datas; d++)
@@ -259,7 +260,7 @@ static const fr_difference *gain_at(const data_numbers *d, int objective, int k)
     return f.pairs ? &f.pair[0].difference[k] : NULL;
 }
 
-/* What the paper's gain is about; of no data set if our gain is one of other models. */
+/* The subject of the paper's gain; no data set if our gain is about other models. */
 static paper_ask of_gain(const summary *s, const char *data, const char *objective) {
     const char *const *gain = s->results->plan.gain;
     bool theirs = gain[0] && !strcmp(gain[0], "craft") && !strcmp(gain[1], "craft-r");
@@ -737,8 +738,8 @@ static void settings_notes(const summary *s, table *t) {
     free(options);
 }
 
-/* A fact of a data set. Of one that is known by its rank records they tell what they can; the rest
- * is NaN. */
+/* A fact of a data set. If there are only rank records, some facts follow from them; the others are
+ * NaN. */
 static double fact(const data_numbers *d, const char *name) {
     if (d->facts) return results_metric(d->facts, name);
     fr_ranking_facts f = fr_ranking_get(d->model[0].run[0].run->ranking);

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Is it a training of the model that the unit is about? */
+/* True if it is a training of the model of the unit. */
 static bool is_candidate(const plan_unit *train, const plan_unit *unit) {
     return train->kind == UNIT_TRAIN && train->label && train->data == unit->data &&
            train->objective == unit->objective && !strcmp(train->model, unit->model);

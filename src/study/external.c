@@ -49,8 +49,8 @@ fr_status study_hash_file(fr_study *s, const char *path, char out[65], fr_error 
     return FR_OK;
 }
 
-/* The file behind an external unit, a pattern of several maybe; the caller's. NULL and FR_OK if
- * there is none. */
+/* The file of an external unit, which may be a pattern for several. The caller frees it. NULL and
+ * FR_OK if there is none. */
 static fr_status path_of(const plan_unit *u, char **out, fr_error *err) {
     size_t size = strlen(u->external);
     const char *file = u->ranks ? u->external : plan_scorer_file(u->external, &size);
@@ -131,8 +131,9 @@ fr_status external_there(const plan_unit *u, fr_error *err) {
 
 /* ---- rank records ---- */
 
-/* The protocol of the study on this data set, or of the first records of one without a stream, and
- * whose it is. Texts are the window's or those of `other`, which is the caller's. */
+/* The protocol of the study on this data set, or of the first records of a data set without a
+ * stream, and where it comes from. The texts belong to the window or to `other`, which the caller
+ * frees. */
 static fr_status reference(fr_study *s, const plan_unit *u, const fr_window *w,
                            const event_list *events, fr_protocol_facts *out, const char **whose,
                            fr_ranking **other, fr_error *err) {
@@ -154,7 +155,7 @@ static fr_status reference(fr_study *s, const plan_unit *u, const fr_window *w,
     return FR_OK;
 }
 
-/* Records that say they are of these events must be so. */
+/* Records that claim to be of these events must be of them. */
 static fr_status check_events(const fr_ranking *r, const fr_window *w, const event_list *events,
                               const char *path, fr_error *err) {
     for (int64_t i = 0; i < r->count; i++) {

@@ -12,14 +12,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* What a unit costs in rankings of its model. */
+/* The cost of a unit, as a multiple of one ranking by its model. */
 static const double rankings[UNIT_KINDS] = {[UNIT_RANK] = 1,
                                             [UNIT_MEMBERSHIP] = 0.2,
                                             [UNIT_PROJECT] = 4,
                                             [UNIT_SCALING] = 0.5,
                                             [UNIT_BATCHES] = 3};
 
-/* Events of a data set, as far as that can be told without reading it: a row of a table has 25
+/* The number of events of a data set, estimated without reading it: a row of a table has about 25
  * bytes, or 8 if it is packed. */
 static int64_t events_in(const plan_data *d) {
     enum { USUAL = 131072, PLAIN = 25, PACKED = 8 };
@@ -59,9 +59,9 @@ static double stated_cost(const plan *p, const plan_unit *u) {
     return 0.02 + (events - trained) * CANDIDATES * score * 1e-6 * rankings[u->kind];
 }
 
-/* How many times the stated cost units took that are done: those alike first. If there are none,
- * others are used, and a tenth of all work counts at the assumed rates, so that one unusual unit
- * does not change everything. */
+/* The ratio of real to stated cost of finished units, similar ones first. If there are none, others
+ * are used, and a tenth of all work counts at the assumed rates, so that one unusual unit does not
+ * change everything. */
 static double correction(const fr_study *s, const plan_unit *u) {
     const forecast *f = s->forecast;
     double took[3] = {0}, stated[3] = {0}, prior = 0;
@@ -180,7 +180,8 @@ void forecast_end(fr_study *s, const plan_unit *unit, double seconds) {
     look_ahead(s);
 }
 
-/* Seconds until the unit at work is done: as expected, but no less than its stage will take. */
+/* Seconds until the present unit is done: as expected, but at least as long as its stage will take.
+ */
 static double unit_left(forecast *f, uint64_t done, uint64_t total) {
     double time = clock_now(), left = f->expected - (time - f->began);
     if (done < f->last || total != f->total) {
@@ -200,7 +201,7 @@ void forecast_tell(const fr_study *s, const char *stage, uint64_t done, uint64_t
     char text[256];
     if (!f) return;
     const char *key = f->now < 0 ? "units" : s->plan.units.at[f->now].key;
-    if (s->plan.datas == 1 && strchr(key, '/')) key = strchr(key, '/') + 1; /* it is no news */
+    if (s->plan.datas == 1 && strchr(key, '/')) key = strchr(key, '/') + 1; /* always the same */
     (void)snprintf(text, sizeof text, "%lld/%lld %s%s%s", (long long)(f->finished - f->skipped),
                    (long long)(f->units - f->skipped), key, stage ? ": " : "", stage ? stage : "");
     double so_far = f->before / f->hands, left = f->after / f->hands;

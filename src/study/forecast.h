@@ -26,7 +26,7 @@ struct forecast {
     double stage_began;
 };
 
-/* Reads what was done before. forecast_close also after a failure. */
+/* Reads what was done before. Call forecast_close even on failure. */
 fr_status forecast_open(fr_study *s, int hands, fr_error *err);
 void forecast_close(fr_study *s);
 /* The remaining work, as a sentence for the log. */
@@ -35,8 +35,8 @@ void forecast_say(const fr_study *s);
 /* A unit begins, or is done, or will not be done in this run (0 seconds). */
 void forecast_begin(fr_study *s, const plan_unit *unit);
 void forecast_end(fr_study *s, const plan_unit *unit, double seconds);
-/* Tells the caller how far the study is; `stage` and the rest are what the unit at work says, NULL
- * = nothing. */
+/* Reports the progress of the study to the caller. `stage` and the rest come from the present unit;
+ * NULL = nothing. */
 void forecast_tell(const fr_study *s, const char *stage, uint64_t done, uint64_t total);
 
 #endif

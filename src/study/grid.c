@@ -11,7 +11,7 @@
 
 static const char settings_key[] = "model-settings";
 
-/* ---- asking ---- */
+/* ---- reading ---- */
 
 int grid_count(const plan *p, const char *name) {
     size_t count = json_array_size(json_object_get(p->grids, name));
@@ -102,7 +102,7 @@ static fr_status read_model(plan *p, const char *where, const char *name, const 
     for (int64_t i = 0; i < count; i++) {
         TRY(make_one(options, i, count, &one, err));
         if (json_array_append_new(list, one)) return fail_memory(err, 0);
-        for (int k = 0; k < (int)i; k++) /* units are told apart by it */
+        for (int k = 0; k < (int)i; k++) /* labels must differ */
             if (!strcmp(grid_label(p, name, k), grid_label(p, name, (int)i)))
                 return fail(err, FR_EINPUT, "%s: \"%s\": %s has the configuration %s twice", where,
                             settings_key, name, grid_label(p, name, k));
@@ -134,7 +134,7 @@ static fr_status check_single(const plan *p, const char *where, const char *name
                 where, key, name, settings_key, grid_count(p, name));
 }
 
-/* Is it known without looking at the data that there is no validation part? */
+/* True if the data are not needed to know that there is no validation part. */
 static bool has_no_validation(const fr_protocol *protocol) {
     const char *split = protocol->split;
     bool shares = !split || !strcmp(split, "share") || !strcmp(split, "quantile");

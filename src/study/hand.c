@@ -15,7 +15,7 @@
 
 /* ---- bytes ---- */
 
-/* A message that is put together, or taken apart from `at` on. */
+/* A message under construction, or a received one that is read from `at` on. */
 typedef struct parcel {
     ARRAY(char) bytes;
     size_t at;
@@ -118,15 +118,15 @@ static fr_status get_record(parcel *p, unit_record *r, fr_error *err) {
     return FR_OK;
 }
 
-/* ---- doing a unit that was given ---- */
+/* ---- doing an assigned unit ---- */
 
-/* What goes with a unit. */
+/* The data sent with a unit. */
 typedef struct task {
-    int32_t unit; /* -1 = there is nothing more */
+    int32_t unit; /* -1 = there are no more units */
     int32_t again, stopped;
 } task;
 
-/* Takes the ledger and all it needs from a message; *unit is NULL if there is nothing more. */
+/* Takes the ledger and all it needs from a message; *unit is NULL if there are no more units. */
 static fr_status unpack(fr_study *s, parcel *p, const plan_unit **unit, task *t, fr_error *err) {
     plan *all = &s->plan;
     void *text = NULL, *book = NULL;
@@ -171,7 +171,8 @@ static void repeat_lines(const fr_context *context, const char *text) {
         context_log(context, (fr_level)(*text - '0'), "%.*s", (int)(end - text - 1), text + 1);
 }
 
-/* Does the unit of a message; *answer, the caller's, is what came of it, but for t->unit -1. */
+/* Does the unit of a message. *answer, which the caller frees, is the result; there is none if
+ * t->unit is -1. */
 static fr_status perform(fr_study *s, parcel *p, const fr_context *context, parcel *answer, task *t,
                          fr_error *err) {
     unit_record result = {0};
@@ -204,14 +205,14 @@ static fr_status perform(fr_study *s, parcel *p, const fr_context *context, parc
 
 /* ---- at process 0 ---- */
 
-/* What a process was given. */
+/* The unit that a process was given. */
 struct hand {
     const plan_unit *unit; /* NULL = it waits */
     char inputs[65];
     bool stopped; /* it was told to stop */
 };
 
-/* The thread by which process 0 does units. */
+/* The thread that does units for process 0. */
 struct own_hand {
     fr_study *study;
     fr_context context;
@@ -371,14 +372,14 @@ fr_status hands_close(hands *h, fr_error *err) {
 
 /* ---- at the others ---- */
 
-/* Does the unit of a message and sends what came of it; *end: there was none. */
+/* Does the unit of a message and sends the result; *end = there was no unit. */
 static fr_status serve(fr_study *s, const fr_context *context, parcel *p, bool *end,
                        fr_error *err) {
     parcel answer;
     task t;
     fr_status status = perform(s, p, context, &answer, &t, err);
     *end = t.unit < 0;
-    if (*end && t.stopped) { /* which was heard of before, or is no news now */
+    if (*end && t.stopped) { /* the stop message may still be waiting */
         const fr_processes *all = context->processes;
         void *bytes = NULL;
         size_t size;

@@ -21,7 +21,7 @@ typedef struct hands {
     int count; /* processes including this one; 1 = no distribution */
     int busy;
     hand *of;      /* [count] */
-    own_hand *own; /* by which this process does units */
+    own_hand *own; /* does units in this process */
 } hands;
 
 /* The result of a unit. */
@@ -45,8 +45,8 @@ bool hands_have(const hands *h, const plan_unit *unit);
 int hands_idle(const hands *h);
 fr_status hands_give(fr_study *s, hands *h, int to, const plan_unit *unit, const char *inputs,
                      bool again, fr_error *err);
-/* Waits until a unit is done, with or without success, and logs what it said. If the caller wants
- * to stop, or with `stop`, the others are told to stop, too. *out is freed by
+/* Waits until a unit is done, with or without success, and logs its messages. If the caller wants
+ * to stop, or with `stop`, the other processes are told to stop. *out is freed by
  * record_free(&out->record). */
 fr_status hands_take(fr_study *s, hands *h, bool stop, hand_result *out, fr_error *err);
 

@@ -32,10 +32,10 @@ enum {
 static const char schema[] =
     "CREATE TABLE IF NOT EXISTS study ("
     " id INTEGER PRIMARY KEY CHECK (id = 1), name TEXT, plan TEXT, tool TEXT, seal TEXT);"
-    /* One row per unit of work. `wanted`: it belongs to the plan as it is now; `place`: where it
-     * stands there. `begun`: the inputs of the work last begun, `inputs`: of the work done, by the
-     * version `tool`. `contents`: hash of its rows in the other tables, `seal`: see ledger.h.
-     * The check says OR, since SQLite makes a temporary table for IN, once for each row. */
+    /* One row per unit of work. `wanted`: it belongs to the present plan; `place`: its position
+     * there. `begun`: the inputs of the work last begun, `inputs`: of the work done, by the version
+     * `tool`. `contents`: hash of its rows in the other tables, `seal`: see ledger.h. The check
+     * uses OR, because SQLite makes a temporary table for IN, once for each row. */
     "CREATE TABLE IF NOT EXISTS run ("
     " id INTEGER PRIMARY KEY, key TEXT UNIQUE NOT NULL, kind TEXT NOT NULL, data TEXT, model TEXT,"
     " objective TEXT, seed INTEGER, window TEXT, place INTEGER, wanted INTEGER,"
@@ -90,7 +90,7 @@ static fr_status one_integer(ledger *l, const char *sql, int64_t *out, fr_error 
     return status;
 }
 
-/* Code in the schema of a foreign file is not run. */
+/* Does not run code in the schema of a foreign file. */
 static fr_status prepare_connection(ledger *l, bool read_only, fr_error *err) {
     static const int off[] = {SQLITE_DBCONFIG_ENABLE_TRIGGER, SQLITE_DBCONFIG_ENABLE_VIEW,
                               SQLITE_DBCONFIG_TRUSTED_SCHEMA};
@@ -107,7 +107,7 @@ static fr_status prepare_connection(ledger *l, bool read_only, fr_error *err) {
     return bad ? refused(l, err) : FR_OK;
 }
 
-/* Brings an empty file or an old ledger to today's format, in one transaction. */
+/* Upgrades an empty file or an old ledger to the present format, in one transaction. */
 static fr_status make_tables(ledger *l, int64_t *old, fr_error *err) {
     static const char seals[] =
         "ALTER TABLE study ADD COLUMN seal TEXT; ALTER TABLE run ADD COLUMN tool TEXT;"
@@ -133,7 +133,7 @@ static fr_status make_tables(ledger *l, int64_t *old, fr_error *err) {
         (*old && sqlite3_exec(l->db, metrics, NULL, NULL, NULL)) ||
         (version != FORMAT && sqlite3_exec(l->db, stamp, NULL, NULL, NULL)))
         return refused(l, err);
-    return FR_OK; /* an old one is not committed before its records are brought up to date */
+    return FR_OK; /* an old ledger is committed when its records are upgraded */
 }
 
 static fr_status check_format(ledger *l, const char *directory, fr_error *err) {
@@ -199,7 +199,7 @@ fr_status ledger_from_bytes(ledger *l, const void *bytes, size_t size, fr_error 
         sqlite3_free(copy);
         return refused(l, err);
     }
-    /* the copy is SQLite's from here on, whether it takes it or not */
+    /* from here on the copy belongs to SQLite, even on failure */
     if (sqlite3_deserialize(l->db, "main", copy, (sqlite3_int64)size, (sqlite3_int64)size,
                             SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_READONLY))
         return refused(l, err);
@@ -264,7 +264,7 @@ static fr_status prepare(ledger *l, sqlite3_stmt **out, fr_error *err, const cha
 
 fr_status ledger_bind(ledger *l, sqlite3_stmt *statement, fr_error *err, const char *types, ...) {
     va_list args;
-    (void)sqlite3_reset(statement); /* its failure was told when it happened */
+    (void)sqlite3_reset(statement); /* its failure was already reported */
     va_start(args, types);
     fr_status status = bind(l, statement, err, types, args);
     va_end(args);

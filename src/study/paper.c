@@ -75,7 +75,7 @@ static const result *facts_of(const results *r, const char *data) {
     return i < 0 ? NULL : &r->list.at[i];
 }
 
-/* Do the facts agree that are known, from number `first` to `last`? */
+/* True if the known facts from number `first` to `last` agree. */
 static bool facts_fit(const json_t *expected, const result *unit, bool diagnostic, int first,
                       int last, char why[160]) {
     static const char *const names[2][3] = {{"events", "catalog", "covered"},
@@ -136,7 +136,7 @@ static bool protocol_fits(const results *r, bool diagnostic, char why[160]) {
            same_word(settings, "oov", p->oov == FR_OOV_EXCLUDE ? "exclude" : "zero", why);
 }
 
-/* What the paper calls one of our models, if that is another name. */
+/* The paper's name of one of our models, if it is different. */
 static const char *paper_model(const results *r, const char *name) {
     const char *theirs =
         json_string_value(json_object_get(json_object_get(r->published, "models"), name));
@@ -157,7 +157,7 @@ static bool training_fits(const results *r, const paper_ask *ask, const char *mo
         if (!same_number(settings, "epochs", "epochs",
                          json_number_value(json_object_get(u->training, "epochs_done")), why))
             return false;
-        if (history && paper_model(r, model) == model && /* else its reading has its own */
+        if (history && paper_model(r, model) == model && /* otherwise it has its own history */
             !same_number(settings, "history", "history", json_number_value(history), why))
             return false;
         if (json_is_true(json_object_get(config, "deterministic"))) {
@@ -168,8 +168,8 @@ static bool training_fits(const results *r, const paper_ask *ask, const char *mo
     return true;
 }
 
-/* The paper's name of a data set, if its numbers fit; NULL and, where somebody may expect them, a
- * reason if not. */
+/* The paper's name of a data set, if its numbers are comparable. Otherwise NULL and, if somebody
+ * may expect them, a reason. */
 static const char *fitting(results *r, const paper_ask *ask) {
     char why[160];
     const result *unit = facts_of(r, ask->data);

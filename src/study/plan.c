@@ -22,7 +22,7 @@ const char *const unit_kind_name[UNIT_KINDS] = {"data",   "facts",      "minimal
                                                 "select", "batches"};
 const char *const plan_objective_name[] = {"bce", "bpr"};
 
-/* What a document may contain, for messages about what it may not. */
+/* The allowed entries of a document, for messages about others. */
 static const fr_option keys[] = {
     {.key = "name"},          {.key = "data"},        {.key = "protocol"},
     {.key = "sample-events"}, {.key = "sample-seed"}, {.key = "diagnostic-window"},
@@ -60,7 +60,8 @@ static const char *meant(const char *text, fr_name_at *names, const void *list, 
     return out;
 }
 
-/* A model as it is typed or as tables show it becomes its name, in the document itself. */
+/* Replaces the name of a model, as typed or as shown in tables, by its internal name in the
+ * document. */
 static fr_status settle_model(const parser *r, json_t *name, fr_error *err) {
     fr_error inner = {0};
     const fr_model *m = fr_model_find(json_string_value(name));
@@ -161,7 +162,7 @@ static fr_status each_setting(const parser *r, const char *key, const json_t *ob
 
 /* ---- data ---- */
 
-/* PATH as it is, or with .csv or .csv.gz behind it; the first that exists, else PATH itself. */
+/* PATH itself, or with .csv or .csv.gz after it: the first that exists, otherwise PATH. */
 static fr_status find_data(parser *r, const char *path, const char **out, fr_error *err) {
     static const char *const ends[] = {"", ".csv", ".csv.gz"};
     char *first = NULL;
@@ -282,7 +283,7 @@ static fr_status add(plan *p, plan_unit u, int *number, fr_error *err) {
     return FR_OK;
 }
 
-/* Ranking under the protocol and, where it is asked for, by batches. */
+/* Ranking under the protocol and, if requested, by batches. */
 static fr_status add_ranking(plan *p, plan_unit u, fr_error *err) {
     u.kind = UNIT_RANK;
     TRY(add(p, u, NULL, err));
@@ -313,7 +314,7 @@ static bool says_final(const json_t *options) {
     return final && !strcmp(final, "train+val");
 }
 
-/* Is the chosen configuration trained once more? */
+/* True if the chosen configuration is trained once more. */
 static bool is_final(const plan *p, const char *name) {
     bool final = says_final(json_object_get(p->source, "settings"));
     for (int c = 0; c < grid_count(p, name); c++) final |= says_final(grid_options(p, name, c));
@@ -342,7 +343,7 @@ static fr_status add_choice(plan *p, int data, const char *name, int objective, 
     return FR_OK;
 }
 
-/* Training on one window, and what is done with the model. */
+/* Training on one window, and the units that use the model. */
 static fr_status add_model(plan *p, int data, const char *name, int objective, int64_t seed,
                            fr_error *err) {
     const json_t *membership =
@@ -393,9 +394,9 @@ static fr_status add_scorer(plan *p, int data, const char *spec, fr_error *err) 
     return add(p, u, NULL, err);
 }
 
-/* ---- what others made ---- */
+/* ---- external results ---- */
 
-/* A path of the document: relative ones begin where the document lies. The caller's. */
+/* A path of the document; relative ones start at the document's folder. The caller frees it. */
 static char *resolve(const parser *r, const char *path) {
     bool as_is = path[0] == '/' || !strcmp(r->beside, ".");
     return as_is ? strdup(path) : path_join(r->beside, path);
@@ -415,18 +416,18 @@ const char *plan_scorer_file(const char *text, size_t *size) {
     return *size >= sizeof end && !strcmp(text + *size - sizeof end + 1, end) ? text : NULL;
 }
 
-/* A scorer's text with its file resolved. The caller's. */
+/* A scorer's text with its file resolved. The caller frees it. */
 static char *resolve_scorer(const parser *r, const char *text) {
     size_t size;
     const char *file = plan_scorer_file(text, &size);
-    char *path = file ? resolve(r, file) : NULL, *out = NULL; /* with the options behind it */
+    char *path = file ? resolve(r, file) : NULL, *out = NULL; /* with its options */
     if (!file) return strdup(text);
     if (path && asprintf(&out, "%.*s%s", (int)(file - text), text, path) < 0) out = NULL;
     free(path);
     return out;
 }
 
-/* The text of a scorer, as far as it can be told without files and events. */
+/* Checks the text of a scorer, as far as possible without files and events. */
 static fr_status check_spec(const parser *r, const char *key, const char *spec, fr_error *err) {
     fr_error inner = {0};
     fr_status status = spec_check(spec, &inner);
@@ -434,7 +435,7 @@ static fr_status check_spec(const parser *r, const char *key, const char *spec, 
     return status ? fail(err, status, "%s: \"%s\": %s", r->where, key, inner.message) : FR_OK;
 }
 
-/* One run of an external model: u.seeded and u.seed say which. */
+/* One run of an external model; u.seeded and u.seed identify it. */
 static fr_status add_run(const parser *r, plan_unit u, const json_t *text, fr_error *err) {
     plan *p = r->p;
     const char *key = u.ranks ? "ranks" : "scorers", *given = json_string_value(text);
@@ -511,8 +512,8 @@ static const char *data_at(const void *list, int index) {
     return index < p->datas ? p->data[index].name : NULL;
 }
 
-/* What an external model has for a data set; NULL = nothing. With more than one data set it says
- * for which: {"wikipedia": runs}. */
+/* The entry of an external model for a data set; NULL = none. If there are several data sets, it
+ * names them: {"wikipedia": runs}. */
 static fr_status runs_of(const parser *r, const char *key, const char *who, json_t *value, int data,
                          const json_t **out, fr_error *err) {
     const plan *p = r->p;
@@ -563,7 +564,7 @@ static fr_status add_externals(const parser *r, int data, fr_error *err) {
     return FR_OK;
 }
 
-/* Is it the text of a baseline with or without its options, or with "baseline:" in front? */
+/* True if it is the text of a baseline, with or without options and "baseline:". */
 static bool is_baseline(const json_t *list, const char *name) {
     size_t i;
     json_t *item;
@@ -681,14 +682,14 @@ static fr_status set_both(void *user, const char *key, const char *value, fr_err
     return fr_options_set(fr_model_options, &b->model, key, value, err);
 }
 
-/* The family that "settings" names or has besides options; NULL = none. */
+/* The family named by "settings", alone or next to options; NULL = none. */
 static const char *family_of(const plan *p) {
     const json_t *settings = json_object_get(p->source, "settings");
     return json_string_value(json_is_object(settings) ? json_object_get(settings, "settings")
                                                       : settings);
 }
 
-/* What is said of all models: the family first, so that options win. */
+/* Settings of all models: the family first, so that options override it. */
 static fr_status common_settings(const parser *r, both *b, fr_error *err) {
     const json_t *settings = json_object_get(r->p->source, "settings");
     const char *family = family_of(r->p), *of = b->facts ? b->facts->name : fr_model_at(0)->name;
@@ -715,7 +716,7 @@ fr_status plan_settings(const plan *p, const plan_unit *unit, fr_model_settings 
     TRY(common_settings(&r, &b, err));
     TRY(each_setting(&r, "model-settings", grid_options(p, unit->model, unit->config), set_both, &b,
                      err));
-    if (unit->label) b.training.final = FR_FINAL_TRAIN; /* the chosen one alone */
+    if (unit->label) b.training.final = FR_FINAL_TRAIN; /* only the chosen one is trained again */
     b.training.select = (char *)(uintptr_t)p->select;
     b.training.objective = unit->objective;
     b.training.seed = unit->seed;
@@ -828,7 +829,7 @@ static fr_status read_document(parser *r, fr_error *err) {
     if (wide && (!json_is_integer(wide) || json_integer_value(wide) < 0))
         return wrong(r, "diagnostic-window", "a number of events", err);
     p->diagnostic_window = wide ? json_integer_value(wide) : 131072;
-    both all = {0}; /* only to see that keys and values are known */
+    both all = {0}; /* only to check that keys and values are known */
     TRY(common_settings(r, &all, err));
     TRY(check_models(r, "models", json_object_get(p->source, "models"), err));
     TRY(check_models(r, "projection", json_object_get(p->source, "projection"), err));

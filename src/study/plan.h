@@ -83,10 +83,11 @@ fr_status plan_synth(const json_t *wanted, fr_synth *settings, fr_error *err);
 const char *plan_objective(const plan_unit *unit);
 const char *plan_window(const plan_unit *unit);
 
-/* Reads a document from a file. Data with relative paths are looked for in `folder`, NULL = the
- * folder of the file; paths of rank records and scorers start at the file's folder. */
+/* Reads a document from a file. Data with relative paths are in `folder`, NULL = the folder of the
+ * file; paths of rank records and scorers start at the file's folder. */
 fr_status plan_read(plan *p, const char *path, const char *folder, fr_error *err);
-/* The same from text; data are looked for in `folder`, the rest here. `where` is for messages. */
+/* The same from text. Data with relative paths are in `folder`; other relative paths start at the
+ * current directory. `where` is for messages. */
 fr_status plan_parse(plan *p, const char *text, const char *where, const char *folder,
                      fr_error *err);
 void plan_free(plan *p);

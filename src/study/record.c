@@ -94,8 +94,8 @@ static fr_status copy_name(const loader *r, const char *table, const char *text,
     return FR_OK;
 }
 
-/* Columns that do not apply leave no trace in the hash, so that it is that of format 2 for rows
- * that have a name alone. */
+/* Columns that do not apply are not hashed, so rows that have only a name keep the hash of format
+ * 2. */
 static fr_status read_metric(const loader *r, sqlite3_stmt *q, fr_error *err) {
     TRY(ledger_expect(r->l, q, "tttttiDi", "metric", r->key, err));
     unit_metric m = {.k = sqlite3_column_int64(q, 5),
@@ -135,7 +135,7 @@ static fr_status read_timing(const loader *r, sqlite3_stmt *q, fr_error *err) {
     return FR_OK;
 }
 
-/* Unpacks the column `content`. Deflate makes of a byte 1,032 at most, so a size beyond that is
+/* Unpacks the column `content`. Deflate makes at most 1,032 bytes of one, so a larger size is
  * wrong, and nothing is allocated for it. */
 static fr_status unpack(const loader *r, sqlite3_stmt *q, int column, unit_artefact *a,
                         fr_error *err) {
@@ -260,7 +260,7 @@ static fr_status put_bytes(ledger *l, int64_t unit, const unit_artefact *a, fr_e
     return status;
 }
 
-/* A path as it is kept: from the study's folder on. */
+/* A path as it is stored: relative to the study's folder. */
 static const char *inside(const char *folder, const char *path) {
     size_t size = strlen(folder);
     return !strncmp(path, folder, size) && path[size] == '/' ? path + size + 1 : path;
@@ -331,11 +331,11 @@ fr_status record_store(ledger *l, int64_t unit, const char *folder, const char *
 
 static void put_text(char *out, const char *text) { memcpy(out, text, strlen(text) + 1); }
 
-/* Is it "[removal-][cell]" with one of `ends` behind, such as "random-new-seen-drawn"? */
+/* True if it is "[removal-][cell]" followed by one of `ends`, such as "random-new-seen-drawn". */
 static bool split_cell(unit_metric *m) {
     static const struct {
         const char *end, *name;
-        bool cell; /* it is told of cells */
+        bool cell; /* cells have it */
     } ends[] = {{"", "mrr", true},
                 {"-drawn", "mrr-drawn", true},
                 {"mrr", "mrr", false},
@@ -356,7 +356,8 @@ static bool split_cell(unit_metric *m) {
     return false;
 }
 
-/* The parts of a name that format 2 had in one: "expected-20", "loss-3", "20-forward-seconds". */
+/* The parts of a name that format 2 stored together: "expected-20", "loss-3", "20-forward-seconds".
+ */
 static void split_name(unit_metric *m) {
     static const char *const costs[] = {"forward-seconds", "fast-seconds",  "whole-seconds",
                                         "rank-seconds",    "forward-bytes", "fast-bytes",
@@ -387,7 +388,7 @@ static fr_status upgrade_unit(ledger *l, int64_t unit, const char *contents, fr_
     fr_error damage = {0};
     fr_status status =
         record_load(l, unit, "a unit of an earlier version", contents, &r, NULL, &damage);
-    if (status == FR_EINPUT && contents) return FR_OK; /* to be done again, as any damaged one */
+    if (status == FR_EINPUT && contents) return FR_OK; /* a damaged unit is done again */
     if (status) return fail(err, status, "%s", damage.message);
     for (size_t i = 0; i < r.metrics.count; i++) split_name(&r.metrics.at[i]);
     status = put_metrics(l, unit, &r, err);

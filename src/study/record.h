@@ -63,12 +63,12 @@ const unit_timing *record_timing(const unit_record *r, const char *stage);    /*
 fr_status record_store(ledger *l, int64_t unit, const char *folder, const char *inputs,
                        const unit_record *r, fr_error *err);
 /* Reads all of a unit back; `key` is for messages. With `contents` NULL the rows are hashed into
- * `hash` and bytes are left out, else they must have that hash. */
+ * `hash` and bytes are left out; otherwise they must have that hash. */
 fr_status record_load(ledger *l, int64_t unit, const char *key, const char *contents,
                       unit_record *out, char hash[65], fr_error *err);
-/* Brings the records of a ledger of format `old` up to date, within the transaction at hand: names
- * of metrics are taken apart and everything is sealed. Units of format 2 that are not as they were
- * stored stay so, and are done again. */
+/* Upgrades the records of a ledger of format `old`, within the present transaction: names of
+ * metrics are split, and everything is sealed. Units of format 2 that were changed after they were
+ * stored are not sealed, and are done again. */
 fr_status record_upgrade(ledger *l, int64_t old, fr_error *err);
 
 /* "0.1.0 4dde9831c2": the present version and commit. */

@@ -30,8 +30,8 @@ fr_status results_plan(ledger *book, plan *p, fr_error *err) {
     return status;
 }
 
-/* The mean time of units alike that are done: of the same kind, model and window, else of the kind
- * alone. */
+/* The mean time of similar finished units: of the same kind, model and window, or otherwise of the
+ * same kind. */
 static const char units_sql[] =
     "WITH took AS (SELECT kind, window, model, seconds FROM timing JOIN run ON id = run"
     "  WHERE stage = 'all' AND status = 'done'),"
@@ -124,7 +124,7 @@ static fr_status json_of(const results *r, const result *unit, const char *name,
     return fail(err, FR_EINPUT, "%s: %s of %s cannot be read", r->book.path, name, unit->key);
 }
 
-/* What the records say about themselves is what the row says. */
+/* Checks that the records and the row agree. */
 static fr_status check_about(const results *r, const result *unit, const json_t *about,
                              int64_t count, fr_error *err) {
     const json_t *protocol = json_object_get(about, "protocol");
@@ -156,7 +156,7 @@ static fr_status load_ranking(const results *r, result *unit, fr_error *err) {
         json_decref(about);
         return status;
     }
-    void *records = a->bytes; /* the ranking's from here on */
+    void *records = a->bytes; /* from here on it belongs to the ranking */
     a->bytes = NULL;
     return ranking_adopt(records, count, about, unit->key, &unit->ranking, err);
 }
@@ -283,7 +283,7 @@ void results_close(results *r) {
     *r = (results){.book.locks = -1};
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 static bool named(const char *wanted, const char *found) {
     return !wanted || (found && !strcmp(wanted, found));
@@ -322,7 +322,7 @@ int results_next_group(const results *r, int from, unit_kind kind, const char *d
     return -1;
 }
 
-/* In the order in which people read them. */
+/* The usual order for readers. */
 static const char *const paths[] = {"forward", "fast", "whole", "rank"};
 enum { PATHS = sizeof paths / sizeof *paths };
 
@@ -374,7 +374,7 @@ bool results_stopped_early(const result *unit, int64_t *done, int64_t *asked) {
     const json_t *about = unit->training  ? unit->training
                           : unit->ranking ? unit->ranking->about
                                           : NULL;
-    if (json_object_get(about, "selection")) return false; /* patience is no accident */
+    if (json_object_get(about, "selection")) return false; /* stopping by patience is intended */
     const json_t *did = json_object_get(about, "epochs_done"),
                  *wish = json_object_get(about, "epochs_asked");
     if (!wish) wish = json_object_get(json_object_get(about, "config"), "epochs");

@@ -81,7 +81,7 @@ bool results_stopped_early(const result *unit, int64_t *done, int64_t *asked);
 /* SHA-256 of a file or text kept with a unit, such as ranks or model; "" if there is none. */
 const char *results_hash(const result *unit, const char *name);
 
-/* ---- for those that read a ledger ---- */
+/* ---- for code that reads a ledger ---- */
 
 /* A verified row of `run`. Texts are valid during the call. */
 typedef struct unit_row {

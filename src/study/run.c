@@ -32,7 +32,7 @@ static bool same_text(sqlite3_stmt *q, int column, const char *expected) {
     return found && expected ? !strcmp(found, expected) : !found && !expected;
 }
 
-/* Is the row that of unit number n of the plan? */
+/* True if the row is that of unit number n of the plan. */
 static bool is_unit(const plan *p, size_t n, sqlite3_stmt *q) {
     if (n >= p->units.count) return false;
     const plan_unit *u = &p->units.at[n];
@@ -42,7 +42,7 @@ static bool is_unit(const plan *p, size_t n, sqlite3_stmt *q) {
            sqlite3_column_int64(q, 7) == u->seed && same_text(q, 8, plan_window(u));
 }
 
-/* Finds the rows of a plan that was entered before; *all is true if they are there, in order. */
+/* Finds the rows of a plan that was entered before; *all is true if all are there, in order. */
 static fr_status find_units(fr_study *s, bool *all, fr_error *err) {
     plan *p = &s->plan;
     sqlite3_stmt *q = NULL;
@@ -63,7 +63,7 @@ static fr_status find_units(fr_study *s, bool *all, fr_error *err) {
     return status;
 }
 
-/* Every unit of the plan has a row; rows of other plans stay, unwanted. */
+/* Every unit of the plan has a row; rows of other plans stay, but are not wanted. */
 static fr_status enter_units(fr_study *s, fr_error *err) {
     plan *p = &s->plan;
     sqlite3_stmt *q = NULL;
@@ -89,7 +89,7 @@ static fr_status enter_units(fr_study *s, fr_error *err) {
     return status;
 }
 
-/* Is `text` the plan that the ledger has? */
+/* True if `text` is the plan of the ledger. */
 static fr_status compare_plan(fr_study *s, const char *text, bool *same, fr_error *err) {
     sqlite3_stmt *q = NULL;
     bool row = false;
@@ -100,7 +100,7 @@ static fr_status compare_plan(fr_study *s, const char *text, bool *same, fr_erro
     return status;
 }
 
-/* Two documents would undo each other's work, so all processes of a study use the same one. */
+/* Two documents would undo each other's work, so all processes of a study use the same document. */
 static fr_status join(fr_study *s, const char *text, bool *same, fr_error *err) {
     bool taken;
     TRY(compare_plan(s, text, same, err));
@@ -140,7 +140,7 @@ static fr_status enter_plan(fr_study *s, fr_error *err) {
     return status;
 }
 
-/* Makes the directory. One that exists must be a study's or empty. */
+/* Makes the directory. An existing one must be empty or belong to a study. */
 static fr_status make_directory(const char *path, fr_error *err) {
     if (!mkdir(path, 0777)) return FR_OK;
     if (errno != EEXIST) return fail_errno(err, "%s: directory cannot be made", path);
@@ -208,7 +208,7 @@ void fr_study_close(fr_study *s) {
     free(s);
 }
 
-/* ---- what a unit says ---- */
+/* ---- messages of a unit ---- */
 
 /* Notices about data are logged. Other notices, such as the loss of an epoch, are only in the
  * unit's record, because one line per unit is enough. */
@@ -282,8 +282,8 @@ static fr_status set_left(fr_study *s, int64_t unit, fr_error *err) {
     return ledger_do(&s->book, err, RESEAL "WHERE id = ?", "i", unit);
 }
 
-/* Another document may ask for other settings: units that were done with the old ones are left to
- * do again, so that no report shows them as if they were of this document. Those they need come
+/* Another document may have other settings. Units that were done with the old ones are then marked
+ * as not done, so that no report shows them as results of this document. The units they need come
  * first in the plan. A data set that cannot be read stays as it is; running will report it. This
  * happens within the transaction that enters the plan. */
 static fr_status outdate(fr_study *s, fr_error *err) {
@@ -329,7 +329,8 @@ static fr_status check_artefact(fr_study *s, int64_t unit, const char *name, boo
     return status;
 }
 
-/* Streams and models may be deleted or moved; what a unit needs is looked at before it begins. */
+/* Streams and models may be deleted or moved, so the inputs of a unit are checked before it begins.
+ */
 static fr_status check_needs(fr_study *s, const plan_unit *u, bool *there, fr_error *err) {
     *there = true;
     if (s->plan.data[u->data].unit < 0 || u->kind == UNIT_DATA) return FR_OK;
@@ -358,7 +359,7 @@ static fr_status store_failure(fr_study *s, const plan_unit *u, const char *mess
     return status;
 }
 
-/* True if the study's folder can still be written; this is tried, because only the system knows. */
+/* True if the study's folder can still be written. It is tried, because only the system knows. */
 static fr_status check_folder(const fr_study *s, fr_error *err) {
     static const char some[1 << 16] = {1};
     char *path = path_join(s->directory, "room-XXXXXX");
@@ -374,7 +375,7 @@ static fr_status check_folder(const fr_study *s, fr_error *err) {
     return status;
 }
 
-/* Stores the result of a unit. *failed: it failed, and the ledger says so. */
+/* Stores the result of a unit. *failed = it failed, and the ledger has the error. */
 static fr_status conclude(fr_study *s, const hand_result *r, bool *failed, fr_error *err) {
     const plan_unit *u = r->unit;
     fr_status status = r->error.code;
@@ -400,7 +401,7 @@ static fr_status begin(fr_study *s, const plan_unit *u, const char *inputs, fr_e
     return ledger_do(&s->book, err, "UPDATE run SET begun = ? WHERE id = ?", "ti", inputs, u->id);
 }
 
-/* Does a unit whose lock is held. */
+/* Does a unit. The caller holds its lock. */
 static fr_status attempt(fr_study *s, const plan_unit *u, const char *inputs, bool again,
                          bool *failed, fr_error *err) {
     hand_result r = {.unit = u};
@@ -450,7 +451,7 @@ static fr_status skip(fr_study *s, const plan_unit *u, pass *p, fr_error *err) {
     return status;
 }
 
-/* Waits for one of the processes to be done with a unit. */
+/* Waits until one of the processes has finished a unit. */
 static fr_status take(fr_study *s, pass *p, bool stop, fr_error *err) {
     hand_result r;
     bool failed = false;
@@ -467,7 +468,8 @@ static fr_status take(fr_study *s, pass *p, bool stop, fr_error *err) {
     return status;
 }
 
-/* Gives a unit whose lock is held to a process; the lock stays until it is done. */
+/* Gives a unit to a process. The caller holds the unit's lock, which stays until the unit is done.
+ */
 static fr_status give(fr_study *s, pass *p, const plan_unit *u, const char *inputs, bool again,
                       fr_error *err) {
     while (hands_idle(&p->hands) < 0) TRY(take(s, p, false, err));
@@ -491,10 +493,10 @@ static fr_status visit(fr_study *s, plan_unit *u, pass *p, fr_error *err) {
         context_log(s->caller, FR_WARNING, "%s failed: %s", u->key, inner.message);
         p->failed++;
         p->tried[u - s->plan.units.at] = true;
-        return store_failure(s, u, inner.message, err); /* the rest goes on without it */
+        return store_failure(s, u, inner.message, err); /* the other units continue */
     }
     if (status) return fail(err, status, "%s", inner.message);
-    if (where == MISSING && u->external) return FR_OK; /* check_externals said so */
+    if (where == MISSING && u->external) return FR_OK; /* check_externals has reported it */
     if (where == MISSING) return skip(s, u, p, err);
     if (where == DONE) forecast_end(s, u, 0); /* by another process */
     if (where != READY) return FR_OK;
@@ -504,7 +506,7 @@ static fr_status visit(fr_study *s, plan_unit *u, pass *p, fr_error *err) {
         return FR_OK;
     }
     bool failed = false;
-    status = consider(s, u, &where, inputs, &again, err); /* it may have been done meanwhile */
+    status = consider(s, u, &where, inputs, &again, err); /* it may be done by now */
     if (!status && where == READY) status = check_needs(s, u, &there, err);
     bool mine = !p->share || status || where != READY || !there;
     if (!mine)
@@ -524,7 +526,7 @@ static fr_status visit(fr_study *s, plan_unit *u, pass *p, fr_error *err) {
  * options. Missing data are skipped with a notice. */
 static fr_status check_beforehand(fr_study *s, pass *p, fr_error *err) {
     const char *catalog = s->plan.protocol.catalog;
-    if (catalog && strpbrk(catalog, "./") && access(catalog, R_OK)) /* else it is a word */
+    if (catalog && strpbrk(catalog, "./") && access(catalog, R_OK)) /* otherwise it is a word */
         return fail_errno(err, "%s: the catalog of the protocol cannot be read", catalog);
     for (size_t i = 0; i < s->plan.units.count; i++) {
         plan_unit *u = &s->plan.units.at[i];

@@ -33,59 +33,63 @@ struct fr_study {
         *folder; /* as given, so that it can be opened again; folder: of data, or NULL */
     ledger book;
     plan plan;
-    const fr_context *caller;  /* of the call under way */
-    const fr_context *context; /* what units talk to: the caller, told which unit speaks */
-    const plan_unit *unit;     /* being looked at or done */
-    forecast *forecast;        /* of the run under way; NULL = none is made */
-    /* The data set at hand. */
+    const fr_context *caller;  /* of the present call */
+    const fr_context *context; /* of units: the caller's, with the unit's name in messages */
+    const plan_unit *unit;     /* the present unit */
+    forecast *forecast;        /* of the present run; NULL = none */
+    /* The present data set. */
     int data; /* its number, -1 = none */
     fr_stream *stream;
-    fr_window *window[2]; /* ranking, diagnostic; opened when first asked for */
+    fr_window *window[2]; /* ranking, diagnostic; opened when needed */
     ARRAY(hashed_file) hashes;
 };
 
-/* The hash of everything a unit's result depends on. FR_EINPUT if something it needs is not there
- * yet. `missing` is set for a data set or a file of an external model that cannot be found. */
+/* The hash of everything that a unit's result depends on. FR_EINPUT if something it needs does not
+ * exist yet. `missing` is set for a data set or a file of an external model that cannot be found.
+ */
 fr_status work_inputs(fr_study *s, const plan_unit *unit, char out[65], bool *missing,
                       fr_error *err);
-/* What units say is told to the caller, by `hearing`, until both are set to NULL. */
+/* Passes messages of units to the caller, by `hearing`, until both are set to NULL. */
 void study_listen(fr_study *s, const fr_context *caller, fr_context *hearing);
-/* Does a unit. `again` is true if the same work was begun before and may be gone on with. */
+/* Does a unit. `again` is true if the same work was begun before and may be continued. */
 fr_status work_do(fr_study *s, const plan_unit *unit, bool again, unit_record *result,
                   fr_error *err);
-/* Lets the data set at hand go. */
+/* Closes the present data set. */
 void work_leave(fr_study *s);
-/* The unit's window on its data set, which becomes the one at hand. The study's. */
+/* The unit's window on its data set, which becomes the present one. The window belongs to the
+ * study. */
 fr_status work_window(fr_study *s, const plan_unit *unit, fr_window **out, fr_error *err);
 
-/* The number of the unit that trains the model of a unit, or that a final training goes on from, -1
- * = none; of one that depends on a choice, FR_EINPUT as long as nothing is chosen. */
+/* The number of the unit that trains the model of a unit, or that a final training continues; -1 =
+ * none. If it depends on a choice, FR_EINPUT until the choice is made. */
 fr_status work_trainer(fr_study *s, const plan_unit *unit, int *number, fr_error *err);
-/* The unit with the number of the configuration it is about. FR_EINPUT as above. */
+/* Copies the unit and sets the number of its configuration. FR_EINPUT as above. */
 fr_status work_chosen(fr_study *s, const plan_unit *unit, plan_unit *out, fr_error *err);
-/* Adds what a choice depends on: the hashes of all models that were trained for it. */
+/* Adds the inputs of a choice: the hashes of all models that were trained for it. */
 fr_status choice_inputs(fr_study *s, const plan_unit *unit, json_t *all, fr_error *err);
 /* Compares a model's configurations by the mean over seeds of their values on the validation part;
- * the first of the best is chosen. *about has them all, the caller's. */
+ * the first of the best is chosen. *about describes all of them, and the caller frees it. */
 fr_status choice_make(fr_study *s, const plan_unit *unit, int *chosen, json_t **about,
                       fr_error *err);
 
-/* SHA-256 of a whole file; remembered while the file is the same. */
+/* SHA-256 of a whole file; remembered as long as the file does not change. */
 fr_status study_hash_file(fr_study *s, const char *path, char out[65], fr_error *err);
-/* Adds what an external unit depends on: hashes of the files behind it. */
+/* Adds the inputs of an external unit: the hashes of its files. */
 fr_status external_inputs(fr_study *s, const plan_unit *unit, json_t *all, bool *missing,
                           fr_error *err);
-/* Says which file of an external unit is not there: FR_EFILE. */
+/* Reports which file of an external unit is missing: FR_EFILE. */
 fr_status external_missing(const plan_unit *unit, fr_error *err);
-/* The same if no file is there, whatever the ledger has of it. */
+/* The same if none of its files exists, even if the ledger has its results. */
 fr_status external_there(const plan_unit *u, fr_error *err);
-/* Could an external unit be done? Loads its rank records or opens its scorer, and lets go. */
+/* Checks that an external unit can be done: loads its rank records or opens its scorer, and closes
+ * them. */
 fr_status external_check(fr_study *s, const plan_unit *unit, fr_error *err);
-/* The rank records of an external unit, the caller's. Other events or another protocol than the
- * study's are FR_EINPUT, naming the file and the fields. */
+/* The rank records of an external unit, which the caller closes. Other events or another protocol
+ * than the study's are FR_EINPUT, naming the file and the fields. */
 fr_status external_load(fr_study *s, const plan_unit *unit, fr_ranking **out, fr_error *err);
 
-/* The recorded file of a unit: its path, the caller's, and its hash; FR_EINPUT if there is none. */
+/* The recorded file of a unit: its path, which the caller frees, and its hash; FR_EINPUT if there
+ * is none. */
 fr_status study_artefact(fr_study *s, int64_t unit, const char *name, char **path, char hash[65],
                          fr_error *err);
 

@@ -21,7 +21,7 @@
  * large windows these are most events, so they are not ranked. */
 enum { CELL_NEGATIVES = 20 };
 
-/* ---- what a unit leaves behind ---- */
+/* ---- results of a unit ---- */
 
 static fr_status note_key(unit_record *r, metric_key key, double value, int64_t events,
                           fr_error *err) {
@@ -89,7 +89,8 @@ static fr_status keep_file(unit_record *r, const char *name, char *path, const c
 /* ---- places ---- */
 
 /* A key as the name of a file, different for different keys: '/' becomes '+', other bytes that are
- * not plain become %XX. What is too long for a file ends with its hash instead. The caller's. */
+ * not plain become %XX. A name that is too long for a file ends with its hash. The caller frees it.
+ */
 static fr_status file_name(const char *key, char **out, fr_error *err) {
     enum { MOST = 180 };
     static const char plain[] =
@@ -120,8 +121,9 @@ static fr_status file_name(const char *key, char **out, fr_error *err) {
     return status;
 }
 
-/* DIRECTORY/FOLDER/KEY with END behind; FOLDER is made. What is there must not be a symbolic link:
- * a study writes into its own folder only. FOLDER itself may be one, to another disk. */
+/* DIRECTORY/FOLDER/KEY followed by END; FOLDER is made. An existing file must not be a symbolic
+ * link, because a study writes only into its own folder. FOLDER itself may be a link to another
+ * disk. */
 static fr_status place(const fr_study *s, const char *folder, const char *key, const char *end,
                        char **out, fr_error *err) {
     char *parent = path_join(s->directory, folder), *name = NULL;
@@ -173,7 +175,7 @@ fr_status study_artefact(fr_study *s, int64_t unit, const char *name, char **pat
     return status;
 }
 
-/* ---- the data set at hand ---- */
+/* ---- the present data set ---- */
 
 void work_leave(fr_study *s) {
     for (int i = 0; i < 2; i++) fr_window_close(s->window[i]);
@@ -235,8 +237,8 @@ static fr_status add_text(json_t *object, const char *key, const char *text, fr_
     return json_object_set_new(object, key, json_text(text)) ? fail_memory(err, 0) : FR_OK;
 }
 
-/* What identifies a data set before it is imported: its own hash, the file's, or how it is drawn.
- */
+/* The identity of a data set before it is imported: its own hash, the hash of its file, or its
+ * parameters. */
 static fr_status data_inputs(fr_study *s, const plan_data *d, json_t *all, bool *missing,
                              fr_error *err) {
     char hash[65];
@@ -269,7 +271,7 @@ static fr_status hashed_options(const fr_option *table, const void *settings, js
     return FR_OK;
 }
 
-/* Settings of training, and the hash of the model where there is one already. */
+/* Settings of training, and the hash of the model if it exists. */
 static fr_status model_inputs(fr_study *s, const plan_unit *unit, json_t *all, fr_error *err) {
     fr_model_settings model;
     fr_training training;
@@ -295,7 +297,7 @@ static fr_status model_inputs(fr_study *s, const plan_unit *unit, json_t *all, f
     return status;
 }
 
-/* Does it rank events of the ranking window? */
+/* True if it ranks events of the ranking window. */
 static bool is_ranking(const plan_unit *unit) {
     return !unit->diagnostic &&
            (unit->kind == UNIT_RANK || unit->kind == UNIT_PROJECT || unit->kind == UNIT_BATCHES);
@@ -439,7 +441,7 @@ static fr_status note_selection(unit_record *result, const json_t *about, fr_err
                 "selected");
 }
 
-/* A file's bytes at another path. */
+/* Copies a file to another path. */
 static fr_status copy_bytes(const char *from, const char *to, fr_error *err) {
     mapping file;
     writer out = {0};
@@ -452,8 +454,8 @@ static fr_status copy_bytes(const char *from, const char *to, fr_error *err) {
     return status;
 }
 
-/* A final training goes on where the chosen one ended, if that state still exists. Otherwise it
- * starts again, which gives the same model. */
+/* A final training continues the chosen one, if its state still exists. Otherwise it starts again,
+ * which gives the same model. */
 static fr_status take_over(fr_study *s, const plan_unit *unit, const char *run, const char *state,
                            fr_error *err) {
     int number;
@@ -548,7 +550,7 @@ static fr_status do_select(fr_study *s, const plan_unit *unit, unit_record *resu
 }
 
 /* "baseline:NAME", "oracle", the text of an external scorer, or the checkpoint of the training
- * unit. The caller's. */
+ * unit. The caller frees it. */
 static fr_status scorer_spec(fr_study *s, const plan_unit *unit, char **out, fr_error *err) {
     int train;
     TRY(work_trainer(s, unit, &train, err));
@@ -560,7 +562,7 @@ static fr_status scorer_spec(fr_study *s, const plan_unit *unit, char **out, fr_
     return *out ? FR_OK : fail_memory(err, 0);
 }
 
-/* One ranking pass; `removal` is what is taken out of a model's representation. */
+/* One ranking pass; `removal` is removed from a model's representation. */
 static fr_status rank_once(fr_study *s, const plan_unit *unit, const fr_window *w, int removal,
                            int64_t met, fr_ranking **out, fr_error *err) {
     fr_scorer *scorer = NULL;
@@ -579,7 +581,7 @@ static fr_status rank_once(fr_study *s, const plan_unit *unit, const fr_window *
     return status;
 }
 
-/* The numbers of rank records that tables show, and that people look for in a database. */
+/* The numbers of rank records that tables show and that users look for in a database. */
 static fr_status note_metrics(fr_study *s, const fr_ranking *r, unit_record *result,
                               fr_error *err) {
     static const char *const names[] = {

@@ -74,7 +74,7 @@ typedef struct run {
     const char *folder;
     const fr_context *context;
     const fr_model_settings *shape;
-    fr_training how; /* as asked for; the trainer's own may have other epochs */
+    fr_training how; /* as requested; the trainer may have other epochs */
     model m;
     trainer t;
     selection s;
@@ -82,7 +82,7 @@ typedef struct run {
     epochs past[PHASES];
 } run;
 
-/* Epochs that the model at hand has learnt. */
+/* Epochs done by the present model. */
 static int64_t done(const run *r) { return (int64_t)r->past[r->phase].losses.count; }
 
 static bool is_finished(const run *r) {
@@ -175,7 +175,7 @@ static fr_status save_json(const run *r, const char *path, fr_error *err) {
     return json_write(path, root, err);
 }
 
-/* The checkpoint of the best epoch, and by what it is the best. */
+/* The checkpoint of the best epoch, and its value. */
 static fr_status add_best(const run *r, safetensors_writer *w, fr_error *err) {
     int64_t size = (int64_t)r->s.size;
     if (!r->s.metric) return FR_OK;
@@ -209,8 +209,8 @@ static fr_status save_state(const run *r, const char *path, fr_error *err) {
     return status;
 }
 
-/* The model that is to be used: the last epoch, the selected one, or what was trained again when
- * that is complete. */
+/* The model for use: the last epoch, the selected one, or the one trained again if that training is
+ * complete. */
 static fr_status save_model(const run *r, const char *path, fr_error *err) {
     selection_notes notes = {.finished = is_finished(r), .final = r->phase && is_finished(r)};
     if (!r->s.metric) return checkpoint_save(&r->m, &r->how, done(r), path, err);
@@ -229,7 +229,7 @@ static fr_status save(const run *r, fr_error *err) {
     char *state_path = path_join(r->folder, "state.safetensors");
     char *json_path = path_join(r->folder, "train.json");
     fr_status status = model_path && state_path && json_path ? FR_OK : fail_memory(err, 0);
-    if (!status) status = save_state(r, state_path, err); /* first: the others follow from it */
+    if (!status) status = save_state(r, state_path, err); /* first, for the others follow from it */
     if (!status) status = save_model(r, model_path, err);
     if (!status) status = save_json(r, json_path, err);
     free(model_path);
@@ -238,8 +238,8 @@ static fr_status save(const run *r, fr_error *err) {
     return status;
 }
 
-/* Nothing is in the directory but what keeps others out, and an epoch that was being ranked when a
- * run was killed. */
+/* True if the directory contains only the lock and an epoch that was being ranked when a run was
+ * killed. */
 static const char lock_name[] = ".fullrank-lock";
 static bool is_empty(const char *folder) {
     return !directory_only(folder, " .fullrank-lock " SELECTION_SCRATCH " ", NULL);
@@ -274,8 +274,8 @@ static fr_status check_word(const safetensors *file, const char *key, const char
                 was ? was : "(none)", now ? now : "(none)");
 }
 
-/* Everything but the number of epochs and patience must be as before. A run that has selected may
- * go on with training and validation together. */
+/* Everything except the number of epochs and patience must be as before. A run with a selected
+ * epoch may continue on training and validation together. */
 static fr_status check_settings(const run *r, const safetensors *file, fr_error *err) {
     checkpoint_entry entry[CHECKPOINT_ENTRIES];
     int count = checkpoint_entries(&r->m, &r->how, entry);
@@ -287,7 +287,7 @@ static fr_status check_settings(const run *r, const safetensors *file, fr_error 
     return check_word(file, "final", r->s.metric ? final : NULL, err);
 }
 
-/* All numbers of a list; `count` is how many there have to be, -1 = any. */
+/* All numbers of a list, which must have `count` numbers; -1 = any number. */
 static fr_status read_numbers(const json_t *root, const char *key, int64_t count, const char *path,
                               double **at, size_t *found, fr_error *err) {
     const json_t *list = json_object_get(root, key);
@@ -311,7 +311,7 @@ static fr_status read_epochs(epochs *e, const json_t *root, bool final, const ch
     return status;
 }
 
-/* The epochs so far, and the best of them. A state of the second phase begins it. */
+/* The epochs so far, and the best of them. A state of the second phase starts that phase. */
 static fr_status read_history(run *r, const safetensors *file, const json_t *root, fr_error *err) {
     TRY(read_epochs(&r->past[0], root, false, file->path, err));
     if (!r->s.metric) return FR_OK;
@@ -375,7 +375,7 @@ static fr_status resume(run *r, fr_error *err) {
     if (!path) return fail_memory(err, 0);
     safetensors file = {0};
     fr_status status = FR_OK;
-    if (access(path, F_OK) && !is_empty(r->folder)) /* its model would be lost */
+    if (access(path, F_OK) && !is_empty(r->folder)) /* a model would be lost */
         status =
             fail(err, FR_EFILE, "%s: no state to continue from; train again in its place", path);
     else if (access(path, F_OK))
@@ -403,8 +403,7 @@ static void clean_leftovers(const char *output) {
     }
 }
 
-/* An output that exists is refused unless it is to be resumed or replaced, and then it must be a
- * run. */
+/* Refuses an existing output, unless it is resumed or replaced and is a training run. */
 static fr_status check_output(const char *output, const fr_training *training, fr_error *err) {
     struct stat facts;
     if (stat(output, &facts)) {
@@ -427,8 +426,8 @@ static fr_status check_output(const char *output, const fr_training *training, f
                 output);
 }
 
-/* Makes the directory, if need be, and keeps other processes from writing to it until the lock is
- * released. What was found before the lock may have changed since. */
+/* Makes the directory if necessary, and keeps other processes from writing to it until the lock is
+ * released. The directory may have changed before the lock was taken. */
 static fr_status take_output(const char *output, const fr_training *training, lock *l, bool *made,
                              fr_error *err) {
     TRY(check_output(output, training, err));
@@ -448,7 +447,7 @@ static void clean_scratch(const char *output) {
     free(path);
 }
 
-/* A setting without effect is probably a mistake. */
+/* A setting without effect is probably a mistake, so it is refused. */
 static fr_status check_options(const char *name, const fr_model_settings *settings, fr_error *err) {
     const fr_model *facts;
     for (int i = 0; (facts = fr_model_at(i)) && strcmp(facts->name, name);) i++;
@@ -534,7 +533,7 @@ fr_status fr_train_run(const fr_window *window, const char *name, const fr_model
     if (!status) status = open_training(&r, name, window, err);
     if (!status && r.how.resume) status = resume(&r, err);
     if (!status) status = train(&r, err);
-    if (!status && r.how.resume) status = save(&r, err); /* whatever an interruption left out */
+    if (!status && r.how.resume) status = save(&r, err); /* an interruption may have lost files */
     lock_release(&alone);
     if (status && made) rmdir(output); /* only if it is still empty */
     close_run(&r);

@@ -87,7 +87,7 @@ fr_status selection_open(selection *s, const fr_window *w, const fr_training *ho
                     "--part test");
     fr_protocol p = w->protocol;
     fr_context quiet = context_team(context, 0);
-    quiet.log = NULL; /* the window that is trained on has said it all */
+    quiet.log = NULL; /* the training window has already logged everything */
     p.part = FR_PART_VAL;
     return fr_window_open(w->stream, &p, &quiet, &s->w, err);
 }
@@ -169,7 +169,7 @@ fr_status selection_add(const selection *s, selection_notes notes, safetensors_w
     return safetensors_writer_metadata(w, "final", notes.final ? "train+val" : "train", err);
 }
 
-/* All that a file holds, into a writer; it must stay open until the writer commits. */
+/* Adds the content of a file to a writer. The file must stay open until the writer commits. */
 static fr_status copy_file(const safetensors *file, safetensors_writer *w, fr_error *err) {
     const char *key;
     json_t *value;
@@ -196,7 +196,7 @@ fr_status selection_save(const selection *s, selection_notes notes, const char *
     return status;
 }
 
-/* Is it the checkpoint of the epoch that the values name? */
+/* Checks that it is the checkpoint of the epoch that has the best value. */
 static fr_status check_best(const selection *s, const st_tensor *best, const char *path,
                             const fr_window *w, fr_error *err) {
     safetensors file = {0};

@@ -50,7 +50,7 @@ fr_status selection_save(const selection *s, selection_notes notes, const char *
 fr_status selection_add(const selection *s, selection_notes notes, safetensors_writer *w,
                         fr_error *err);
 
-/* Takes the values of the epochs done and the best checkpoint from a state that was saved. */
+/* Takes the values of the finished epochs and the best checkpoint from a saved state. */
 fr_status selection_take(selection *s, const double *values, size_t count, const safetensors *file,
                          const fr_window *w, fr_error *err);
 

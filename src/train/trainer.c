@@ -163,7 +163,7 @@ static fr_status run_shard(void *job, int64_t shard, int worker, fr_error *err) 
     return FR_OK;
 }
 
-/* Before the shards: what they share. */
+/* Computes the shared part before the shards. */
 static fr_status make_part(void *job, int64_t part, int worker, fr_error *err) {
     (void)worker;
     trainer *t = job;
@@ -184,8 +184,9 @@ SIMD_LOOPS static void add_gradients(trainer *t, size_t from, size_t to) {
     }
 }
 
-/* What went wrong first: a parameter that is not finite, or the tensor whose gradient is not. Of a
- * step whose parts have all gone back, so that it does not depend on threads. */
+/* Reports what went wrong first: a parameter that is not finite, or the tensor whose gradient is
+ * not finite. The backward passes of all parts must be done, so that the message does not depend on
+ * threads. */
 static fr_status not_finite(trainer *t, fr_error *err) {
     const params *p = &t->m->params;
     add_gradients(t, 0, p->count);
@@ -201,7 +202,7 @@ static fr_status not_finite(trainer *t, fr_error *err) {
     return fail(err, FR_EINPUT, "step %lld: the loss is not finite", (long long)t->adam.step + 1);
 }
 
-/* Sets up the step of the next events: their pairs, and what is to be shared. It reads the memory,
+/* Sets up the step of the next events: their pairs and their shared part. It reads the memory, but
  * not the parameters. */
 static fr_status open_step(trainer *t, fr_error *err) {
     const model_sharing *sharing = t->m->kind->sharing;
@@ -219,7 +220,7 @@ static fr_status open_step(trainer *t, fr_error *err) {
     return status_of(&t->plan, err);
 }
 
-/* The loss, and what the model remembers, with the parameters of the forward pass. */
+/* Sums the loss and updates the memory, with the parameters of the forward pass. */
 static fr_status close_step(trainer *t, fr_error *err) {
     const model_memory *memory = t->m->kind->memory;
     double sum = 0;
@@ -251,7 +252,7 @@ static fr_status look_up(void *job, int64_t shard, int worker, fr_error *err) {
     return context_check(t->context, err);
 }
 
-/* After the shards: number 0 closes the step, the others are parts, whose gradient they set. */
+/* After the shards: number 0 closes the step; the others set the gradients of parts. */
 static fr_status finish_part(void *job, int64_t shard, int worker, fr_error *err) {
     (void)worker;
     trainer *t = job;
@@ -263,7 +264,7 @@ static fr_status finish_part(void *job, int64_t shard, int worker, fr_error *err
     return status_of(&t->parts[part], err);
 }
 
-/* Number 0 opens the next step, the others are ranges of parameters. */
+/* Number 0 opens the next step; the others are ranges of parameters. */
 static fr_status update_range(void *job, int64_t shard, int worker, fr_error *err) {
     (void)worker;
     trainer *t = job;
@@ -279,8 +280,8 @@ static fr_status update_range(void *job, int64_t shard, int worker, fr_error *er
     return FR_OK;
 }
 
-/* Steps on events in their order; one team of threads does them all: starting threads takes as long
- * as a small phase. */
+/* Trains on the events in their order. One team of threads does all steps, because starting threads
+ * takes as long as a small phase. */
 static fr_status run_steps(trainer *t, const int32_t *events, int count, bool learning,
                            const fr_context *context, double *loss, fr_error *err) {
     t->context = context;
@@ -300,7 +301,7 @@ static fr_status run_steps(trainer *t, const int32_t *events, int count, bool le
     int64_t size = t->settings.batch_size, steps = (count + size - 1) / size;
     TRY(open_step(t, err));
     fr_status status = shards_run_rounds(&quiet, steps, learning ? 5 : 4, phase, t, err);
-    if (!isfinite(t->sum)) return not_finite(t, err); /* no thread is writing any more */
+    if (!isfinite(t->sum)) return not_finite(t, err); /* no thread is writing now */
     if (status) return status;
     if (context) tell(t);
     *loss = t->sum / count;
