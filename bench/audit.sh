@@ -1,5 +1,5 @@
 #!/bin/sh
-# audit.sh - how often audits err: false alarms of every scorer of ours, and leaks that are missed.
+# audit.sh - how often audits are wrong: false alarms for all our scorers, and leaks that are missed.
 #
 #   bench/audit.sh alarms DATA... [-- CHECKPOINT...]   all baselines, and checkpoints trained on DATA, under four orders
 #   bench/audit.sh power DATA...                       look-ahead of one event in 1 of 1,000 scores by at most 1e-3, 100 seeds
@@ -21,7 +21,8 @@ alarms() {
     for set in $data; do
         for order in stream strict batch:50 batch:200; do
             for scorer in $("$fullrank" baselines | sed -n 's/^\([a-z-]*\): .*/baseline:\1/p') $extra; do
-                # a checkpoint of another order, and an oracle of no synthetic stream, cannot be opened: no audit
+                # a checkpoint of another order cannot be opened, and neither can an oracle without a synthetic
+                # stream: no audit
                 result=$(audit --data "$set" --order "$order" --scorer "$scorer" 2>/dev/null)
                 case $result in
                 *FOUND*) found=$((found + 1)) && echo "$set, $order, $scorer: an alarm" ;;

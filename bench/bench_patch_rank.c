@@ -1,11 +1,12 @@
-/* bench_patch_rank.c - at which share of the machine's product rate the patch transformer ranks.
+/* bench_patch_rank.c - the speed of ranking with the patch transformer, as a share of the
+ * machine's product rate.
  *
  *     bench_patch_rank FILE.csv[.gz] [EVENTS [TURNS]]      200 test events, best of 20 turns each
  *
- * One thread. Events are scored TURNS times, as many at once as the scorer takes, and a product of
- * the shape of the head's is timed beside it; the least time of either counts, so that other
- * programs do not. Random parameters in the shape that the paper's authors ran. Operations are
- * those of products; GELU, softmax and norms are not counted.
+ * One thread. Events are scored TURNS times, as many at once as the scorer takes. A product of the
+ * shape of the head's is timed in turn. The smallest time of each counts, so that other programs
+ * do not matter. Random parameters in the shape that the paper's authors used. Operations are those
+ * of products; GELU, softmax and norms are not counted.
  */
 #include "base/memory.h"
 #include "models/model.h"

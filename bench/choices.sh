@@ -1,17 +1,18 @@
 #!/bin/sh
-# choices.sh - what each choice of the published settings does: one is switched at a time.
+# choices.sh - the effect of each choice of the published settings: one is switched at a time.
 #
 #     bench/choices.sh FULLRANK DIR "SEEDS" DATA...
 #
-# DATA are imported sets. Every variant is trained with `--settings published` and one change, for every seed, and ranked over the
-# fixed catalog. Runs that DIR already has are not repeated, so an interrupted script goes on. Prints a Markdown table: full MRR and
-# expected-20, mean over seeds, and the difference from the published settings. THREADS (default: all cores) are those of both.
+# DATA are imported sets. Every variant is trained with `--settings published` and one change, for every seed, and ranked over
+# the fixed catalog. Runs that DIR already has are not repeated, so an interrupted script can be continued. Prints a Markdown
+# table: full MRR and expected-20, mean over seeds, and the difference from the published settings. THREADS (default: all
+# cores) is the number of threads for training and ranking.
 set -eu
 tool=${1:?usage: choices.sh FULLRANK DIR SEEDS DATA...} dir=${2:?} seeds=${3:?}
 shift 3
 mkdir -p "$dir"
 
-# model, options of training, options of ranking, and what a reader calls it
+# model, options of training, options of ranking, and its name in the table
 variants() {
     cat <<'LIST'
 craft|||published settings

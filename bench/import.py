@@ -4,9 +4,9 @@
     bench/import.py BUILD [--folder DIR] [--rounds 5] [--rows N] [--wide-rows N]
 
 BUILD is a build directory made with -DFULLRANK_BENCH=ON; files are made in DIR (default $TMPDIR)
-and removed. Every round runs each contestant once, in turn; the best time of each counts, and the
-ratios are of those, so that other work on the machine strikes both sides. The order is
-shuffled in every round, since a run leaves its traces in caches and memory. Contestants:
+and removed. Every round runs each contestant once. The best time of each counts, and the ratios are
+those of the best times, so other work on the machine affects both sides. The order is shuffled in
+every round, because a run changes caches and memory. Contestants:
 
     read     our reader alone, into blocks in memory (hashing the file as it always does)
     import   the whole `fullrank data import`: columns written, synced, hashed
@@ -14,8 +14,8 @@ shuffled in every round, since a run leaves its traces in caches and memory. Con
     legacy   the same with the older, less exact conversion, for information
     saved    read_csv (a second chance for "pandas") plus numpy.save of the same columns, not synced
 
-pandas/read is to be at least 3 on every file; the exit code says whether. Use the pandas of the
-system (python3-pandas), and take the ratios of a quiet machine.
+pandas/read should be at least 3 on every file; otherwise the exit code is 1. Use the pandas of the
+system (python3-pandas), and measure on an idle machine.
 """
 import argparse
 import os
@@ -54,7 +54,7 @@ def make_narrow(path, rows):
 
 
 def make_wide(path, rows, text_of):
-    """172 features a row. The feature texts of 4,000 rows repeat: more than a CPU can foresee."""
+    """172 features a row. The feature texts of 4,000 rows repeat: too many for a CPU to predict."""
     draws = numpy.random.default_rng(2)
     texts = []
     for _ in range(4000):

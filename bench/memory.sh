@@ -3,10 +3,10 @@
 #
 #     bench/memory.sh BUILD [DIR [MEGABYTES]]
 #
-# Makes a JODIE-like file with 172 features of MEGABYTES (2000) in a fresh folder below DIR
-# ($TMPDIR or /tmp), imports it, then makes and imports it with the times running backwards in
-# chunks of 100,000 events, and prints the largest resident size of each import. A file of a tenth
-# of the size goes first, for comparison. Exits with 1 if one is not below 300 MB, or if the two
+# Makes a JODIE-like file with 172 features and of MEGABYTES (2000) in a new folder below DIR
+# ($TMPDIR or /tmp), and imports it. Then it makes and imports the same file with descending times
+# in chunks of 100,000 events. Prints the peak resident size of each import. A file of a tenth of
+# the size comes first, for comparison. Exits with 1 if a size is not below 300 MB, or if the two
 # orders do not give the same number of events. Needs about twice MEGABYTES of free space.
 set -eu
 

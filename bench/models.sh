@@ -3,11 +3,12 @@
 #
 #     bench/models.sh BUILD TABLE [PYTHON [NAME...]]
 #
-# NAMEs are lines at the end of this file; without them, all. TABLE is the Wikipedia CSV; PYTHON has torch and numpy (python3; FULLRANK_TORCH). Ours with all cores, PyTorch
-# (examples/python/torch_models.py) with one thread and with all: for it more is not always faster. Prints seconds per epoch
-# (of both the best of 2 to 5: the shorter an epoch, the more) and milliseconds per ranked event (ours: best of 2), and
-# the ratios. CRAFT, GraphMixer and DyGFormer let PyTorch train on every 8th batch and the time is taken times 8; it ranks
-# every 100th event, from our checkpoint, all candidates at once.
+# NAMEs are lines at the end of this file (default: all). TABLE is the Wikipedia CSV. PYTHON has torch and numpy (default:
+# FULLRANK_TORCH, or python3). Our models use all cores. PyTorch (examples/python/torch_models.py) uses one thread, then all,
+# because more threads are not always faster. Prints seconds per epoch (the best of 2 to 5; more for short epochs),
+# milliseconds per ranked event (ours: best of 2), and the ratios. For CRAFT, GraphMixer and DyGFormer, PyTorch trains on
+# every 8th batch, and the time is multiplied by 8. PyTorch ranks every 100th event, from our checkpoint, with all
+# candidates at once.
 set -eu
 build=${1:?usage: models.sh BUILD TABLE [PYTHON [NAME...]]}
 table=${2:?usage: models.sh BUILD TABLE [PYTHON [NAME...]]}

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""A ready score matrix: what ranking it costs, against one NumPy pass and against TGB's Evaluator.
+"""The time of ranking a ready score matrix, against one NumPy pass and against TGB's Evaluator.
 
     bench/scores.py wikipedia.csv [BENCH_SCORES]
 
 Needs the package fullrank and NumPy; with py-tgb its Evaluator is timed too, called once per event as in TGB's examples,
-on the same scores. BENCH_SCORES is the program of that name (bench/bench_scores.c). Times are those of one thread's
-processor, best of many, the contestants one after the other within a round.
+on the same scores. BENCH_SCORES is the program of that name (bench/bench_scores.c). Times are processor times of one
+thread, best of many; within a round the contestants run one after the other.
 """
 import subprocess
 import sys

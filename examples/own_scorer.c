@@ -33,7 +33,7 @@ typedef struct stateless {
 static fr_status score_past(void *state, const fr_query *query, int count, int worker,
                             float *scores, fr_error *err) {
     const stateless *s = state;
-    (void)count, (void)worker; /* one query at a time, and nothing of the worker's own */
+    (void)count, (void)worker; /* one query at a time, no memory per worker */
     for (int32_t v = 0; v < s->candidates; v++) {
         fr_history last = fr_window_destination_history(s->window, v, query->event, 1);
         scores[v] = last.count ? (float)last.event[0] : -1;

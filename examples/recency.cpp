@@ -17,7 +17,7 @@ class recency {
         : tail(static_cast<size_t>(fr_window_get(window).candidates), -1),
           own(static_cast<size_t>(fr_window_get(window).sources)) {}
 
-    // Own destinations in the order of their last meeting: it is moved to the end.
+    // The source's destinations in the order of their last meeting: this one moves to the end.
     void observe(const fr_event &event) {
         auto &list = own[static_cast<size_t>(event.source)];
         list.erase(std::remove(list.begin(), list.end(), event.destination), list.end());

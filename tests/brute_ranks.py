@@ -10,8 +10,8 @@ out of order, shared ids with loops; all catalogs, orders, oov rules and --met o
 MRR, Hits and expected-K are compared with an enumeration of all subsets.
 
 Sums of powers of 1/2 (decayed-frequency, recent-popularity) and quantiles of times (edgebank) are computed
-exactly here. Where two of them lie so near each other that float64 cannot tell them apart, an event's counts
-are passed over; the last line says how many of them there were.
+exactly here. If two of them are so close that float64 cannot distinguish them, the event's counts are skipped;
+the last line says how many events there were.
 """
 
 import argparse
@@ -36,7 +36,7 @@ SPECIAL = [0.0, -0.0, 5e-324, 1e-310, 2.2250738585072014e-308, 1.5, 1e300, -1e30
 
 
 class Unclear(Exception):
-    """float64 cannot decide this; neither do we."""
+    """Raised if float64 cannot decide a comparison."""
 
 
 # ---- streams ----
@@ -151,7 +151,7 @@ def own_first(w, i, key):
 
 
 class Decayed:
-    """A sum of 2^(-age / half-life) that knows when it cannot be compared."""
+    """A sum of 2^(-age / half-life); comparing sums that are too close raises Unclear."""
 
     def __init__(self, times, now, half):
         self.times = sorted(times)
@@ -173,7 +173,7 @@ def half_life(w, given):
     whole, trained = decimal.Decimal(w.events[-1][2]) - start, decimal.Decimal(w.events[w.train - 1][2]) - start
     half = decimal.Decimal(given) if given else trained / 20
     if half < decimal.Decimal("1e-290") or whole / half > 10**7:
-        raise Unclear  # a twentieth of nothing, or so many half-lives that counts drown in time
+        raise Unclear  # the half-life is almost 0, or sums are too small to compare
     return half
 
 
@@ -223,7 +223,7 @@ def membership(w, i, options):
 
 
 def at_or_after(time, limit, rounded, size):
-    """Is it, where float64 has `rounded` for `limit` and computed it from numbers of `size`?"""
+    """True if time >= limit. float64 has `rounded` for `limit`, computed from numbers of `size`; too close is Unclear."""
     doubt = size * Fraction(1, 10**9) + Fraction(1e-320)
     if rounded != limit and abs(Fraction(time) - limit) <= doubt:
         raise Unclear
@@ -553,7 +553,7 @@ def one_run(r, tool, folder, stream, tally, fail):
     if bad:
         tally["refused"] += 1
         if done.returncode != 1 or "expected a number" not in done.stderr:
-            # A value that no record reads may be passed over only if its event is not ranked (--met).
+            # A value that no record reads may be ignored only if its event is not ranked (--met).
             if s["met"] == 0:
                 fail(f"a score that is no number: exit {done.returncode} {done.stderr.strip()}: {where}")
         return

@@ -39,8 +39,8 @@ static const fr_model_settings usual = {.size = sizeof usual,
                                         .gamma = 0.9,
                                         .write_every = 1};
 
-/* Parameters as far from the start as training goes, and further; a model that remembers has
- * learned something of the first training events and has been replayed. */
+/* Parameters at least as far from their start as training moves them. A model that remembers has
+ * learned some of the first training events and has been replayed. */
 static inline void make(fixture *f, const char *directory, int order, int width, const char *name,
                         fr_model_settings settings) {
     fr_error err;

@@ -232,7 +232,7 @@ def tool_facts(tool, path, options):
         command += [key] if value == "yes" else [key, value]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
     found = flat(json.loads(done.stdout))
-    # of the file, of the columns and whether they were looked at: import.sh sees to them
+    # of the file and the columns, and whether they were checked: import.sh tests these
     del found["name"], found["sha256"], found["data_checked"]
     return found
 

@@ -57,7 +57,7 @@ static inline void late_window(fixture *f, const char *directory, int order, int
     open_window(f, directory, order);
 }
 
-/* As far from the start as training goes, and further: by up to `most`. */
+/* At least as far from the start as training moves parameters: by up to `most`. */
 static inline void move_parameters(model *m, double most) {
     rng_key key = {.seed = 9, .purpose = RNG_TEST};
     for (size_t k = 0; k < m->params.count; k++)
@@ -128,8 +128,8 @@ static inline int rank_of(const float *scores, int n, int32_t v) {
 }
 
 /* Largest difference from plain forward over all events from `from` on, relative to the event's
- * largest score, or to `least` where scores are what is left of terms that cancel. Ranks of the
- * events' destinations are equal. */
+ * largest score, or to `least` if scores are small because terms cancel. Ranks of the events'
+ * destinations are equal. */
 static inline double difference(const fixture *f, int32_t from, double least) {
     float *expected = scores_in_steps(f, model_plain, from, 0, 1);
     float *got = scores_in_steps(f, f->m.kind->fast, from, 0, 1);
@@ -153,14 +153,15 @@ static inline double difference(const fixture *f, int32_t from, double least) {
 
 /* ---- some events at once ---- */
 
-/* Is the event among those asked for? All, every third, or about half in an irregular way. */
+/* True if the event is requested: all, every third, or about half in an irregular way. */
 static inline bool asked(int pattern, int32_t event) {
     rng_key key = {.seed = 11, .purpose = RNG_TEST};
     if (pattern == 2) return rng_below(key, (uint64_t)event, 0, 2) == 1;
     return pattern == 0 || event % 3 == 0;
 }
 
-/* Scores of the events asked for, at most `most` of them at a time, must be those of each alone. */
+/* Scores of the requested events, at most `most` at a time, must equal those of each event alone.
+ */
 static inline void check_many(const fixture *f, int32_t first, const float *expected, int pattern,
                               int most, bool backwards) {
     fr_error err;
@@ -191,8 +192,8 @@ static inline void check_many(const fixture *f, int32_t first, const float *expe
 
 /* ---- threads ---- */
 
-/* Records are the same for any shard, which is what ends a call, any number of threads, and with
- * whole rows or tiles of any size. */
+/* Records are the same for any shard (which ends a call), any number of threads, and with whole
+ * rows or tiles of any size. */
 static inline void check_threads(const fixture *f) {
     fr_error err;
     model small = f->m; /* keeps numbers of few candidates at a time */

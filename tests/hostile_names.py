@@ -1,4 +1,4 @@
-"""Makes the study of hostile_names.sh and looks at what came out of it.
+"""Makes the study of hostile_names.sh and checks its output.
 
     hostile_names.py document STUDY.json      writes the study
     hostile_names.py KIND FILE...             checks files of that kind; silent if all is well

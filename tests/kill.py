@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Kills commands with SIGKILL and looks whether the next run ends as if nothing had happened.
+"""Kills commands with SIGKILL and checks that the next run ends as if nothing had happened.
 
     kill.py FULLRANK [--kills N] [--seed S] [--seconds T] [--only KIND]
         prints TAP; N kills of each kind (default 4)
 
-Kinds: data import, data get, train (then --resume), rank, study run, two processes on one study of which either
-or both are killed; and most of them again with SIGINT, SIGTERM or SIGHUP, which must end with 130 and clean up. Half of the kills come at a moment drawn uniformly from the command's duration; the
-others right before its n-th file operation (kill_shim.c), n drawn uniformly, where there is a compiler.
-What is there after a kill must be whole: an output is absent or complete, never another. Then the command is
-given again (now and then killed again), has to succeed, and every file must be the bytes of an undisturbed
-run: JSON without its timings, study.db by what it says. Files that tell times, costs/ and the page, are
-compared by their presence.
+Kinds: data import, data get, train (then --resume), rank, study run, and two processes on one study, of which one or
+both are killed. Most of them are also tried with SIGINT, SIGTERM or SIGHUP; the command must then end with 130 and clean
+up. Half of the kills come at a moment drawn uniformly from the command's duration. The others come right before its n-th
+file operation (kill_shim.c), with n drawn uniformly; this needs a compiler.
+After a kill an output is absent or complete. Then the command is run again (and sometimes killed again). It must
+succeed, and every file must have the bytes of an undisturbed run: JSON without its timings, study.db by its content.
+Files with measured times (costs/ and the page) must only exist.
 """
 
 import argparse
@@ -267,7 +267,7 @@ def build_shim(folder, tool):
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT) if shutil.which("cc") else None
     if not done or done.returncode:
         return None
-    # A sanitizer's runtime wants to come first; then there are only random moments.
+    # A sanitizer's runtime must be loaded first; then there are only random moments.
     return None if subprocess.run([tool, "version"], env={**os.environ, "LD_PRELOAD": shim}, stdout=subprocess.DEVNULL,
                                   stderr=subprocess.DEVNULL).returncode else shim
 

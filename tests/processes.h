@@ -1,11 +1,10 @@
-/* processes.h - threads that stand for the processes of an MPI job (fr_processes): what they share
- * can be tested in one program, by sanitizers as well.
+/* processes.h - threads that play the processes of an MPI job (fr_processes). So shared work can be
+ * tested in one program, also by sanitizers.
  *
  *     post_office office;
  *     office_open(&office, 3);
  *     office_run(&office, work, jobs);     // work(&processes, jobs[k]) in 3 threads
- *     office_close(&office);               // fails if a letter was never read
- */
+ *     office_close(&office);               // fails if a letter was never read */
 #ifndef FR_TESTS_PROCESSES_H
 #define FR_TESTS_PROCESSES_H
 

@@ -251,7 +251,7 @@ def check_controls(page):
     test("so can a model", "CRAFT" not in shown and "recency" in shown, shown)
     page.run("document.querySelector('#model-filter [data-name=\"CRAFT\"]').click()")
     page.wait(IDLE)
-    # Places that differ are marked by signs and words, and their number is right.
+    # Different places are marked by signs and words, and their number is correct.
     wrong = []
     for board in page.run(BOARDS).values():
         full = [m for m, _ in board["full"]]
@@ -277,7 +277,7 @@ def check_events(page, directory):
     choose(page, "event-count", 100)
     choose(page, "event-kind", "all")
     test("more of them", len(page.run(read)) == 100)
-    # The same from the record files: the largest disagreement of two baselines.
+    # The same from the record files: the largest difference between two baselines.
     for place, model in (("event-first", "recency"), ("event-second", "popularity")):
         value = page.run(f"""[...document.getElementById('{place}').options]
             .find((o) => o.text === '{model}').value""")
@@ -309,7 +309,7 @@ def check_silence(page, path):
             if e.get("method") in ("Runtime.exceptionThrown", "Runtime.consoleAPICalled",
                                    "Log.entryAdded")]
     test("nothing on the console, no exception", not said, json.dumps(said)[:400])
-    # The policy works: a request that the page itself would make is refused.
+    # The policy works: a request by the page itself is refused.
     blocked = page.run("""new Promise((done) => {
         document.addEventListener('securitypolicyviolation', (e) => done(e.effectiveDirective));
         fetch('https://example.org/').then(() => done('sent'), () => {});

@@ -69,7 +69,7 @@ runs() { # NAME EXIT-CODE COMMAND...
     fi
 }
 
-# The path of a real data set, nothing if it is not there: file=$(data_file wikipedia.csv.gz)
+# The path of a real data set; empty if it does not exist: file=$(data_file wikipedia.csv.gz)
 data_file() { # NAME
     tap_path=${FULLRANK_DATA:-$FULLRANK_SOURCE/../shared/data}/$1
     if [ -f "$tap_path" ]; then echo "$tap_path"; fi

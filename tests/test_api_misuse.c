@@ -94,7 +94,7 @@ static void test_more_threads_than_workers(void **state) {
             settings.dump_scores = strdup(dump);
             OK(fr_scorer_open(path, f.window, 7, k == 1 ? &eight : &one, &scorer, &err));
             assert_int_equal(fr_scorer_get(scorer).workers, k == 1 ? 8 : 1);
-            if (k == 2) { /* it stays as many as it was, whatever the context says now */
+            if (k == 2) { /* the number stays the same, whatever the context says now */
                 OK(fr_scorer_project(scorer, FR_REMOVE_RANDOM, 3, &eight, &err));
                 assert_int_equal(fr_scorer_get(scorer).workers, 1);
             }
@@ -162,14 +162,14 @@ static void test_candidates_of_a_catalog_file(void **state) {
     OK(rank_with(f.window, scorer, NULL, NULL, &ranking, &err));
     assert_int_equal(fr_ranking_get(ranking).records[0].n, 1000);
     fr_ranking_close(ranking);
-    c.left = 1; /* an entry left alone is no score, in the first vector and in later ones */
+    c.left = 1; /* an entry that is not filled is an error, in any vector */
     FAILS(rank_with(f.window, scorer, NULL, NULL, &ranking, &err), FR_EINPUT,
           "the score of destination 999 is");
     assert_null(ranking);
     close_fixture(&f);
 }
 
-/* The same behind a vector that was filled: nothing of it stays. */
+/* The same after a vector that was filled: old scores do not stay. */
 static fr_status forget_score(void *state, const fr_query *query, int count, int worker,
                               float *scores, fr_error *err) {
     counter *c = state;
@@ -629,7 +629,7 @@ static void test_records_at_the_limits(void **state) {
 
 static bool after_some(void *user) { return ++*(int *)user > 3; }
 
-/* A long list of K is left soon after the caller says so. */
+/* A long list of K stops soon after the caller cancels. */
 static void test_long_lists_can_be_cancelled(void **state) {
     (void)state;
     fr_error err;

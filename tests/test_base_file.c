@@ -81,7 +81,7 @@ static void test_killed_writer_leaves_the_old_file(void **state) {
     assert_true(WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL);
     assert_file(path, "old", 3);
     assert_int_equal(directory_entries(*state), 2);
-    writer w; /* the next one removes what it left */
+    writer w; /* the next writer removes its leftover */
     OK(writer_open(&w, path, &err));
     OK(writer_put(&w, "new", 3, &err));
     OK(writer_commit(&w, &err));
@@ -104,7 +104,7 @@ static void test_live_writers_of_one_file(void **state) {
     assert_int_equal(directory_entries(*state), 1);
 }
 
-/* Only what this very output leaves behind is removed. */
+/* Only leftovers of this output are removed. */
 static void test_other_files_stay(void **state) {
     static const char *const names[] = {
         "file.tmp-123",         "file.tmp-fr",           "file.tmp-fr0123456",
@@ -331,7 +331,7 @@ static void test_staging_existing(void **state) {
     assert_int_equal(directory_entries(*state), 1);
 }
 
-/* Somebody else fills the place between open and commit: nobody agreed to replace that. */
+/* Somebody else fills the place between open and commit: nobody allowed replacing that. */
 static void test_staging_race(void **state) {
     fr_error err;
     staging s;
@@ -379,7 +379,7 @@ static void test_killed_staging(void **state) {
     assert_int_equal(waitpid(child, &how, 0), child);
     assert_true(WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL);
     assert_int_equal(directory_entries(*state), 1);
-    staging first, second; /* the first removes what is dead, and the two leave each other alone */
+    staging first, second; /* the first removes dead ones, and the two leave each other alone */
     OK(staging_open(&first, target, false, refuse, &err));
     assert_int_equal(directory_entries(*state), 1);
     put_text(in_directory(first.place, "c"), "3");
@@ -392,7 +392,7 @@ static void test_killed_staging(void **state) {
     assert_int_equal(directory_entries(*state), 1);
 }
 
-/* Between making one and locking it another process may take it for a dead one: then it is made
+/* Between making and locking it, another process may remove it as a dead one. Then it is made
  * again. */
 static void test_temporaries_of_several_processes(void **state) {
     enum { CHILDREN = 4, ROUNDS = 400 };
@@ -426,7 +426,7 @@ static void test_directory_remove_keeps_to_itself(void **state) {
     assert_int_equal(mkdir(inside, 0777), 0);
     put_text(in_directory(outside, "precious"), "1");
     assert_int_equal(symlink(outside, in_directory(inside, "link")), 0);
-    directory_remove(inside); /* removes the link, not what it points to */
+    directory_remove(inside); /* removes the link, not its target */
     directory_remove(inside); /* no error if it is not there */
     assert_false(directory_is(inside));
     assert_file(in_directory(outside, "precious"), "1", 1);

@@ -74,8 +74,8 @@ static int countdown; /* the allocation of jansson that fails, from 1; 0 = none 
 
 static void *take(size_t size) { return countdown && --countdown == 0 ? NULL : malloc(size); }
 
-/* jansson ignores that it had no memory for a character: its reader does, and its writer with keys.
- */
+/* If memory runs out, jansson leaves out characters and continues: its reader does this, and its
+ * writer with keys. */
 static void test_out_of_memory(void **state) {
     fr_error err;
     const char *path = in_directory(*state, "long.json");
@@ -114,7 +114,7 @@ static void test_out_of_memory(void **state) {
     json_decref(whole);
 }
 
-/* What could not be added leaves nothing behind that looks whole. */
+/* If something cannot be added, the result does not look complete. */
 static void test_put(void **state) {
     fr_error err;
     char *path = in_directory(*state, "put.json");
@@ -132,7 +132,7 @@ static void test_put(void **state) {
     json_push(&list, json_integer(3));
     assert_null(list);
     bool done = false;
-    for (int n = 1; !done; n++) { /* no memory is no reason to lose bytes */
+    for (int n = 1; !done; n++) { /* out of memory must not lose bytes */
         countdown = n;
         json_t *text = json_text("caf\xc3\xa9");
         done = countdown > 0;

@@ -20,7 +20,7 @@ static void test_one_owner(void **state) {
     FAILS(lock_take(&second, path, false, "run", &err), FR_EFILE,
           "run: another process is writing to it");
     lock_release(&second);
-    assert_true(exists(path)); /* it was not the second one's to remove */
+    assert_true(exists(path)); /* the second one must not remove it */
     lock_release(&first);
     assert_false(exists(path));
     lock_release(&first);

@@ -64,7 +64,7 @@ static void test_arena_reset(void **state) {
             OK(TAKE(&a, block, SIZE, &err));
             for (int k = 0; k < SIZE; k += 97) assert_int_equal(block[k], 0); /* zeroed again */
             memset(block, 255, SIZE);
-            /* from the second round on one slab serves all: block stands behind block */
+            /* from the second round on one slab is enough, so blocks follow each other */
             if (round && i) assert_ptr_equal(block, before + STEP);
             before = block;
         }

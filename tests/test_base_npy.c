@@ -261,7 +261,7 @@ static void test_bad_frames(void **state) {
     }
 }
 
-/* Elements of a plain array may be read in place, so they must be aligned; NumPy sees to that. */
+/* Elements of a plain array may be read in place, so they must be aligned. NumPy aligns them. */
 static void test_misaligned_elements(void **state) {
     (void)state;
     fr_error err;

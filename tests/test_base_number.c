@@ -7,7 +7,7 @@
 
 static const rng_key key = {.seed = 1, .purpose = RNG_TEST};
 
-/* Parses `text` as a reader would see it: a newline behind it, and more bytes behind that. */
+/* Parses `text` as a reader would see it: followed by a newline and more bytes. */
 static const char *parse(const char *text, double *value, char buffer[128]) {
     (void)snprintf(buffer, 128, "%s\n12345678,", text);
     const char *end = number_real(buffer, value);

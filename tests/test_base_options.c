@@ -31,7 +31,7 @@ static const fr_option table[] = {
 static settings fresh(void) {
     fr_error err;
     settings s;
-    memset(&s, 0xee, sizeof s); /* defaults do not look at what was there */
+    memset(&s, 0xee, sizeof s); /* defaults do not depend on what was there */
     OK(fr_options_defaults(table, &s, &err));
     return s;
 }
@@ -135,7 +135,7 @@ static void test_unknown_keys(void **state) {
     assert_string_equal(fr_options_nearest(table, "trainshare"), "train-share");
 }
 
-/* The beginning of a key counts as close, whatever comes later in the table. */
+/* The beginning of a key counts as close, however long the rest of the key is. */
 static void test_nearest_by_beginning(void **state) {
     (void)state;
     assert_string_equal(fr_options_nearest(table, "train"), "train-share");
@@ -151,7 +151,7 @@ static const char *word_at(const void *list, int index) {
     return ((const char *const *)list)[index];
 }
 
-/* A number at the end may be the user's own. */
+/* A number at the end may be the user's choice. */
 static void test_nearest_of_any_list(void **state) {
     (void)state;
     static const char *const words[] = {"hits@k", "tgb-hist", "mrr-new", NULL};
@@ -238,7 +238,7 @@ typedef struct third {
     int64_t more;
 } third;
 
-/* As the second release has it, which begins to differ from the first one behind `catalog`. */
+/* As in the second release, which differs from the first after `catalog`. */
 static const fr_option sized[] = {
     {"window", FR_OPTION_INT, "32768", "N", 1, 1e15, offsetof(second, window), "events"},
     {"catalog", FR_OPTION_TEXT, "fixed", "FILE", 0, 0, offsetof(second, catalog), "candidates"},
@@ -246,7 +246,7 @@ static const fr_option sized[] = {
     {"part", FR_OPTION_TEXT, "test", "NAME", 0, 0, offsetof(second, part), "what is ranked"},
     {.offset = offsetof(second, share), .help = "settings"}};
 
-/* On the heap, so that a sanitizer sees every byte that is read or written behind the end. */
+/* On the heap, so that a sanitizer sees every access beyond the end. */
 static void test_a_program_of_an_earlier_release(void **state) {
     (void)state;
     fr_error err;

@@ -131,8 +131,8 @@ static void test_entries(void **state) {
     }
 }
 
-/* What another process finds, as bits: is byte 3 locked, can it share it, have it alone, and have
- * byte 4? */
+/* What another process sees, as bits: byte 3 is locked, it can share byte 3, lock it alone, and
+ * lock byte 4. */
 static int seen_elsewhere(const ways *w, const char *path) {
     pid_t child = fork();
     assert_true(child >= 0);
@@ -160,7 +160,7 @@ static void test_locks(void **state) {
         assert_int_equal(w->unlock(fd, 3), 0);
         assert_int_equal(seen_elsewhere(w, path), 2 + 4 + 8);
         assert_int_equal(w->lock(fd, 3, false), 0);
-        assert_int_equal(close(fd), 0); /* lets go */
+        assert_int_equal(close(fd), 0); /* closing releases it */
         assert_int_equal(seen_elsewhere(w, path), 2 + 4 + 8);
     }
 }

@@ -1,5 +1,5 @@
-/* test_base_remember.c - the remembered SHA-256 of a file is that of its bytes, whatever happened
- * to the file or to the table. */
+/* test_base_remember.c - the remembered SHA-256 of a file is that of its bytes, even if the file or
+ * the table was changed. */
 #include "testing.h"
 
 #include "base/fingerprint.h"
@@ -32,7 +32,7 @@ static void ask(const char *path, char out[65]) {
     mapping_close(&m);
 }
 
-/* Asks and compares with the true hash. */
+/* Asks for the hash and compares it with the true one. */
 static void ask_for_truth(const char *path) {
     fr_error err;
     char out[65], truth[65];
@@ -78,7 +78,7 @@ static void test_remembers(void **state) {
     assert_int_equal(size_of(table), 3 * LINE);
 }
 
-/* A planted line with a wrong hash is believed: so the file is not hashed again. */
+/* A planted line with a wrong hash is used. This shows that the file is not hashed again. */
 static void test_takes_it_from_the_table(void **state) {
     const char *table = fresh_table(*state), *file = in_directory(*state, "file");
     char out[65], line[LINE + 1] = "";
@@ -108,10 +108,10 @@ static void test_damaged_table(void **state) {
         assert_int_equal(unlink(table), 0);
     }
     ask_for_truth(file);
-    assert_int_equal(truncate(table, LINE - 5), 0); /* cut off: begun anew */
+    assert_int_equal(truncate(table, LINE - 5), 0); /* truncated: a new table is begun */
     ask_for_truth(file);
     assert_int_equal(size_of(table), LINE);
-    assert_int_equal(truncate(table, 4096 * LINE), 0); /* full: begun anew */
+    assert_int_equal(truncate(table, 4096 * LINE), 0); /* full: a new table is begun */
     change_byte(table, 3);
     ask_for_truth(file);
     assert_int_equal(size_of(table), LINE);

@@ -1,5 +1,6 @@
 /* test_base_rng.c - Philox known answers through our counter layout, and the distributions made of
- * it. Moments are tested at about five standard errors: the seed is fixed, so a pass stays one. */
+ * it. Moments are tested at about five standard errors. The seed is fixed, so results never change.
+ */
 #include "base/rng.h"
 #include "testing.h"
 

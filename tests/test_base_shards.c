@@ -42,7 +42,7 @@ static void test_threads_give_equal_results(void **state) {
     }
 }
 
-/* Each shard of a phase reads all that the phase before has made. */
+/* Each shard of a phase reads all results of the previous phase. */
 typedef struct chain {
     int made[3][SHARDS];
     _Atomic int wrong;
@@ -94,8 +94,8 @@ static void test_phases(void **state) {
     }
 }
 
-/* A sum that each round takes as it finds it: shards copy and add to it, the calling thread sets
- * the new one. */
+/* A sum that each round continues: shards copy it and add to it, and the calling thread stores the
+ * new one. */
 enum { ROUNDS = 400 };
 typedef struct rounds {
     int64_t sum, part[7];
@@ -165,8 +165,8 @@ static fr_status fail_some(void *job, int64_t shard, int worker, fr_error *err) 
     return FR_OK;
 }
 
-/* Shards are taken in ascending order and a shard once taken is finished, so the smallest failing
- * one is reported in every run, whatever the timing. */
+/* Shards are taken in ascending order, and a shard that was taken is finished. So the smallest
+ * failing one is reported in every run, with any timing. */
 static void test_smallest_failure_is_reported(void **state) {
     (void)state;
     fr_error err;
@@ -249,7 +249,7 @@ static fr_status sleep_in_first(void *job, int64_t shard, int worker, fr_error *
     return FR_OK;
 }
 
-/* A long last shard keeps no processor busy but its own: nothing comes after it. */
+/* A long last shard keeps only its own processor busy, because no phase follows. */
 static void test_nobody_waits_at_the_end(void **state) {
     (void)state;
     fr_error err;

@@ -187,7 +187,7 @@ static void test_definitions(void **state) {
     }
 }
 
-/* What debug builds check the engine by: scoring leaves the fingerprint alone, observing does not.
+/* Debug builds check the engine by this: scoring does not change the fingerprint, observing does.
  */
 static void test_fingerprints(void **state) {
     fr_error err;
@@ -237,7 +237,8 @@ static double mrr(const fr_window *w, const char *spec) {
     return sum / (double)n;
 }
 
-/* Nobody beats the truth in expectation; on 900 test events the margin is far beyond chance. */
+/* No scorer beats the true distribution in expectation; on 900 test events the margin is far beyond
+ * chance. */
 static void test_oracle(void **state) {
     fr_error err;
     char *path = in_directory(*state, "synthetic");

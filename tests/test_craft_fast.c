@@ -76,7 +76,7 @@ static void test_accuracy(void **state) {
     }
 }
 
-/* The first step of training meets norms of exact zeros; scores must be numbers there too. */
+/* In the first step of training norms see exact zeros; scores must be numbers there too. */
 static void test_initial_parameters(void **state) {
     fr_error err;
     fixture f;
@@ -119,8 +119,8 @@ static void test_threads(void **state) {
     drop(&f);
 }
 
-/* With one embedding for all, candidates differ in elapsed time and, for CRAFT-R, in how often they
- * stand in the history; where those agree scores must be equal, wherever the candidates stand. */
+/* With one embedding for all, candidates differ only in elapsed time and, for CRAFT-R, in how often
+ * they occur in the history. If these agree, scores must be equal, wherever the candidates are. */
 static void check_ties(const char *directory, const char *name) {
     fixture f;
     int equal = 0, different = 0;

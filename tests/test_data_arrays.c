@@ -60,7 +60,7 @@ static void write_table(const char *path, const fr_arrays *a) {
     assert_int_equal(fclose(file), 0);
 }
 
-/* Notices, but for what they call the input. */
+/* Notices, without the name of the input. */
 typedef struct notes {
     char text[4096];
 } notes;
@@ -68,7 +68,7 @@ typedef struct notes {
 static void keep_note(void *user, fr_level level, const char *line) {
     notes *n = user;
     const char *said = strstr(line, "table.csv: ");
-    if (!said) return; /* of the columns a table has: arrays have no names */
+    if (!said) return; /* the notice about columns: arrays have no names */
     size_t used = strlen(n->text);
     (void)snprintf(n->text + used, sizeof n->text - used, "%d %s\n", (int)level, said);
 }
@@ -143,7 +143,7 @@ static void test_words(void **state) {
     static const char *list[64];
     events e;
     make_events(&e, false);
-    for (int k = 0; k < 64; k++) { /* an order other than that of the words; some are not used */
+    for (int k = 0; k < 64; k++) { /* not in the order of the words, and some are not used */
         (void)snprintf(text[k], sizeof text[k], "w%d \xc3\xa4", (k * 37) % 64);
         list[k] = text[k];
     }

@@ -7,7 +7,7 @@
 
 #include <time.h>
 
-/* The text's date is `seconds`, and all of the text is it. */
+/* The date in the text is `seconds`, and the text ends there. */
 static void check(const char *text, double seconds) {
     double found = 0;
     char padded[64] = {0};
@@ -31,7 +31,7 @@ static void test_every_day(void **state) {
     }
 }
 
-/* Random moments with fractions and zones; the fraction is rounded as strtod does it. */
+/* Random moments with fractions and zones; the fraction is rounded as by strtod. */
 static void test_random_moments(void **state) {
     (void)state;
     rng_key key = {.seed = 1, .purpose = RNG_TEST};

@@ -45,7 +45,7 @@ static void change(const char *path, off_t at, const void *bytes, size_t size, b
     close(fd);
 }
 
-/* Below 64 MiB contents are compared on opening, whatever the times are. */
+/* Below 64 MiB contents are compared on opening, even if the times agree. */
 static void test_small_sets_are_hashed(void **state) {
     fr_error err;
     fr_stream *s;
@@ -88,7 +88,7 @@ static void test_large_sets_are_compared_by_size_and_time(void **state) {
     change(column, 128, &one, sizeof one, false); /* another time: hashed, and noticed */
     FAILS(fr_stream_open(set, NULL, NULL, &s, &err), FR_EINPUT, "set/destination.npy: sha256 ");
     int32_t zero = 0;
-    change(column, 128, &zero, sizeof zero, false); /* as imported but for its time, as in a copy */
+    change(column, 128, &zero, sizeof zero, false); /* as imported, with another time */
     OK(fr_stream_open(set, NULL, NULL, &s, &err));
     assert_string_equal(fr_stream_get(s).checked, "full");
     fr_stream_close(s);
@@ -110,7 +110,7 @@ static void test_ids_are_checked(void **state) {
     }
 }
 
-/* Columns that vanish or change behind an open window change nothing. */
+/* Columns that are removed or changed while a window is open change nothing. */
 static void test_window_is_safe(void **state) {
     static const char *const names[] = {"source.npy", "destination.npy", "source_ids.npy",
                                         "destination_ids.npy"};

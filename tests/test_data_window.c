@@ -124,7 +124,7 @@ static void check_event(const plain_stream *s, const fr_window *w, int32_t i) {
     }
 }
 
-/* The events of every node before event i, and who it met there: of its role, or with shared ids of
+/* The events of every node before event i, and the nodes it met: in its role, or with shared ids in
  * both. */
 static void check_nodes(const plain_stream *s, const fr_window *w, int32_t i) {
     bool shared = w->source_node;
@@ -246,7 +246,7 @@ static void test_index_memory(void **state) {
     char *path = in_directory(*state, "large.csv");
     FILE *file = fopen(path, "w");
     (void)fprintf(file, "u,v,t\n");
-    for (int i = 0; i < 100000; i++) /* every pair new: the most the index can need */
+    for (int i = 0; i < 100000; i++) /* every pair is new: the largest index */
         (void)fprintf(file, "%d,%d,%d\n", i / 1000, i % 1000, i);
     assert_int_equal(fclose(file), 0);
     fr_stream *stream;
@@ -263,7 +263,7 @@ static void test_index_memory(void **state) {
     fr_stream_close(stream);
 }
 
-/* A catalog file brings destinations the window has never seen; they get numbers, too. */
+/* A catalog file may name destinations without events in the window; they get numbers too. */
 static void test_catalog_file(void **state) {
     fr_error err;
     char *data = in_directory(*state, "data.csv"), *list = in_directory(*state, "catalog.txt");
@@ -479,8 +479,7 @@ static void test_catalogs(void **state) {
     fr_stream_close(stream);
 }
 
-/* Columns that were tampered with are refused, not trusted. */
-/* Makes the manifest agree with columns that were changed, as someone could. */
+/* Makes the manifest agree with changed columns, as anyone could. */
 static void seal(const char *folder) {
     fr_error err;
     column_record record[COLUMN_FILES] = {0};

@@ -42,7 +42,7 @@ static int port;
 static pid_t server;
 static int server_stdin = -1;
 
-/* ---- the world of one case ---- */
+/* ---- what one case needs ---- */
 
 typedef struct watch {
     int64_t cancel_at; /* bytes of progress at which to cancel; 0 = never */
@@ -74,7 +74,7 @@ static void on_log(void *user, fr_level level, const char *line) {
     (void)snprintf(w->log + used, sizeof w->log - used, "%s\n", line);
 }
 
-/* One destination with its URL; `name` keeps the cases apart, on disk and in the server. */
+/* One destination with its URL; `name` distinguishes the cases, on disk and in the server. */
 typedef struct place {
     char url[TEXT], path[TEXT], part[TEXT + 8], notes[TEXT + 16];
     watch seen;
@@ -161,7 +161,7 @@ static void assert_nothing_left(const place *p) {
     assert_false(there(p->notes));
 }
 
-/* What the server was asked under this name: "200 - -;206 bytes=5- "etag";", paths left out. */
+/* The requests to the server under this name: "200 - -;206 bytes=5- "etag";", without paths. */
 static void asked(const char *name, char out[TEXT]) {
     char line[TEXT], key[TEXT];
     size_t used = 0;
@@ -305,7 +305,7 @@ static void test_changed_file_is_not_glued(void **state) {
     place_on_server(&p, "change", "change=1&after=200000&times=1");
     assert_ok(&p);
     assert_arrived(&p, reversed, SIZE);
-    /* A server that does not look at If-Range is found out by its ETag. */
+    /* The ETag shows that a server does not look at If-Range. */
     place_on_server(&p, "careless", "careless=1&change=1&after=200000&times=1");
     assert_ok(&p);
     assert_arrived(&p, reversed, SIZE);
@@ -331,7 +331,7 @@ static void test_kinds_of_validators(void **state) {
     assert_ok(&p);
     assert_arrived(&p, content, SIZE);
     assert_asked("weak", expected);
-    /* Nothing to recognise the version by: from the start again, and no useless part is left. */
+    /* Nothing identifies the version: start again, and leave no useless part. */
     place_on_server(&p, "none", "etag=0&dated=0&after=200000&times=1");
     assert_ok(&p);
     assert_arrived(&p, content, SIZE);
@@ -366,7 +366,7 @@ static void test_cancel_during_pause(void **state) {
     assert_int_equal(size_of(p.part), 10000);
 }
 
-/* The call ended between the last byte and the renaming: the server has nothing more to give. */
+/* The call ended between the last byte and the renaming: the server has nothing more to send. */
 static void test_complete_part(void **state) {
     (void)state;
     place p;
@@ -399,7 +399,7 @@ static void test_unusable_parts(void **state) {
     assert_arrived(&p, content, SIZE);
     assert_int_equal(p.result.resumed_from, 0);
 
-    /* A part of another URL is replaced, but not before something better arrives. */
+    /* A part of another URL is replaced, but only when something better arrives. */
     place other;
     place_on_server(&p, "url", "slow=5000&times=1");
     int64_t size = interrupt(&p);
@@ -427,7 +427,7 @@ static void test_http_errors(void **state) {
         assert_string_equal(p.err.message, expected);
         assert_nothing_left(&p);
     }
-    /* An error in the middle keeps what is there. */
+    /* An error in the middle keeps the existing bytes. */
     place_on_server(&p, "late", "after=5000&times=1&then=500");
     assert_int_equal(get(&p), FR_EFILE);
     assert_contains(p.err.message, "answered 500, expected 200");

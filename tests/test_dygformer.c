@@ -78,7 +78,7 @@ static void swap(int32_t *a, int32_t *b, int n) {
     }
 }
 
-/* Patches have no positions, slots have. */
+/* Patches have no positions, but slots have. */
 static void test_patches_are_a_set(void **state) {
     fixture f;
     fr_error err;

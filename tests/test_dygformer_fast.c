@@ -34,7 +34,7 @@ static void cover(const fixture *f, int32_t e, coverage *seen) {
     seen->unmet += !met;
 }
 
-/* Tables by event take at most so many bytes; 0 = as usual. */
+/* Tables by event take at most this many bytes; 0 = the default. */
 static void check_within(const char *directory, int order, int width, const char *name,
                          fr_model_settings settings, size_t bytes) {
     fixture f;
@@ -126,7 +126,7 @@ static void test_threads(void **state) {
     drop(&f);
 }
 
-/* Candidates without a past, which no source can have met, are all the same to the model. */
+/* Candidates without a past, which no source can have met, are equal for the model. */
 static void test_ties(void **state) {
     fixture f;
     int equal = 0, different = 0;

@@ -58,7 +58,7 @@ static void close_fixture(fixture *f) {
 
 static const change_kind futures[] = {CHANGE_REDRAWN, CHANGE_PERMUTED, CHANGE_REMOVED};
 
-/* The past is the same to the last bit, the question stays, the answer does not, ids and catalog
+/* The past is the same to the last bit. The query stays, but its answer changes. Ids and catalog
  * are the same. */
 static void check_future(const fr_window *a, const fr_window *b, int32_t at, change_kind kind) {
     size_t n = (size_t)at;
@@ -99,7 +99,8 @@ static void test_future(void **state) {
         }
 }
 
-/* Ids are exchanged consistently: whoever is a source as well is exchanged there, too. */
+/* Ids are exchanged consistently: if a destination is also a source, that source is exchanged too.
+ */
 static void test_ids(void **state) {
     fr_error err;
     int32_t place[DESTINATIONS];
@@ -238,7 +239,7 @@ static void test_leaks(void **state) {
     }
 }
 
-/* What the leak is worth: a label that is copied gives all of the MRR. */
+/* The effect of the leak: a copied label gives the whole MRR. */
 static void test_worth(void **state) {
     char spec[1024];
     fixture f = open_fixture(*state, BIPARTITE, 0);
@@ -342,7 +343,7 @@ static void test_misuse(void **state) {
     close_fixture(&f);
 }
 
-/* Scores as `rank --dump-scores` writes them, and two files that somebody got wrong. */
+/* Scores as `rank --dump-scores` writes them, and two wrong files. */
 static void test_files(void **state) {
     fr_error err;
     fixture f = open_fixture(*state, BIPARTITE, 0);

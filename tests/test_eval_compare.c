@@ -80,7 +80,7 @@ static void test_interval(void **state) {
 }
 
 /* Two blocks, of 2 and of 1 events: resampled means are 4/2 (both draws the first block), 10/1 or
- * (4 + 10)/3, with chances 1/4, 1/4, 1/2. */
+ * (4 + 10)/3, with probabilities 1/4, 1/4, 1/2. */
 static void test_resamples_by_hand(void **state) {
     (void)state;
     enum { RESAMPLES = 8000 };
@@ -111,9 +111,9 @@ static void test_resamples_by_hand(void **state) {
         assert_true(abs(signs[i / 2][i % 2] - RESAMPLES / 4) < 4.5 * sqrt(RESAMPLES * 0.1875));
 }
 
-/* Reciprocal ranks of two models: blocks differ in how hard they are and in which model they suit,
- * so events of a block are alike, and the difference is skewed. Its true mean is found by a long
- * simulation of the same law. */
+/* Reciprocal ranks of two models. Blocks differ in difficulty and in which model they favour, so
+ * events of a block are alike, and the difference is skewed. A long simulation of the same law
+ * gives the true mean. */
 static double rank_difference(uint64_t world, uint64_t block, int event) {
     rng_key key = {.seed = 77, .epoch = (uint32_t)world};
     double effect[2], noise[2];
@@ -233,8 +233,9 @@ static void test_small_case_by_hand(void **state) {
         assert_true(fabs(d->value - 5.0 / 18) < 1e-14);
         assert_true(fabs(d->seed_t.low - (5.0 / 18 - half)) < 1e-12);
         assert_true(fabs(d->seed_t.high - (5.0 / 18 + half)) < 1e-12);
-        /* blocks' differences, mean over seeds and events: 1/12, 3/8, 3/8. The first block thrice
-         * has a chance of 1/27, the others alone 8/27: both ends are more than 2.5 % */
+        /* differences of the blocks, mean over seeds and events: 1/12, 3/8, 3/8. The first block is
+         * drawn three times with probability 1/27, the others alone with 8/27: both ends have more
+         * than 2.5 % */
         assert_true(fabs(d->bootstrap.low - 1.0 / 12) < 1e-12);
         assert_true(fabs(d->bootstrap.high - 3.0 / 8) < 1e-12);
         assert_true(d->reversed == 0 && d->flipped == 0);
@@ -247,7 +248,7 @@ static void test_small_case_by_hand(void **state) {
     assert_int_equal(f.model[0].seeds[2], 27);
     fr_comparison_close(out);
 
-    /* taken whole, or no event counts */
+    /* all of it, or no event counts */
     s.small = FR_SMALL_INELIGIBLE;
     OK(fr_compare(c.run, 6, k, 2, &s, 5, NULL, &out, &err));
     f = fr_comparison_get(out);
@@ -258,7 +259,7 @@ static void test_small_case_by_hand(void **state) {
     fr_comparison_close(out);
 }
 
-/* What is paired with what, and what is said when seeds are too few. */
+/* Which runs are paired, and the results if there are too few seeds. */
 static void test_pairing(void **state) {
     (void)state;
     fr_error err;
@@ -266,7 +267,7 @@ static void test_pairing(void **state) {
     fr_compare_settings s = standard();
     fr_comparison *out;
     static const int64_t k[] = {20};
-    /* b has seeds 17 and 27 only, after a in the list by any order */
+    /* b has only seeds 17 and 27, and a comes after it in the list */
     make_small(&c);
     fr_compare_run some[] = {c.run[5], c.run[0], c.run[2], c.run[4], c.run[1]};
     OK(fr_compare(some, 5, k, 1, &s, 0, NULL, &out, &err));
@@ -275,7 +276,7 @@ static void test_pairing(void **state) {
     assert_int_equal(f.pair[0].seeds, 2); /* 17: 7/12 - 1, 27: 1/2 - 2/3 */
     assert_true(fabs(f.pair[0].difference[1].value + 7.0 / 24) < 1e-14);
     fr_comparison_close(out);
-    /* one trained run each, other seeds: no interval over seeds */
+    /* one trained run each, different seeds: no interval over seeds */
     fr_compare_run two[] = {c.run[0], c.run[4]};
     OK(fr_compare(two, 2, k, 1, &s, 0, NULL, &out, &err));
     f = fr_comparison_get(out);
@@ -285,7 +286,7 @@ static void test_pairing(void **state) {
     assert_true(fabs(f.pair[0].difference[1].value - 5.0 / 12) < 1e-14);
     assert_true(isnan(f.model[0].sd[0]));
     fr_comparison_close(out);
-    /* a baseline has one run: it stands against every seed */
+    /* a baseline has one run, which is compared with every seed */
     c.ranking[0].objective = (char *)(uintptr_t) "";
     fr_compare_run baseline[] = {c.run[0], c.run[3], c.run[4], c.run[5]};
     OK(fr_compare(baseline, 4, k, 1, &s, 0, NULL, &out, &err));
@@ -304,7 +305,7 @@ static void test_pairing(void **state) {
     fr_comparison_close(out);
 }
 
-/* A model and its copy: no difference, not even by rounding, so no order to flip. */
+/* A model and its copy: no difference, not even by rounding, so the order cannot flip. */
 static void test_equal_models(void **state) {
     (void)state;
     fr_error err;
@@ -434,8 +435,8 @@ static void test_threads(void **state) {
     }
 }
 
-/* Columns agree with what `metrics` says, and shares of resamples with a recount: draws repeated
- * here by hand, event by event, in the order of the definition. */
+/* Columns agree with `metrics`, and shares of resamples with a recount: the draws are repeated
+ * here, event by event, in the order of the definition. */
 static void test_against_definitions(void **state) {
     (void)state;
     fr_error err;
@@ -506,8 +507,8 @@ static void test_against_definitions(void **state) {
     fr_comparison_close(out);
 }
 
-/* Two models of the same law, so their true difference is 0: a seed makes a whole run better or
- * worse, and both models' runs of a seed to some part alike. */
+/* Two models of the same law, so their true difference is 0. A seed makes a whole run better or
+ * worse, and part of this effect is common to both models' runs. */
 static void test_seed_t_coverage(void **state) {
     (void)state;
     enum { WORLDS = 1500, SEEDS = 3, EVENTS = 48 };

@@ -15,8 +15,8 @@ static const fr_minimal_settings standard = {.size = sizeof standard, .penalty =
 
 enum { SOURCES = 8, EVENTS = 1500, K = 20 };
 
-/* Sources return to a third of what they have met; 70 destinations, the last of them late, so that
- * some positives have never occurred. */
+/* Sources return to a third of the destinations they have met. There are 70 destinations, the last
+ * of them late, so some positives have never occurred. */
 static fr_stream *make_stream(const char *directory, int events) {
     fr_error err;
     rng_key key = {.seed = 3, .purpose = RNG_TEST};
@@ -65,7 +65,7 @@ static fr_ranking *rank_spec(const fr_window *w, const char *spec) {
 
 /* ---- minimal scorer ---- */
 
-/* Who is eligible, by sets: has source u met v before? */
+/* Which events are eligible, by sets: has source u met v before? */
 static int64_t count_eligible(const fr_window *w, int64_t *repeated, double *q1) {
     int64_t eligible = 0;
     *repeated = 0;
@@ -123,7 +123,8 @@ static void test_minimal_counts_and_closed_form(void **state) {
 
 static double sigmoid(double s) { return 1 / (1 + exp(-s)); }
 
-/* Source-history negatives are all met: minus infinity, held back by the penalty alone. */
+/* Source-history negatives have all been met: beta goes to minus infinity, and only the penalty
+ * stops it. */
 static void test_minimal_penalty(void **state) {
     fr_error err;
     fr_stream *stream = make_stream(*state, EVENTS);
@@ -161,7 +162,7 @@ static void test_minimal_penalty(void **state) {
     fr_stream_close(stream);
 }
 
-/* Drawn negatives are met with chance q1, and a seed is a seed. */
+/* Drawn negatives have been met with probability q1, and equal seeds give equal results. */
 static void test_minimal_draws(void **state) {
     fr_error err;
     fr_stream *stream = make_stream(*state, EVENTS);
@@ -215,7 +216,7 @@ static void test_no_eligible_event(void **state) {
 
 /* ---- membership table ---- */
 
-/* A scorer that knows membership alone: separation is perfect, the diagonal is all ties. */
+/* A scorer that knows only membership: separation is perfect, and the diagonal is all ties. */
 static void test_cells_of_membership_alone(void **state) {
     fr_error err;
     fr_stream *stream = make_stream(*state, EVENTS);
@@ -257,7 +258,8 @@ static void test_cells_of_membership_alone(void **state) {
     fr_stream_close(stream);
 }
 
-/* Negatives by name: pools built anew from the events, K of them drawn, ranked by their scores. */
+/* Negatives by name: pools are built again from the events, K of them are drawn and ranked by their
+ * scores. */
 typedef struct by_name {
     double sum[FR_CELLS], squares[FR_CELLS]; /* of the MRR, over rounds */
     int64_t events[FR_CELLS];
@@ -427,7 +429,7 @@ static void test_split_adds_up(void **state) {
         }
 }
 
-/* One event: the definition, symmetry, and nothing for a cause that is not there. */
+/* One event: the definition, symmetry, and no loss for a missing cause. */
 static void test_split_of_one_event(void **state) {
     (void)state;
     fr_record records[RECORDS];
@@ -447,7 +449,7 @@ static void test_split_of_one_event(void **state) {
         mirror.repeated = !r.repeated; /* own and other group change places */
         assert_true(fabs(metric(&mirror, 1, 0, "loss-within") - between) < 1e-14);
 
-        mirror = r; /* nothing of the other group above: what is lost is lost within */
+        mirror = r; /* nothing of the other group is above, so the loss is within */
         mirror.above = r.repeated ? r.seen_above : r.above - r.seen_above;
         mirror.tied = r.repeated ? r.seen_tied : r.tied - r.seen_tied;
         if (!r.repeated) mirror.seen_above = mirror.seen_tied = 0;

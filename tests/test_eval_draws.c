@@ -1,5 +1,5 @@
 /* test_eval_draws.c - nested draws: prefixes, independence of order and threads, and convergence to
- * the exact expectation and its standard deviation. Seeds are fixed, so a pass stays one. */
+ * the exact expectation and its standard deviation. Seeds are fixed, so results never change. */
 #include "eval/draws.h"
 #include "testing.h"
 
@@ -54,7 +54,8 @@ static void test_prefixes_are_nested(void **state) {
     }
 }
 
-/* Each position is equally likely to show each negative: with one of n above, its place is even. */
+/* Each position shows each negative with equal probability: if one of n is above, its place is
+ * uniform. */
 static void test_permutation_is_even(void **state) {
     (void)state;
     enum { N = 7, ROUNDS = 14000 };
@@ -130,7 +131,7 @@ static void test_order_does_not_matter(void **state) {
     }
     assert_int_equal(other[0].k, 50);
 
-    for (int i = 0; i < COUNT / 2; i++) { /* an event's draws are its own, wherever it stands */
+    for (int i = 0; i < COUNT / 2; i++) { /* an event's draws do not depend on its position */
         fr_record swap = records[i];
         records[i] = records[COUNT - 1 - i];
         records[COUNT - 1 - i] = swap;

@@ -161,7 +161,8 @@ static void test_with_replacement(void **state) {
             }
 }
 
-/* Shares of 1 come rounded: nothing below the positive may look like a little less than nothing. */
+/* Shares of 1 are rounded, so the share below the positive may become slightly negative. This must
+ * do no harm. */
 static void test_rounded_masses(void **state) {
     (void)state;
     for (int64_t draws = 1; draws <= 50; draws += 7)

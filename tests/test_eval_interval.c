@@ -175,7 +175,7 @@ static void test_expected(void **state) {
     assert_true(found[0].low > full.high); /* five negatives are easier */
 }
 
-/* No interval where there is nothing to draw from; what is wrong is said. */
+/* No interval if there is nothing to draw from; errors say what is wrong. */
 static void test_none(void **state) {
     (void)state;
     fr_error err;
@@ -199,7 +199,7 @@ static void test_none(void **state) {
 
 /* ---- comparisons of any metric ---- */
 
-/* A metric that is no mean over events: value, intervals and test by hand. */
+/* A metric that is not a mean over events: value, intervals and test by hand. */
 static void test_any_metric(void **state) {
     (void)state;
     fr_error err;
@@ -243,7 +243,7 @@ static void test_any_metric(void **state) {
     }
 }
 
-/* Of a mean, changing signs of blocks and changing sides of records are the same test, and drawing
+/* For a mean, changing the signs of blocks and exchanging records are the same test, and drawing
  * records gives the means that sums give. */
 static void test_two_ways(void **state) {
     (void)state;
@@ -369,8 +369,8 @@ static void test_welch(void **state) {
     fr_comparison_close(out);
 }
 
-/* Counts among seen destinations that a program did not hand in have no mean, here as in metrics.
- */
+/* If a program did not give the counts among seen destinations, there is no mean, here as in
+ * metrics. */
 static void test_unknown_counts(void **state) {
     (void)state;
     fr_error err;

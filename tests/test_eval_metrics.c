@@ -125,7 +125,7 @@ static void test_uncovered_count_zero(void **state) {
     IS("mrr-repeated", (1 + 1 / 3.5) / 3, 3);
     IS("mrr-new", 1 / 11.0, 1);
     IS("mrr-optimistic", (1 + 1 / 3.0 + 1 / 11.0) / 4, 4);
-    /* these have nothing to say about an event without a rank */
+    /* these do not apply to an event without a rank */
     IS("mean-rank", (1 + 3.5 + 11) / 3, 3);
     IS("median-rank", 3.5, 3);
     IS("all-seen", (1 + 1 / 2.5) / 2, 2);
@@ -198,7 +198,7 @@ static fr_record random_record(uint64_t event) {
 
 enum { MANY = 2001 };
 
-/* What must hold for any records: the order of the rules, of the groups, of k, of events. */
+/* These hold for any records: the order of the rules, of the groups, of k, of events. */
 static void test_relations(void **state) {
     (void)state;
     static fr_record many[MANY], shuffled[MANY];
@@ -228,7 +228,7 @@ static void test_relations(void **state) {
     }
 }
 
-/* A random order gets 0, a perfect one 1, whatever the catalog. */
+/* A random order gets 0, a perfect one 1, for any catalog. */
 static void test_adjusted_for_chance(void **state) {
     (void)state;
     static const char *const adjusted[] = {"mrr-adjusted", "hits-adjusted@1", "amri", "z-mrr"};
@@ -286,7 +286,7 @@ static void test_chance_by_enumeration(void **state) {
     }
 }
 
-/* The chance to beat a negative, by looking at each. */
+/* The probability to beat a negative, by comparing with each. */
 static void test_auc_by_enumeration(void **state) {
     (void)state;
     for (uint64_t event = 0; event < 200; event++) {

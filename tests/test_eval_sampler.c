@@ -109,8 +109,8 @@ static void test_pools_of_a_record(void **state) {
     assert_int_equal(one(&r, 1, "repeated-seen", 5, FR_SMALL_WHOLE, FR_OOV_EXCLUDE).events, 0);
 }
 
-/* DyGLib's draws, one sequence after the other: indices of all destinations, the positive with the
- * others, scored as it is. */
+/* DyGLib's draws, one sequence after the other: indices of all destinations, including the
+ * positive, which is scored like the others. */
 static void test_draws_of_the_positive(void **state) {
     (void)state;
     enum { N = 6 };
@@ -153,7 +153,7 @@ static void test_small_pools(void **state) {
     fr_record r = example();
     fr_expected out;
 
-    /* seven of six seen: all of them, or not at all */
+    /* seven of six seen: all of them, or the event does not count */
     assert_true(mrr_of(r, "source-history", 7) == 1 / (1 + 3 + 0.5));
     out = one(&r, 1, "source-history", 7, FR_SMALL_INELIGIBLE, FR_OOV_EXCLUDE);
     assert_int_equal(out.events, 0);
@@ -170,10 +170,10 @@ static void test_small_pools(void **state) {
     assert_int_equal(out.events, 0);
     out = one(&r, 1, "history-mix", 12, FR_SMALL_INELIGIBLE, FR_OOV_EXCLUDE);
     assert_int_equal(out.events, 1);
-    /* an odd one goes to the unseen */
+    /* if K is odd, one more is unseen */
     expected_pool single[] = {{6, 3, 1, 0, false}, {14, 1, 1, 1, false}};
     assert_true(mrr_of(r, "history-mix", 1) == direct(single, 2));
-    /* everything there is: the full rank */
+    /* all negatives: the full rank */
     assert_true(mrr_of(r, "history-mix", 20) == 1.0 / 6);
 
     /* the cells share their events: 6 seen, 14 unseen */
@@ -183,7 +183,7 @@ static void test_small_pools(void **state) {
             assert_int_equal(one(&r, 1, cells[c], k, FR_SMALL_INELIGIBLE, FR_OOV_EXCLUDE).events,
                              k <= 6);
 
-    /* no negative, no ranking */
+    /* no negative: not ranked */
     r.seen_n = r.seen_above = r.seen_tied = 0;
     assert_int_equal(one(&r, 1, "source-history", 5, FR_SMALL_WHOLE, FR_OOV_EXCLUDE).events, 0);
     r = (fr_record){.covered = 1, .n = 1, .pop_self = 1, .avail_n = -1};
@@ -353,8 +353,8 @@ static fr_record random_record(uint64_t event) {
     return r;
 }
 
-/* More groups than the table starts with; every sampler; sums as if events were taken one by one,
- * in any order. */
+/* More groups than the table starts with; every sampler; sums equal those of single events, in any
+ * order. */
 static void test_groups_equal_single_events(void **state) {
     (void)state;
     fr_error err;

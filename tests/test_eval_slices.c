@@ -1,5 +1,5 @@
-/* test_eval_slices.c - slices of rank records against a plain scan: who is in which, edges at
- * quantiles, new nodes, and metrics of slices that add up to those of all. */
+/* test_eval_slices.c - slices of rank records against a plain scan: members, edges at quantiles,
+ * new nodes, and metrics of slices that add up to those of all. */
 #include "base/rng.h"
 #include "testing.h"
 
@@ -62,7 +62,7 @@ static fr_metric_value mrr(const fr_record *records, int64_t count, int oov) {
     return out;
 }
 
-/* Every record is in one slice, in its order, and where its number belongs. */
+/* Every record is in one slice, in the original order, and its number is within the edges. */
 static void check_numbers(const fr_record *records, const fr_slices *s) {
     int64_t events = 0;
     bool taken[COUNT] = {0};

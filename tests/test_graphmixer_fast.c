@@ -13,7 +13,8 @@
 enum { EVENTS = 200, FEATURES = 4, CHANGED = 150 };
 
 /* A few destinations have most events, others come late; up to three events share a time. With
- * `other_future`, event CHANGED keeps source and time, and all else from there on is different. */
+ * `other_future`, event CHANGED keeps source and time; everything else from there on is different.
+ */
 static void make_window(fixture *f, const char *directory, int order, int width,
                         bool other_future) {
     rng_key key = {.seed = 5, .purpose = RNG_TEST};
@@ -149,7 +150,8 @@ static void test_saved(void **state) {
 
 /* ---- what a score depends on ---- */
 
-/* Nothing at or after the event but its source and time: no destination, feature or later event. */
+/* It depends on nothing at or after the event except its source and time: no destination, feature
+ * or later event. */
 static void test_no_leak(void **state) {
     fixture f, other;
     for (int order = 0; order < 3; order++) {
@@ -176,7 +178,7 @@ static real *parameter(const fixture *f, int number, size_t *count) {
     return f->m.params.value + p->offset;
 }
 
-/* Weights of slots that nobody has do not matter (MODELS 11.8). */
+/* Weights of slots that no node has do not matter (MODELS 11.8). */
 static void test_empty_slots(void **state) {
     fixture f;
     fr_model_settings s = usual;
@@ -211,7 +213,7 @@ static void test_empty_slots(void **state) {
     drop(&f);
 }
 
-/* Before anything has happened the mixer does not matter, and candidates of one identity tie. */
+/* Before the first event the mixer does not matter, and candidates with the same identity tie. */
 static void test_identities_alone(void **state) {
     fixture f;
     make(&f, *state, FR_ORDER_STREAM, FEATURES, false, usual);

@@ -41,7 +41,7 @@ static const char study[] =
     " \"seeds\": [7, 17], \"gain\": [\"craft\", \"craft-r\"],"
     " \"settings\": {\"epochs\": 1, \"dim\": 8, \"history\": 8, \"lr\": 0.002}}";
 
-/* What was measured differs from run to run. */
+/* Measured times differ from run to run. */
 static void forget_times(const char *path) {
     fr_error err;
     json_t *root;
@@ -198,7 +198,7 @@ static void compare_with(const char *directory, const char *definition) {
     check_texts();
     char *plain = in_directory(directory, "plain"), *foreign = in_directory(directory, "foreign");
     produce(foreign);
-    assert_false(has_point()); /* the program's locale is left alone */
+    assert_false(has_point()); /* the program's locale is unchanged */
     report_again(in_directory(foreign, "study"), in_directory(foreign, "out"));
     assert_non_null(setlocale(LC_ALL, "C"));
     produce(plain);

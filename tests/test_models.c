@@ -203,8 +203,8 @@ static fr_scorer *open_way(const model *m, bool fast, int threads) {
     return scorer_of(m->w, is);
 }
 
-/* Scores of an event through plain forward and the fast path. The fast path sees an earlier event
- * first: what it keeps from event to event must not tell. */
+/* Scores of an event through plain forward and the fast path. The fast path scores an earlier event
+ * first, because what it keeps from event to event must not matter. */
 static void score_both(const model *m, int32_t event, scores to[2]) {
     for (int fast = 0; fast < 2; fast++) {
         fr_scorer *scorer = open_way(m, fast, 1);
@@ -214,10 +214,11 @@ static void score_both(const model *m, int32_t event, scores to[2]) {
     }
 }
 
-/* Compares event `event` of the stream with event `place` of a changed one, for every model. */
-/* What a change does not concern. */
+/* True for models that a change does not affect. */
 typedef bool passed_over(const trained *t);
 
+/* Compares event `event` of the stream with event `place` of a changed one, for all other models.
+ */
 static void compare_some(const fixture *f, int32_t event, const row *rows, int count, int32_t place,
                          bool same, const char *what, passed_over *pass) {
     fr_stream *stream;
@@ -253,7 +254,7 @@ typedef enum change { REDRAWN, TURNED, REMOVED, CHANGES } change;
 static const char *const change_names[] = {"later events redrawn", "later events turned round",
                                            "later events removed"};
 
-/* Another event, apart from its time. */
+/* Another event with the same time. */
 static row redraw(const fixture *f, int i, row old) {
     row r = old;
     r.source = rng_below(f->key, (uint64_t)i, 30, SOURCES);
@@ -263,8 +264,8 @@ static row redraw(const fixture *f, int i, row old) {
     return r;
 }
 
-/* Everything from the cut on becomes something else, but for the source and time of event i, which
- * are its question. Returns how many events are left. */
+/* Everything from the cut on is changed, except the source and time of event i, which are its
+ * query. Returns the number of events left. */
 static int change_future(const fixture *f, int32_t i, change how, row *rows) {
     int32_t cut = window_cut(f->w, i);
     memcpy(rows, f->rows, sizeof f->rows);
@@ -305,9 +306,9 @@ static void test_no_look_ahead(void **state) {
     }
 }
 
-/* Test events with the time of the one before, of the same source. In strict order none sees the
- * other, so their lines may be exchanged. In stream order the first is past of the second, in batch
- * order only if it is of an earlier batch. */
+/* Test events with the time of the one before, of the same source. In strict order neither sees the
+ * other, so their lines may be exchanged. In stream order the first is in the past of the second;
+ * in batch order only if it is in an earlier batch. */
 static void test_events_of_one_time(void **state) {
     for (int order = 0; order < 3; order++) {
         fixture f;
@@ -394,7 +395,7 @@ static void test_scoring_changes_nothing(void **state) {
                 fr_scorer_close(scorer);
             }
             check_any_block(t);
-            uint64_t before = model_fingerprint(&t->m); /* it would tell */
+            uint64_t before = model_fingerprint(&t->m); /* it must notice a change */
             if (t->m.kind->memory) {
                 t->m.kind->memory->reset(&t->m);
                 assert_true(model_fingerprint(&t->m) != before);
@@ -448,7 +449,7 @@ static void until_verify(void *user, const char *stage, uint64_t done, uint64_t 
 
 static bool is_verifying(void *user) { return *(bool *)user; }
 
-/* Plain forward takes its time: verifying tells how far it is, and stops when asked to. */
+/* Plain forward is slow, so verifying reports progress and can be cancelled. */
 static void test_verify_stops(void **state) {
     fr_error err;
     fixture f;
@@ -471,9 +472,9 @@ static void test_verify_stops(void **state) {
 
 static bool remembers_pairs(const trained *t) { return t->m.pairs != NULL; }
 
-/* In one space of nodes a past event says the same whichever end is its source: turned round, it
- * leaves every bit as it was. The pair memory of LHA is of directed pairs. Where nodes are apart
- * the same change shows in every model. */
+/* In one space of nodes, a past event means the same with source and destination exchanged: every
+ * bit stays the same. The pair memory of LHA has directed pairs. In two spaces of nodes the same
+ * change affects every model. */
 static void test_roles_do_not_matter(void **state) {
     for (int turn = 0; turn < 6; turn++) {
         fixture f;

@@ -194,7 +194,7 @@ static void test_equal_rows_and_columns(void **state) {
     }
 }
 
-/* Infinities and NaNs stay in their own rows and columns, whatever pads the panels. */
+/* Infinities and NaNs stay in their own rows and columns, independent of the padding of panels. */
 static void test_infinities_stay(void **state) {
     (void)state;
     enum { M = 15, N = 35, K = 9 };
@@ -215,7 +215,7 @@ static void test_infinities_stay(void **state) {
     }
 }
 
-/* Buffers are each call's own: four threads at once disturb nobody. */
+/* Each call has its own buffers: four threads at once do not disturb each other. */
 static void *multiply_often(void *failed) {
     enum { M = 37, N = 45, K = 300 };
     float a[M * K], b[N * K], c[M * N], expected[M * N];

@@ -181,8 +181,8 @@ static void test_backward_scales(void **state) {
     for (int i = 0; i < N; i++) assert_true(dx[i] == dy[i] * slope[i]);
 }
 
-/* One value repeated 0..40 times, from every place of a vector on: the bits of the value alone;
- * what lies behind stays as it was. */
+/* One value repeated 0..40 times, from every position of a vector on, gives the bits of the value
+ * alone; bytes after the result do not change. */
 static void test_every_place(void **state) {
     (void)state;
     static const float values[] = {0.1f, -0.7f, 1.3f, -2.9f, 5.5f, -11, 0, 1e-20f, 80};

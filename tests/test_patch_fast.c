@@ -59,7 +59,7 @@ static void test_threads(void **state) {
     drop(&f);
 }
 
-/* Candidates that are equal in all the model sees tie, wherever they stand. */
+/* Candidates that are equal for the model tie, wherever they are. */
 static void test_ties(void **state) {
     fixture f;
     make(&f, *state, FR_ORDER_STREAM, 0, "patch", usual);
@@ -78,7 +78,7 @@ static void test_ties(void **state) {
 }
 
 /* The memory of the pair at replayed event e, when `every` events are written together: by the
- * definition, event by event. Also: histories do not lag behind with it. */
+ * definition, event by event. Histories are still up to date. */
 static void check_writes(const char *directory, int every) {
     fixture f;
     fr_model_settings settings = usual;

@@ -28,7 +28,7 @@ typedef struct member {
     const char *spec;
     int fails;             /* number of the process that fails, -1 = none */
     const char *directory; /* of a study */
-    int asked, patience;   /* it is cancelled when asked so often; 0 = never */
+    int asked, patience;   /* it is cancelled at this many requests; 0 = never */
     int64_t sample;
     fr_ranking *ranking;
     fr_status status;
@@ -161,7 +161,7 @@ static void start_all(member *all, int count, member like, void *(*function)(voi
     for (int k = 0; k < count; k++) assert_int_equal(os_thread(&thread[k], function, &all[k]), 0);
     for (int k = 0; k < count; k++) assert_int_equal(pthread_join(thread[k], NULL), 0);
     for (int k = 0; k < count; k++)
-        for (int c = 0; c < CHANNELS; c++) assert_null(queue[k][c]); /* all was heard */
+        for (int c = 0; c < CHANNELS; c++) assert_null(queue[k][c]); /* all were received */
 }
 
 /* Ranks with `count` processes; member 0 has the ranking. */
@@ -210,7 +210,7 @@ static void test_records(void **state) {
     fr_stream_close(stream);
 }
 
-/* Whichever process fails, all fail with its message, once. */
+/* If any process fails, all fail with its message, once. */
 static void test_failure(void **state) {
     fr_window *w;
     fr_stream *stream = open_stream(*state, &w);
@@ -260,7 +260,7 @@ static void test_study(void **state) {
     for (int k = 0; k < 3; k++) assert_int_equal(all[k].status, FR_OK);
     assert_int_equal(check_study(shared.directory, like.directory), units);
 
-    /* Cancelled somewhere on the way, and gone on with. */
+    /* Cancelled at some moment, and continued. */
     member cancelled = {.directory = in_directory(*state, "cancelled"), .patience = 5};
     start_all(all, 3, cancelled, do_study);
     for (int k = 0; k < 3; k++) assert_int_equal(all[k].status, FR_ECANCEL);

@@ -71,7 +71,7 @@ static fr_model_settings small(int head_layers) {
     return s;
 }
 
-/* A model whose parameters are as far from the start as training takes them, at the beginning of
+/* A model whose parameters are as far from their start as training moves them, at the beginning of
  * the stream. */
 static void open_model(model *m, const fixture *f, const char *name, int head_layers) {
     fr_error err;
@@ -84,8 +84,8 @@ static void open_model(model *m, const fixture *f, const char *name, int head_la
     if (m->kind->memory) OK(m->kind->memory->replay(m, 0, NULL, &err));
 }
 
-/* Every destination at some events, through plain forward: scores [rows] and z [rows, width], the
- * caller's. Returns the rows. */
+/* Every destination at some events, through plain forward: scores [rows] and z [rows, width], which
+ * the caller frees. Returns the rows. */
 static int look(const model *m, int32_t from, int32_t to, int32_t step, double **scores,
                 double **z) {
     int n = m->w->destinations, rows = 0, width = project_width(m);
@@ -117,8 +117,8 @@ static const real *value_of(const model *m, const char *name) {
     return NULL;
 }
 
-/* The head of any model in double, from one z: W z + b, then a second layer if there is one. What
- * DyGFormer+LHA adds from its memory is not in it. */
+/* The head of any model in double, from one z: W z + b, then a second layer if there is one. The
+ * contribution of the memory of DyGFormer+LHA is not included. */
 static double head_of(const model *m, const double *z) {
     int weights[MODEL_HEADS], parts = m->kind->head(m, weights);
     int rows = m->params.list.at[weights[0]].rows;
@@ -173,8 +173,8 @@ static void check_removal(const fixture *f, const char *name, int head_layers) {
         assert_true(fabs(after[k] - expected[k]) <= 1e-5 * fmax(1, largest));
         moved = fmax(moved, fabs(after[k] - base[k]));
     }
-    assert_true(moved > 1e-3); /* it is no empty change */
-    /* once more: nothing but rounding is left to take out */
+    assert_true(moved > 1e-3); /* the change is not empty */
+    /* once more: only rounding is left to remove */
     real *once = malloc(bytes);
     assert_non_null(once);
     memcpy(once, m.params.value, bytes);
@@ -284,7 +284,7 @@ static void test_controls(void **state) {
 
 /* ---- models that remember ---- */
 
-/* Replayed from 0, the vectors of an event are made of what happened before it. */
+/* Replayed from 0, the vectors of an event depend only on earlier events. */
 static void test_vectors_are_of_their_event(void **state) {
     fr_error err;
     enum { CHANGED = 150 };
@@ -295,7 +295,7 @@ static void test_vectors_are_of_their_event(void **state) {
         double *scores[3], *z[3];
         open_model(&m, &f, remember[k], 2);
         int rows = look(&m, CHANGED - 8, CHANGED + 1, 1, &scores[0], &z[0]);
-        /* the memory of the end of training, seen at the same events, is another */
+        /* the memory at the end of training gives other vectors at the same events */
         OK(m.kind->memory->replay(&m, f.w->train, NULL, &err));
         (void)look(&m, CHANGED - 8, CHANGED + 1, 1, &scores[1], &z[1]);
         assert_memory_not_equal(scores[0], scores[1], (size_t)rows * sizeof(double));
@@ -370,8 +370,9 @@ static float *all_scores(const fr_scorer *scorer, const fr_window *w) {
     return scores;
 }
 
-/* The same step by step: the direction is that of a model that has seen every training event from
- * an empty memory on, and it is taken out of one that goes on from the end of training. */
+/* The same step by step: the direction comes from a model that has seen every training event,
+ * starting with an empty memory. It is removed from a model that continues from the end of
+ * training. */
 static float *scores_by_hand(const fixture *f, const char *path) {
     fr_error err;
     model m, seen;
@@ -395,8 +396,8 @@ static float *scores_by_hand(const fixture *f, const char *path) {
     return scores;
 }
 
-/* Taking out nothing gives the scorer itself, to the bit; taking out a direction twice is taking it
- * out once; the fast path knows of the change. */
+/* Removing nothing gives the scorer itself, to the bit; removing a direction twice equals removing
+ * it once; the fast path uses the changed head. */
 static void test_scorers(void **state) {
     fr_error err;
     fixture f = open_fixture(*state);
@@ -471,7 +472,7 @@ static void test_nothing_to_remove(void **state) {
     close_fixture(&f);
 }
 
-/* ---- membership is all there is ---- */
+/* ---- only membership can be learned ---- */
 
 static double mrr_without(const fixture *f, const char *path, int removal, int64_t seed) {
     fr_error err;
@@ -497,11 +498,11 @@ static int by_size(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* A source meets one of its own destinations again, any of them, or one that anybody may meet:
- * nothing but membership can be known. One epoch: a model trained for long knows it in more than
- * one direction, and then taking out one is not enough. A direction of shuffled labels is a draw
- * with the spread of z, here mostly membership, so that one such draw may cost much: their median
- * counts (docs/metrics.md). */
+/* A source meets one of its own destinations again, any of them, or one that anybody may meet: only
+ * membership can be learned. One epoch, because a model trained for long has it in more than one
+ * direction, and removing one is then not enough. A direction of shuffled labels is a draw with the
+ * spread of z, here mostly membership, so a single draw may cost much; the median counts
+ * (docs/metrics.md). */
 static void test_membership_is_all(void **state) {
     enum { SOURCES = 40, MOST = 6, DESTINATIONS = 120, STREAM = 2000, DRAWS = 9 };
     rng_key key = {.seed = 3, .purpose = RNG_TEST};
@@ -579,7 +580,7 @@ static void make_vectors(vectors *x, const char *directory) {
     x->head_path = put_array(directory, "w.npy", 'f', 8, WIDTH, x->head, ROWS);
 }
 
-/* The chance that a pair that has met has more, by looking at all pairs of pairs. */
+/* The probability that a pair that has met has the larger value, over all pairs of pairs. */
 static double auc_by_pairs(const vectors *x, const double *value) {
     double sum = 0, count = 0;
     for (int i = 0; i < PAIRS; i++)

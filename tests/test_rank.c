@@ -122,7 +122,7 @@ static bool is_rival(const fr_window *w, int32_t event, int32_t c) {
     return false;
 }
 
-/* Candidates as a list of scores, the positive's in front. */
+/* The scores of candidates as a list, the positive's first. */
 typedef struct pool {
     float score[256];
     int n;
@@ -329,7 +329,7 @@ static fr_status score_calls(void *state, const fr_query *queries, int count, in
     return FR_OK;
 }
 
-/* The same records as from one event at a time; a call never reaches beyond its shard. */
+/* The same records as from one event at a time; a call never goes beyond its shard. */
 static void test_many(void **state) {
     fr_error err;
     fr_stream *stream = make_stream(*state, 8, 400);
@@ -350,7 +350,7 @@ static void test_many(void **state) {
             toy_calls calls = {.t = t, .last = -1};
             fr_ranking *many;
             fr_scorer_definition several = {.state = &calls, .score = score_calls};
-            several.many = k < 4 ? MANY : 0; /* not said: one */
+            several.many = k < 4 ? MANY : 0; /* 0 means one */
             settings.shard = shards[k];
             OK(rank_with(w, several, &settings, &context, &many, &err));
             fr_ranking_facts b = fr_ranking_get(many);
@@ -456,7 +456,7 @@ static void test_dump_comes_back(void **state) {
     for (int k = 0; k < 3; k++) {
         fr_ranking *straight = rank_by(w, specs[k], path), *again = rank_by(w, spec, NULL);
         assert_same_ranks(straight, again);
-        /* without the file beside it the usual order is taken: the same */
+        /* without the accompanying file the usual order is used, which is the same */
         assert_int_equal(unlink(in_directory(*state, "dump.json")), 0);
         fr_ranking *plainly = rank_by(w, spec, NULL);
         assert_same_ranks(straight, plainly);
@@ -475,7 +475,7 @@ static int64_t available_ranks(const fr_ranking *r) {
     return n;
 }
 
-/* Time-available ranks of a score file are all there or not at all. */
+/* Time-available ranks of a score file exist for all events or for none. */
 static void test_available_or_not(void **state) {
     fr_error err;
     fr_stream *stream = make_stream(*state, 9, 600);
@@ -521,7 +521,7 @@ static void test_available_or_not(void **state) {
     fr_stream_close(stream);
 }
 
-/* The order of the catalog means nothing: columns and their list permuted alike. */
+/* The order of the catalog does not matter: columns and their list are permuted in the same way. */
 static void test_permuted_catalog(void **state) {
     fr_error err;
     fr_stream *stream = make_stream(*state, 4, 600);
@@ -566,7 +566,7 @@ static void test_permuted_catalog(void **state) {
     fr_stream_close(stream);
 }
 
-/* Doubles that differ by less than a float can tell keep their order. */
+/* Doubles that are equal as floats keep their order. */
 static void test_doubles_keep_order(void **state) {
     fr_error err;
     char *data = in_directory(*state, "data.csv"), *path = in_directory(*state, "s.npy");
@@ -789,7 +789,7 @@ static void test_save_and_load(void **state) {
     fr_ranking_close(second);
     put_text(side, "{}");
     FAILS(fr_ranking_load(path, &back, &err), FR_EINPUT, "does not describe rank records");
-    /* what is beside it is not overwritten either, and a place that is not there is noticed */
+    /* the accompanying file is not overwritten either, and a missing directory is noticed */
     assert_int_equal(unlink(path), 0);
     FAILS(fr_ranking_save(r, path, false, &err), FR_EFORCE, "r.json: exists");
     FAILS(fr_ranking_check(in_directory(*state, "no/r.npy"), false, &err), FR_EFILE,

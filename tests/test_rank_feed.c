@@ -95,7 +95,7 @@ static fr_ranking *pull(const fr_window *w, bool catalog_only) {
     return ranking;
 }
 
-/* Of the training part, which a feed does not tell. */
+/* Learns the training part, which a feed does not return. */
 static void learn_until(counts *c, int32_t until) {
     fr_error err;
     while (c->seen < until) {
@@ -104,7 +104,7 @@ static void learn_until(counts *c, int32_t until) {
     }
 }
 
-/* Scores of a batch by the counts as they are; learns what it is told afterwards. */
+/* Scores a batch by the present counts; then learns the truth. */
 static fr_status step(fr_feed *feed, counts *c, int most, int *count, fr_error *err) {
     const fr_query *queries;
     const fr_event *truth;
@@ -117,7 +117,7 @@ static fr_status step(fr_feed *feed, counts *c, int most, int *count, fr_error *
     for (int k = 0; k < *count; k++) (void)score(c, &queries[k], 1, 0, scores + k * row, err);
     fr_status status = fr_feed_submit(feed, scores, *count, &truth, &known, err);
     free(scores);
-    if (known) learn_until(c, (int32_t)c->facts.train); /* they shared the time of these */
+    if (known) learn_until(c, (int32_t)c->facts.train); /* these have the same time */
     for (int k = 0; !status && k < known; k++) (void)learn(c, &truth[k], err);
     return status;
 }
@@ -214,7 +214,7 @@ static void test_samples(void **state) {
     fr_stream_close(stream);
 }
 
-/* Batches that become smaller on the way lose nothing; only what is asked for comes. */
+/* Batches that become smaller lose nothing; only requested events are returned. */
 static void test_sampled_queries(void **state) {
     fr_error err;
     fr_stream *stream = make_stream(*state);
@@ -307,7 +307,7 @@ static void test_misuse(void **state) {
     fr_stream_close(stream);
 }
 
-/* A feed that is given up leaves nothing, not even of the scores it was to keep. */
+/* A feed that is abandoned leaves nothing, not even the scores it was asked to keep. */
 static void test_given_up(void **state) {
     fr_error err;
     fr_stream *stream = make_stream(*state);

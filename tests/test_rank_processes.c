@@ -107,8 +107,8 @@ static fr_window *open_window(const fr_stream *s, const char *catalog, const cha
     return w;
 }
 
-/* Runs a job in `count` processes; all are asked for the same, `one` of them (-1: none) for
- * `other`. What is made is at process 0. */
+/* Runs a job in `count` processes. All do the same, except that process `one` (-1: none) does
+ * `other`. The result is at process 0. */
 static void run_all(const job *j, int count, int one, const job *other, job out[MOST_PROCESSES]) {
     post_office office;
     office_open(&office, count);
@@ -187,7 +187,7 @@ static void test_records(void **state) {
     }
 }
 
-/* All fail alike, whoever failed. */
+/* All fail in the same way, whichever process failed. */
 static void assert_failed(const job *all, int count, fr_status code, const char *part) {
     for (int k = 0; k < count; k++) {
         testing_fails(all[k].status, code, part, &all[k].err, __FILE__, __LINE__);

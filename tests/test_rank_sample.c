@@ -137,7 +137,7 @@ static void test_draws(void **state) {
     fr_stream_close(stream);
 }
 
-/* ---- what it says of itself ---- */
+/* ---- how a sample is described ---- */
 
 static void test_description(void **state) {
     fr_error err;

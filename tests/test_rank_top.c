@@ -142,7 +142,7 @@ static void test_against_sorting(void **state) {
     }
 }
 
-/* A file that is there stays, and nothing else is left behind. */
+/* An existing file stays, and nothing else is left. */
 static void test_refused(void **state) {
     fr_error err;
     fr_stream *stream = make_stream(*state, false, false);

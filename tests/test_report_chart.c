@@ -295,7 +295,7 @@ static void test_equal_bytes(void **state) {
             const char *first = path_of(*state, "first", formats[t]);
             const char *second = path_of(*state, "second", formats[t]);
             OK(figure_write(figures[i].make(), first, &err));
-            if (i == 0 && t == 1) sleep(1); /* a date would show */
+            if (i == 0 && t == 1) sleep(1); /* a date would differ */
             OK(figure_write(figures[i].make(), second, &err));
             mapping m;
             OK(mapping_open(first, &m, &err));
@@ -341,7 +341,7 @@ static void test_gaps(void **state) {
     assert_int_equal(occurrences(text, BLUE_BAND), 1);
     assert_int_equal(occurrences(text, "stroke=\"#0072b2\" stroke-width=\"0.8\""), 2);
     free(text);
-    /* What a log axis cannot show is a gap, too. */
+    /* Values that a log axis cannot show are gaps too. */
     static const double small[] = {0, 1, 10, -5, 100, 1000};
     const chart_series t = {.n = 6, .x = small, .y = y};
     text = draw(*state, &t, 1, (chart_panel){.x.log = true});
@@ -408,7 +408,7 @@ static void test_failures_leave_nothing(void **state) {
     assert_int_equal(directory_entries(*state), 1);
 }
 
-/* Names of data sets and models may be anything; figures show them and stay whole. */
+/* Names of data sets and models may be any text; figures show them and stay valid. */
 static void test_hostile_text(void **state) {
     fr_error err;
     chart_panel panel = {.title = "\xff\xfe <b>&'\" \033[31m \u202e \xc2\x9b \uffff"};
@@ -437,7 +437,7 @@ static void test_no_fonts(void **state) {
     assert_int_equal(system(command), 0);
 }
 
-/* For a page: an element that tells a pointer its values, and the numbers as a table. */
+/* For a page: an element with tooltips, and the numbers as a table. */
 static void test_page_and_numbers(void **state) {
     (void)state;
     fr_error err;
@@ -502,7 +502,7 @@ static void test_ticks(void **state) {
     axis_include(&r, -1);
     axis_include(&r, 0);
     axis_settle(&r, 0.1);
-    assert_true(r.low == 1 && r.high == 10); /* nothing has a place */
+    assert_true(r.low == 1 && r.high == 10); /* no value has a position */
     assert_true(isnan(axis_place(&r, -1)));
 }
 
@@ -512,7 +512,7 @@ static void test_spread(void **state) {
     plot_spread(y, 5, 8, 0, 100);
     static const double expected[] = {3, 11, 19, 50, 99};
     for (int i = 0; i < 5; i++) assert_true(fabs(y[i] - expected[i]) < 1e-9);
-    double low[] = {96, 97, 98}; /* pushed back from the edge, in order */
+    double low[] = {96, 97, 98}; /* moved back from the edge, in order */
     plot_spread(low, 3, 8, 0, 100);
     static const double pushed[] = {84, 92, 100};
     for (int i = 0; i < 3; i++) assert_true(fabs(low[i] - pushed[i]) < 1e-9);

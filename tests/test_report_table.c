@@ -207,8 +207,8 @@ static void test_equal_numbers(void **state) {
     table_free(&t);
 }
 
-/* A missing interval may say why; CSV, which is for numbers, does not. Hashes of a protocol have no
- * place in a caption on paper. */
+/* A missing interval may have a reason; CSV, which is for numbers, leaves it out. Hashes of a
+ * protocol are not in a printed caption. */
 static void test_reasons_and_protocol(void **state) {
     (void)state;
     table t;
@@ -237,7 +237,8 @@ static void test_reasons_and_protocol(void **state) {
     table_free(&t);
 }
 
-/* What programs and commands use: the same renderers, and the first failure is told at the end. */
+/* The interface for programs and commands: the same renderers, and the first failure is reported at
+ * the end. */
 static void test_public(void **state) {
     (void)state;
     fr_error err;
@@ -292,7 +293,7 @@ static void test_number(void **state) {
     assert_int_equal(strlen(out), 1 + 309 + 1 + 20);
 }
 
-/* ---- columns with nothing in them ---- */
+/* ---- empty columns ---- */
 
 static void test_drop_missing(void **state) {
     (void)state;
@@ -458,7 +459,7 @@ static void test_alignment(void **state) {
     table_free(&t);
 }
 
-/* A spreadsheet computes what begins like a formula; numbers keep their signs. */
+/* A spreadsheet evaluates text that begins like a formula; numbers keep their signs. */
 static void test_formulas(void **state) {
     (void)state;
     table t;
@@ -488,7 +489,7 @@ static void test_formulas(void **state) {
     table_free(&t);
 }
 
-/* What a terminal obeys is shown, not sent. */
+/* Control characters of a terminal are shown, not sent. */
 static void test_printable(void **state) {
     (void)state;
     static const struct {
@@ -545,8 +546,8 @@ static void test_escaping(void **state) {
     table_free(&t);
 }
 
-/* Text is escaped wherever it stands, a column in which nothing is goes with its head, and the
- * protocol is folded away there while text has it in lines of its own. */
+/* Text is escaped everywhere, an empty column is left out with its head, and the protocol is folded
+ * away in HTML but has its own lines in text. */
 static void test_html(void **state) {
     (void)state;
     table t;
@@ -649,7 +650,7 @@ static void test_misuse_is_told(void **state) {
     table_row(&t, NULL);
     table_put(&t, cell_integer(1));
     table_put(&t, cell_integer(2));
-    table_column(&t, NULL, "b", TABLE_LEFT); /* the first failure is the one told */
+    table_column(&t, NULL, "b", TABLE_LEFT); /* the first failure is reported */
     FAILS(table_render(&t, TABLE_TEXT, &out, &err), FR_EUSAGE, "row 1 has more than 1 cells");
     FAILS(table_write(&t, in_directory(*state, "t.md"), &err), FR_EUSAGE, "row 1 has more");
     assert_int_equal(directory_entries(*state), 0);

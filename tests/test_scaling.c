@@ -119,7 +119,7 @@ static void check_points(const fr_scaling_point *point, int count, int64_t n, co
     }
 }
 
-/* Forward over some candidates gives the bits that forward over all gives them. */
+/* Forward over some candidates gives them the same bits as forward over all. */
 static void test_models(void **state) {
     fr_error err;
     fr_stream *stream = make_stream(*state, false);
@@ -170,7 +170,7 @@ static void test_models(void **state) {
 }
 
 /* Scorers that remember see each event with its own past: over all events and the whole catalog the
- * MRR is that of `rank`. */
+ * MRR equals that of `rank`. */
 static void test_scorers_without_a_model(void **state) {
     fr_error err;
     fr_stream *stream = make_stream(*state, false);

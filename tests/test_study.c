@@ -65,7 +65,7 @@ static fr_status open_study(const char *document, fr_study **out, fr_error *err)
     return fr_study_open(document, NULL, path, out, err);
 }
 
-/* Two documents at once would undo each other's work for ever. */
+/* Two documents at once would undo each other's work again and again. */
 static void one_document_at_a_time(void **state) {
     static const char one[] = "{\"data\": {\"d\": {\"synth\": \"tiny\"}}}",
                       two[] = "{\"data\": {\"d\": {\"synth\": \"tiny\", \"events\": 900}}}";
@@ -84,7 +84,7 @@ static void one_document_at_a_time(void **state) {
     fr_study_close(a);
 }
 
-/* A lock on a file that others do not see keeps nobody out. */
+/* A lock on a file that others do not see excludes nobody. */
 static void lost_locks_are_noticed(void **state) {
     static const char document[] = "{\"data\": {\"d\": {\"synth\": \"tiny\"}}}";
     char path[64];
@@ -99,7 +99,7 @@ static void lost_locks_are_noticed(void **state) {
     fr_study_close(study);
 }
 
-/* Units done with other settings than the document's are not shown as if they were of it. */
+/* Units that were done with other settings than the document's are not shown as its results. */
 static void a_new_document_outdates_units(void **state) {
     static const char *const documents[] = {
         "{\"data\": {\"d\": {\"synth\": \"tiny\", \"events\": 400}}, \"protocol\": {\"window\": 0},"

@@ -1,5 +1,5 @@
-/* test_study_processes.c - a study that several processes do leaves the files of one, says the
- * same, and goes on after an interruption of any of them; process 0 does units as well. */
+/* test_study_processes.c - a study done by several processes leaves the same files and log lines as
+ * one process, and continues after an interruption of any of them; process 0 does units too. */
 #include "processes.h"
 
 #include <stdatomic.h>
@@ -40,7 +40,7 @@ static void work(const fr_processes *processes, void *of) {
     j->status = fr_processes_agree(&context, j->status, &j->err);
 }
 
-/* Rows that are out of order, of which an import tells. */
+/* Rows that are out of order, which an import reports. */
 static void put_table(const char *path) {
     FILE *file = fopen(path, "w");
     assert_non_null(file);

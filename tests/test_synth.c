@@ -1,9 +1,8 @@
 /* test_synth.c - the synthetic generator: does it draw from the distribution it states, can a
  * stored stream be replayed, and do the presets look like the sets they imitate?
  *
- * Statistical checks use fixed seeds, so they pass or fail for good; their bounds are about four
- * standard deviations of what a right generator gives.
- */
+ * Statistical checks use fixed seeds, so results never change; their bounds are about four standard
+ * deviations of a correct generator. */
 #include "base/memory.h"
 #include "base/rng.h"
 #include "data/synth.h"

@@ -162,7 +162,7 @@ static void test_learns(void **state) {
         trainer_begin(&t, 0);
         OK(trainer_gradient(&t, t.order, 60, &loss, &err));
         assert_true(fabs(loss - 0.6931) < 0.03);
-        int rounds = 0; /* the same epoch again and again: its end can be learned by heart */
+        int rounds = 0; /* the same epoch again and again: its end can be memorised */
         for (; rounds < 600 && last >= 0.05; rounds++) {
             trainer_begin(&t, 0);
             for (int at = 0; at < 100; at += 20)
@@ -175,8 +175,8 @@ static void test_learns(void **state) {
     close_fixture(&f);
 }
 
-/* Training with steps of one event and without moving parameters ends with the memory that replay
- * makes, whose states are also all those in between (MODELS 11.7). */
+/* Training with steps of one event and without changing parameters ends with the memory that replay
+ * makes. The states of replay are also all those in between (MODELS 11.7). */
 static void test_eager_equals_lazy(void **state) {
     for (int k = 0; k < 4; k++) {
         fixture f = open_fixture(*state, EVENTS, k / 2, k % 2);
@@ -229,7 +229,7 @@ static void test_reset(void **state) {
     close_fixture(&f);
 }
 
-/* With an empty memory and no past candidates cannot be told apart. */
+/* With an empty memory and no past, candidates cannot be distinguished. */
 static void test_empty_memory(void **state) {
     fixture f = open_fixture(*state, EVENTS, FR_ORDER_STRICT, true);
     for (int k = 0; k < 4; k++) {
@@ -273,9 +273,8 @@ static void test_scoring_changes_nothing(void **state) {
     }
 }
 
-/* Events that share a time share what is remembered if order is strict; and the scored event and
- * what comes later are not known: a stream that ends there, and with another event, has the same
- * scores. */
+/* In strict order, events of the same time see the same memory. The scored event and later events
+ * are not known: a stream that ends there, or continues with another event, has the same scores. */
 static void test_future_is_unknown(void **state) {
     for (int k = 0; k < 8; k++) {
         int order = k / 4, fast = k / 2 % 2;

@@ -1,5 +1,5 @@
-/* test_train.c - training: the same bits whatever the threads, order of rows or interruptions; it
- * learns; what is wrong is refused with a reason. */
+/* test_train.c - training: the same bits with any number of threads, order of rows and
+ * interruptions; it learns; wrong input is refused with a reason. */
 #define _GNU_SOURCE
 #include "models/checkpoint.h"
 #include "nn/ops.h"
@@ -142,7 +142,7 @@ static void test_threads(void **state) {
     close_fixture(&f);
 }
 
-/* What is said about a loss that is not finite does not depend on threads, either. */
+/* The message about a loss that is not finite does not depend on threads either. */
 static void test_not_finite(void **state) {
     fr_error err;
     fixture f = open_fixture(*state, 600);

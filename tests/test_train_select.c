@@ -1,5 +1,5 @@
-/* test_train_select.c - training that selects: the best epoch is kept, whatever the interruptions,
- * and is what a training of so many epochs gives; patience; training again on both parts. */
+/* test_train_select.c - training with selection: the best epoch is kept, even after interruptions,
+ * and equals a training of that many epochs; patience; training again on both parts. */
 #define _GNU_SOURCE
 #include "base/json.h"
 #include "models/checkpoint.h"
@@ -157,7 +157,7 @@ static void test_patience(void **state) {
     OK(fr_train_run(f.w, "craft", &small, &how, whole, NULL, &err));
     assert_int_equal(selected_of(whole), selected_of(run));
     assert_same_tensors(model_of(run), model_of(whole));
-    /* more patience goes on */
+    /* with more patience it continues */
     how = selecting(done + 1);
     how.patience = 50;
     how.resume = true;
@@ -176,7 +176,7 @@ static bool stop(void *user) {
     return ++s->calls >= s->stop_at;
 }
 
-/* Stopped every few steps, in both phases, until it is through. */
+/* Stopped every few steps, in both phases, until it is done. */
 static void test_resume(void **state) {
     static const char *const models[] = {"craft-r", "tgn"};
     fr_error err;
@@ -213,7 +213,8 @@ static void test_resume(void **state) {
     close_fixture(&f);
 }
 
-/* Killed while its first epoch was written or ranked: no reason to refuse the directory. */
+/* Killed while its first epoch was written or ranked: this is not a reason to refuse the directory.
+ */
 static void test_leftovers(void **state) {
     static const char *const names[] = {".fullrank-epoch.safetensors",
                                         ".fullrank-epoch.safetensors.tmp-fr01234567"};
@@ -261,7 +262,7 @@ static void test_final(void **state) {
     close_fixture(&f);
 }
 
-/* Of epochs that are equal the first is kept: with a rate of 0 all are. */
+/* Of equal epochs the first is kept: with a rate of 0 all are equal. */
 static void test_first_of_equals(void **state) {
     fr_error err;
     fixture f = open_fixture(*state);
@@ -273,8 +274,8 @@ static void test_first_of_equals(void **state) {
     close_fixture(&f);
 }
 
-/* A run that has selected goes on with training and validation together: the bytes of one that was
- * to from the start. */
+/* A run with a selected epoch continues on training and validation together. It has the bytes of a
+ * run that was meant to do so from the start. */
 static void test_final_later(void **state) {
     static const char *const models[] = {"craft", "tgn"};
     fr_error err;
@@ -341,7 +342,7 @@ static void hear(void *user, fr_level level, const char *line) {
     if (level == FR_WARNING) (void)snprintf(user, 400, "%s", line);
 }
 
-/* What is not the selected epoch of a whole training is not used silently. */
+/* A checkpoint that is not the selected epoch of a whole training is not used silently. */
 static void test_warnings(void **state) {
     fr_error err;
     fixture f = open_fixture(*state);

@@ -61,8 +61,7 @@ static inline char *order_text(int order) {
     return text[order];
 }
 
-/* Sanitizers are slow; they look at the way of what the plain build tests in full, for which less
- * will do. */
+/* Sanitizers are slow. The plain build tests everything, so a sample is enough for them. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { SANITIZED = 1 };
 #else
@@ -79,7 +78,7 @@ enum { SANITIZED = 0 };
 
 /* ---- a fresh directory per test, in *state ---- */
 
-/* *out is the caller's. */
+/* The caller frees *out. */
 static inline int make_directory(char **out) {
     const char *base = getenv("TMPDIR");
     *out = path_join(base && *base ? base : "/tmp", "fullrank-test-XXXXXX");

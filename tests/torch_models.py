@@ -147,7 +147,7 @@ def count_neighbours(folder):
     """MODELS 3.1: the counts of every token, against counting."""
     m, w = made(folder, "dygformer", {"history": 45, "patch": 4})
     event = w.events - 1
-    # a count is its own code, and stays as it is
+    # the code of a count is the count itself
     m.encode = lambda most: torch.cat([torch.arange(most + 1.0)[:, None], torch.full((1, 1), -1.0)])
     m.patch.cooc = torch.nn.Identity()
     u, nodes = w.ends(event)[0], w.catalog[:20] + w.first_dst

@@ -20,7 +20,7 @@ build=$PWD/build/aarch64
 needed="libc6-dev libgcc-12-dev libjansson-dev zlib1g-dev libcurl4-openssl-dev libssl-dev
     libsqlite3-dev libcairo2-dev librandom123-dev libcmocka-dev"
 
-# Where this machine's packages of Debian 12 come from.
+# The mirror of this machine's packages of Debian 12.
 mirror() { # shellcheck disable=SC2016 # the format is apt's
     apt-get indextargets --format '$(RELEASE) $(REPO_URI)' 'Created-By: Packages' |
         sed -n 's/^bookworm //p' | head -n 1
@@ -50,8 +50,8 @@ make_root() {
     touch "$root/complete"
 }
 
-# Tests of what differs between processors. Those of the other fast paths may be named: they take
-# many minutes each under qemu.
+# Tests of code that differs between processors. The other fast paths can be named; their tests take many minutes each
+# under qemu.
 usual_tests="test_base_os test_base_rng test_nn_gemm test_tgn_fast"
 
 run_tests() {

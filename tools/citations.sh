@@ -15,7 +15,7 @@ sections() { # FILE
         /^[0-9]+\. / {item = $1; sub(/\.$/, "", item); print at "." item}' "$1"
 }
 
-# What is cited, one "FILE: NUMBER" per line.
+# The cited sections, one "FILE: NUMBER" per line.
 cited() { # NAME
     grep -rHoE "$1 [0-9]+(\.[0-9]+)?((-|, | and )[0-9]+(\.[0-9]+)?)*" src include tests bench docs README.md CONTRIBUTING.md \
         --include='*.[ch]' --include='*.py' --include='*.sh' --include='*.md' --include='*.txt' --include='*.js' |

@@ -40,7 +40,7 @@ result() { # NAME FINDINGS: none is good
     fi
 }
 
-# Folders that are not in the table, and bad includes of one folder.
+# Folders that are not in the table, and wrong includes of one folder.
 strangers=""
 # shellcheck disable=SC2016 # $0 is awk's
 for path in src/*/; do
@@ -69,8 +69,8 @@ result "no file is longer than $most lines, the header than $manual" "$(find inc
         case $file in include/*) limit=$manual ;; *) limit=$most ;; esac
         [ "$lines" -le "$limit" ] || echo "$file: $lines lines"
     done)"
-# The library is used without the command line, too: its messages name options by key, "option ids". Commands that are
-# quoted as a whole (`...`, <code>...</code>) may have dashes.
+# The library is also used without the command line, so its messages name options by key, "option ids". Commands that
+# are quoted as a whole (`...`, <code>...</code>) may have dashes.
 # shellcheck disable=SC2016 # $0 is awk's, and nothing is run
 result "no message of the library names an option of the command line" "$(find src -name '*.[ch]' ! -path 'src/cli/*' | sort |
     xargs awk '

@@ -19,7 +19,7 @@ work=$PWD/build/musl-sources
 jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 sources="zlib jansson cmocka sqlite3 openssl curl libpng1.6 pixman cairo"
 
-# Where this machine's packages of Debian 12 come from.
+# The mirror of this machine's packages of Debian 12.
 mirror() { # shellcheck disable=SC2016 # the format is apt's
     apt-get indextargets --format '$(RELEASE) $(REPO_URI)' 'Created-By: Packages' |
         sed -n 's/^bookworm //p' | head -n 1
@@ -41,7 +41,7 @@ fetch_sources() {
     done
 }
 
-# musl-gcc sees musl's headers alone; the kernel's and Random123's, which are no library's, are linked.
+# musl-gcc sees only musl's headers. The kernel's and Random123's headers, which belong to no library, are linked.
 link_headers() {
     mkdir -p "$root/include" "$root/lib/pkgconfig"
     ln -sfn /usr/include/linux "$root/include/linux"
@@ -50,11 +50,11 @@ link_headers() {
     ln -sfn /usr/include/Random123 "$root/include/Random123"
 }
 
-# Unpacks a library and calls what builds it in its folder; what that says is shown if it fails.
+# Unpacks a library and calls the function that builds it, in its folder; the output is shown if it fails.
 library() { # NAME FUNCTION
     [ ! -e "$root/$1.done" ] || return 0
     mkdir -p "$work/$1"
-    # "set -e" does not hold inside a condition, so the steps run in a shell of their own.
+    # "set -e" has no effect inside a condition, so the steps run in a separate shell.
     tar -C "$work/$1" --strip-components=1 -xf "$work/$1"_*.orig.tar.*[z2]
     status=0
     (cd "$work/$1" && set -e && "$2") >"$work/$1.log" 2>&1 || status=$?
@@ -137,7 +137,7 @@ make_root() {
     touch "$root/complete"
 }
 
-# Not for this build: an installation that the compiler of this machine is tried with, and what needs no run.
+# Left out in this build: an installation that is tried with this machine's compiler, and tests that run nothing.
 others="cli_install|cli_examples|cli_ports|python|symbols|layers|format|scripts|citations"
 run_tests() { # PATTERN
     ctest --test-dir "$build" -j "$jobs" -R "$1" -E "^($others)\$" --output-on-failure

@@ -15,7 +15,7 @@ compiles() { # HEADER: the C compiler finds it
     printf '#include <%s>\n' "$1" | quiet cc -E -x c -
 }
 
-# The Debian package of each need, and how it shows that it is there.
+# The Debian package of each need, and how to test that it is there.
 present() {
     case $1 in
     gcc) quiet command -v cc ;;
@@ -93,7 +93,7 @@ missing() { # PACKAGE...: those of them that are not there
                 apt-get -q -y -o DPkg::Lock::Timeout=120 "$@" </dev/null >>"$log" 2>&1
         }
         install() { apt install --no-install-recommends $wanted; }
-        # Package lists may be absent or too old; they are fetched only if that shows.
+        # Package lists may be missing or too old; they are fetched only if this is the case.
         install || { apt update && install; } || { cat "$log" >&2; echo "apt-get failed" >&2; }
     fi
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# scripts.sh - shellcheck has nothing to say about our shell scripts; prints TAP. Not asked: whether sourced files are
-# there (SC1091), and functions that tests hand to `runs`, which look unreachable (SC2317).
+# scripts.sh - checks our shell scripts with shellcheck; prints TAP. Not checked: whether sourced files exist (SC1091), and
+# functions that tests pass to `runs`, which look unreachable (SC2317).
 set -u
 cd "$(dirname "$0")/.." || exit 1
 echo 1..1

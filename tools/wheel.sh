@@ -18,7 +18,8 @@ mkdir "$work/source"
 tar -xf "$work"/sdist/*.tar.gz -C "$work/source" # the wheel is made from the source package: so it is whole
 (cd "$work"/source/* && "$python" -m build --no-isolation --wheel --outdir "$work/plain" \
     -Ccmake.define.FULLRANK_DOWNLOAD=OFF .) >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
-# manylinux takes it that every system has X11 and expat, which Debian's cairo asks for; small ones do not, so they come along.
+# manylinux assumes that every system has X11 and expat, which Debian's cairo needs. Small systems do not have them,
+# so the wheel contains them.
 "$python" - repair --wheel-dir "$work/wheel" "$work"/plain/*.whl >"$work/log" 2>&1 <<'END' || { cat "$work/log" >&2; exit 1; }
 import pathlib, sys, tempfile
 from auditwheel import main, policy

@@ -19,7 +19,8 @@ fullrank("rank", "--data", "drawn", "--list", "list.npy", "--force", "--quiet")
 events = np.load("list.npy")  # event (row in the stream), source, time, ...: no destination
 destinations = np.load("list.destinations.npy")  # the columns of the score file
 
-# The past is yours to read: rows before each event. Here a destination scores the number of its events so far.
+# You may read the past: the rows before each event. Here the score of a destination is the number of its events so
+# far.
 past = np.load("drawn/destination.npy")
 ids = np.load("drawn/destination_ids.npy")
 column = {int(ids[k]): k for k in range(len(ids))}

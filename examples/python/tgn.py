@@ -27,7 +27,7 @@ class TGN(nn.Module):
         self.pending, self.message = torch.zeros(0, dtype=torch.long), torch.zeros(0, self.gru.input_size)
 
     def refreshed(self):
-        """All memories, with the messages of the last batch taken in."""
+        """All memories, updated by the messages of the last batch."""
         return self.memory.index_copy(0, self.pending, self.gru(self.message, self.memory[self.pending]))
 
     def forward(self, source, candidates):
@@ -38,7 +38,7 @@ class TGN(nn.Module):
 
     @torch.no_grad()
     def update(self, source, destination, time):
-        """Takes the pending messages in for good and keeps those of these events, the last one of each node."""
+        """Stores the update by the pending messages, and keeps the messages of these events, the last one of each node."""
         self.memory, time = self.refreshed(), torch.tensor(time).repeat(2)
         ends = np.concatenate([source, destination + self.sources])
         node, other = torch.tensor(ends).long(), torch.tensor(np.roll(ends, len(source))).long()
@@ -66,7 +66,7 @@ def train(window, epochs=1, batch=200, seed=7):
 
 @torch.no_grad()
 def rank(window, model, batch=200, seed=7, keep=lambda scores: None):
-    """The loop of the manual: scores first, then the truth. `keep` is shown the scores, for who wants a file of them."""
+    """The loop of the manual: scores first, then the truth. `keep` gets the scores, for example to write them to a file."""
     feed = window.feed("tgn-torch", seed=seed)
     for queries in feed.batches(batch):
         scores = model(queries.source, window.catalog_numbers)

@@ -66,7 +66,7 @@ class Window:
         self.nodes = len(self.node_ids)
 
     def barred(self, items, events):
-        """Destinations that are no negatives of the events."""
+        """Destinations that are not negatives of the events."""
         mine = self.shared & (self.ends(events)[0] == items)
         return (items == self.dst[events]) | mine
 
@@ -136,16 +136,16 @@ class Model(nn.Module):
         return super().double()
 
     def reset(self):
-        """An epoch begins."""
+        """Called when an epoch begins."""
 
     def learned(self, events):
-        """A training batch had its forward; parameters have not moved yet."""
+        """Called after the forward pass of a training batch, before the parameters change."""
 
     def flush(self):
-        """Training is over."""
+        """Called after training."""
 
     def observe(self, event):
-        """A test event happened."""
+        """Called after each test event."""
 
     def state(self):
         return {}
@@ -205,7 +205,7 @@ class PairModel(Model):
     """With `gamma`, remembers the last states of every pair (LHA); without it, nothing."""
 
     def remember_pairs(self, settings, width):
-        """The last thing of an __init__."""
+        """Called at the end of __init__."""
         self.gamma, self.width = settings.get("gamma"), width
         self.write_every = settings.get("write_every", 1)
         self.pair_ids = np.unique(self.w.src * self.w.nodes + self.w.dst)
@@ -223,7 +223,7 @@ class PairModel(Model):
     def reset(self):
         if self.gamma is None:
             return
-        # one row more stays zero, for pairs that never occur
+        # one more row stays zero, for pairs that never occur
         self.pairs = self.zeros(len(self.pair_ids) + 1, self.width)
         self.stored = np.zeros(len(self.pair_ids), bool)
         self.now = None  # the last forward: events, candidates, states

@@ -81,7 +81,7 @@ class Craft(Model):
         d, self.history = settings["dim"], settings["history"]
         self.attended = settings["attend"] or self.history
         self.pad = settings["empty"] == "pad"
-        # items are destinations; with shared ids then the other nodes
+        # items are destinations; with shared ids, the other nodes follow
         self.item = nn.Embedding(window.nodes - window.first_dst, d)
         self.position = nn.Embedding(self.attended, d)
         self.input_norm = nn.LayerNorm(d, EPS)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""All models in PyTorch, written from their description: check and rival.
+"""All models in PyTorch, written from their description: a check of ours, and the rival in benchmarks.
 
     examples/python/torch_models.py train --data DIR --model tgn [--set embedding=identity] [--epochs 3]
         [--init C] [--deterministic] [--batches first:40] [--save C]
@@ -17,8 +17,8 @@ score  writes the scores of all catalog items (float32, events x N) for chosen t
 
 GraphMixer, TGN and DyGFormer (+LHA) are in this file, CRAFT (-R) in torch_craft.py, the patch
 transformer (+LHA) in torch_patch.py. Checkpoints have the tensors, settings, memories and
-vocabularies of our own. What a checkpoint says about model and window wins over the command line;
-how to train is always the command line's. --double computes in float64, to tell rounding from error.
+vocabularies of our own. A checkpoint overrides the command line for model and window; training
+always follows the command line. --double computes in float64, to distinguish rounding from errors.
 Needs torch and numpy. Nodes are indexed as one space: sources, then destinations; with shared ids
 (of the imported data) destinations, then the sources that are none. Histories are ragged: what a
 model computes per entry or per patch is one product over all entries of a batch, no padding.
@@ -31,7 +31,7 @@ import struct
 import sys
 import time
 
-# PyTorch allocates and frees megabytes per batch; by default each goes back to the system.
+# PyTorch allocates and frees megabytes per batch; by default, free returns them to the system every time.
 ALLOCATOR = {"MALLOC_TRIM_THRESHOLD_": str(1 << 40), "MALLOC_MMAP_THRESHOLD_": str(1 << 25)}
 if __name__ == "__main__" and any(os.environ.get(k) != v for k, v in ALLOCATOR.items()):
     os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **ALLOCATOR})
@@ -177,7 +177,7 @@ class TGN(Model):
             real = np.arange(self.K) < m[:, None]
             entry = np.where(real, end[:, None] - 1 - np.arange(self.K), 0)
             other = np.where(real, w.other[entry], nodes[:, None])
-        # what is read: in training each node once, with its pending message
+        # states to read: in training each node once, with its pending message
         if self.pending.any():
             used = np.zeros(w.nodes, bool)
             used[nodes] = True

@@ -54,7 +54,7 @@ class Patch(PairModel):
         return self.zeros(rows.sum(), x.shape[1]).index_copy(0, tensor(place), x), rows
 
     def forward(self, events, candidates):
-        # events with equally many patches side by side
+        # events with the same number of patches follow each other
         _, m = self.w.newest(self.w.ends(events)[0], events, self.L)
         order = np.argsort(m, kind="stable")
         back = np.argsort(order)
@@ -77,7 +77,7 @@ class Patch(PairModel):
             p = layer(p, groups)
         source, target = self.identities()
         own, item = source(tensor(self.w.ends(events)[0]))[:, None], target(tensor(candidates))
-        # the query's product with e(u) and the time is the same for all candidates
+        # the product of the query with e(u) and the time is the same for all candidates
         d = item.shape[2]
         for_u, for_v, for_t = self.query.weight.split([d, d, self.dt], 1)
         shared = F.linear(self.code(self.w.clock[events]), for_t, self.query.bias)[:, None]

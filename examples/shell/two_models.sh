@@ -1,5 +1,5 @@
 #!/bin/sh
-# Compare two models over seeds: the difference, its two intervals, and whether K negatives keep the order.
+# Compare two models over seeds: the difference, its two confidence intervals, and whether K negatives give the same order.
 #
 #     examples/shell/two_models.sh
 set -eu

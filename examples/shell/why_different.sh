@@ -1,5 +1,5 @@
 #!/bin/sh
-# Why is the leaderboard's number another one? One setting at a time, from TGB's protocol to the full catalog.
+# Why does the leaderboard have another number? One setting at a time, from TGB's protocol to the full catalog.
 #
 #     examples/shell/why_different.sh
 set -eu

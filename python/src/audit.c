@@ -1,7 +1,7 @@
 /* audit.c - audits of what a Python function makes (fullrank.h, chapter 17). */
 #include "binding.h"
 
-/* The factory under way. */
+/* The factory in use. */
 typedef struct shop {
     PyObject *open;   /* a function of a window's handle that returns a scorer's */
     PyObject *window; /* the handle of the audited window */

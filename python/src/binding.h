@@ -1,13 +1,12 @@
-/* binding.h - what the files of the extension module share.
+/* binding.h - shared by the files of the extension module.
  *
- * The module `fullrank._fullrank` is the public header as Python functions and nothing more: no
- * arithmetic, no defaults, no list of options. Names and defaults come from the option tables of
- * the library, errors from its messages. The package above it (python/fullrank) gives it a face.
+ * The module `fullrank._fullrank` is only the public header as Python functions: no arithmetic, no
+ * defaults, no list of options. Names and defaults come from the option tables of the library,
+ * errors from its messages. The package on top of it (python/fullrank) is the interface for users.
  *
- * It is built for CPython's limited API of 3.9, which has no buffers: arrays come in and go out as
- * addresses, and the package, which has NumPy, makes arrays of them that keep their owner alive.
- * So functions here trust their arguments, as C does; the package is what may be called.
- */
+ * It is built for CPython's limited API of 3.9, which has no buffers. So arrays are passed in both
+ * directions as addresses, and the package, which has NumPy, makes arrays of them that keep their
+ * owner alive. Functions here trust their arguments, as in C; users call only the package. */
 #ifndef FULLRANK_BINDING_H
 #define FULLRANK_BINDING_H
 
@@ -23,21 +22,22 @@ struct call;
 
 /* ---- handles ---- */
 
-/* A handle of the library as a Python object: closed with the last reference to it. `owner` is the
- * handle that must outlive it. One type for all of them; `kind` tells them apart. */
+/* A handle of the library as a Python object; it is closed with the last reference to it. `owner`
+ * is the handle that must outlive it. There is one type for all handles; `kind` distinguishes them.
+ */
 typedef struct handle {
     PyObject_HEAD void *at;
     void (*close)(void *at);
     const char *kind;
     PyObject *owner;
-    long process;          /* that made it: a forked child must not remove its parent's files */
+    long process;          /* its maker: a forked child must not remove its parent's files */
     bool busy;             /* a thread is changing it, see handle_claim */
-    struct call **current; /* where its callbacks find the call under way; NULL = it has none */
+    struct call **current; /* where its callbacks find the current call; NULL = it has none */
 } handle;
 
 extern const char kind_stream[], kind_window[], kind_ranking[], kind_feed[], kind_scorer[],
     kind_comparison[];
-/* Takes `at` over, also if it fails. */
+/* Takes over `at`, even on failure. */
 PyObject *handle_make(void *at, const char *kind, void (*close)(void *), PyObject *owner);
 #define HANDLE(at, name, owner) handle_make((at), kind_##name, close_##name, (owner))
 void close_stream(void *at);
@@ -57,41 +57,41 @@ int as_comparison(PyObject *object, void *out);
 int as_address(PyObject *object, void *out); /* an array's __array_struct__, or a number */
 int as_text(PyObject *object, void *out);    /* bytes, or NULL for None */
 
-/* Takes what a handle holds out of it, for a call whose callbacks are those of `c`: the caller
- * closes it. NULL and an exception if it is of another kind or in use. */
+/* Takes the content out of a handle, for a call with the callbacks of `c`; the caller closes it.
+ * NULL and an exception if the handle is of another kind or in use. */
 void *handle_take(PyObject *object, const char *kind, struct call *c);
 
-/* A handle that is changed by a call serves one thread at a time: a second one is told so. */
+/* A handle that a call changes serves one thread at a time; a second thread gets an exception. */
 bool handle_claim(PyObject *object, struct call *c);
 void handle_release(PyObject *object);
 
 /* ---- calls ---- */
 
-/* One call of the library: while it runs, other threads may run Python. Whatever a callback raises
- * is kept and raised by call_end. */
+/* One call of the library. While it runs, other threads may run Python. An exception of a callback
+ * is kept, and raised by call_end. */
 typedef struct call {
     fr_context context; /* hand it to the library */
     fr_error error;
     PyObject *progress, *log; /* callables or NULL; the caller's */
     PyThreadState *thread;
-    double looked, told; /* when signals were looked for, and progress told, last */
+    double looked, told; /* last time of checking signals, and of reporting progress */
     PyObject *type, *value, *trace;
 } call;
 
 /* `how` is (threads, progress, log) or None. */
 bool call_begin(call *c, PyObject *how);
-/* True = it went well. Else an exception is set: what a callback raised, or the library's error. */
+/* True on success. Otherwise an exception is set: that of a callback, or the library's error. */
 bool call_end(call *c, fr_status status);
 /* Keeps the exception of a callback, which holds the GIL; the first one counts. */
 void call_keep(call *c);
-/* The same, but an error of the library becomes *err again, which may be no reason to stop. */
+/* The same, but an error of the library becomes *err again, because the caller may accept it. */
 fr_status call_pass(call *c, fr_error *err);
-/* Calls without callbacks, that take no time. */
+/* For calls without callbacks that take almost no time. */
 PyObject *raise_error(const fr_error *error);
 
 /* ---- structs as Python objects ---- */
 
-/* A field of a struct: its type is told by the compiler. */
+/* A field of a struct; the compiler determines its type. */
 typedef struct field {
     const char *name;
     char type;
@@ -120,7 +120,7 @@ bool settings_take(const fr_option *table, void *settings, size_t size, PyObject
     settings_take((table), &(settings), sizeof(settings), (options))
 /* A table of options as a list of dicts. */
 PyObject *options_list(const fr_option *table);
-/* A sequence of numbers; NULL and an exception if it is none. PyMem_Free frees it. */
+/* A sequence of numbers; NULL and an exception if it is not one. PyMem_Free frees it. */
 int64_t *numbers_take(PyObject *list, Py_ssize_t *count);
 /* A sequence of bytes as texts, which live as long as the list. PyMem_Free frees the array. */
 const char **texts_take(PyObject *list, Py_ssize_t *count);

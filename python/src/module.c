@@ -7,8 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* One interpreter alone has this module (fill_module), so these are the program's: made once,
- * however often it is imported. */
+/* Only one interpreter may load this module (fill_module), so these are global: they are made once,
+ * even if the module is imported several times. */
 static PyTypeObject *handle_type;
 static PyObject *error_class[FR_EFORCE + 1]; /* by status; [0] is fullrank.Error */
 
@@ -106,7 +106,7 @@ int as_text(PyObject *object, void *out) {
 void *handle_take(PyObject *object, const char *kind, call *c) {
     void *at = handle_at(object, kind);
     if (!at || !handle_claim(object, c)) return NULL;
-    ((handle *)object)->at = NULL; /* and it stays claimed: nobody may use it any more */
+    ((handle *)object)->at = NULL; /* it stays claimed, so nobody can use it again */
     return at;
 }
 
@@ -135,7 +135,8 @@ PyObject *raise_error(const fr_error *error) {
     return NULL;
 }
 
-/* The classes, each also what Python calls such a thing, so that `except ValueError` works. */
+/* The exception classes. Each also derives from Python's own class for such errors, so `except
+ * ValueError` works. */
 static bool make_errors(PyObject *module) {
     const struct {
         const char *name, *text;
@@ -175,7 +176,7 @@ static double now(void) {
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Seconds between looks at signals, and between calls of a progress function. */
+/* Seconds between checks for signals, and between calls of a progress function. */
 static const double interval = 0.05;
 
 void call_keep(call *c) {
@@ -331,7 +332,7 @@ PyObject *list_of(Py_ssize_t count, make_item *make, const void *from) {
     return out;
 }
 
-/* ---- what comes in ---- */
+/* ---- arguments ---- */
 
 bool settings_take(const fr_option *table, void *settings, size_t size, PyObject *options) {
     fr_error error = {0};
@@ -384,7 +385,7 @@ const char **texts_take(PyObject *list, Py_ssize_t *count) {
     return out;
 }
 
-/* What there is in a dict of numbers and texts; nothing changes what is not there. */
+/* Reads an entry of a dict; a missing entry changes nothing. */
 static void take_text(PyObject *dict, const char *key, const char **out) {
     PyObject *value = PyDict_GetItemString(dict, key);
     if (value) *out = PyBytes_AsString(value);
@@ -470,7 +471,8 @@ static PyMethodDef own_methods[] = {
     {"version", version, METH_NOARGS, "Facts of the library in use."},
     {0}};
 
-/* Plug-ins call functions of the library, which Python has loaded for this module alone. */
+/* Plug-ins call functions of the library, which Python has loaded only for this module. This makes
+ * them visible. */
 static void show_library(void) {
     Dl_info found;
     union {

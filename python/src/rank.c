@@ -233,7 +233,7 @@ static PyObject *scorer_project(PyObject *self, PyObject *args) {
 /* A scorer that asks Python. Its functions may be called by any thread that the engine starts. */
 typedef struct asked {
     PyObject *score, *observe;
-    call *of; /* the call under way, which raises what they raise */
+    call *of; /* the current call, which raises their exceptions */
 } asked;
 
 static fr_status answer(asked *a, PyObject *result, fr_error *err) {

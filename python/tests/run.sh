@@ -17,7 +17,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 "$FULLRANK_PYTHON" -m venv --without-pip --system-site-packages "$scratch/venv" >/dev/null 2>&1 ||
     skip "no module venv (python3-venv)"
-# A venv made by the python of a venv sees the system's packages only, not those of that venv.
+# A venv made by the Python of another venv sees only the system's packages, not those of that venv.
 "$scratch/venv/bin/python" -c 'import numpy' 2>/dev/null || skip "NumPy is not among the system's packages"
 site=$("$scratch/venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("platlib"))')
 cmake --install "$build" --component python --prefix "$site" >"$scratch/log" 2>&1 || {

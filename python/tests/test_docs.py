@@ -11,7 +11,7 @@ import fullrank as fr
 
 SOURCE = os.environ.get("FULLRANK_SOURCE") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 
-# What the commands of the tool are here. A new command needs a line, and what it names.
+# The Python counterparts of the tool's commands. A new command needs a line here.
 COMMANDS = {
     "demo": "study", "data import": "import_file", "data info": "Events.describe", "data verify": "verify",
     "data get": "download", "data export": "Events.save", "data synth": "synth", "train": "Window.train",
@@ -21,7 +21,7 @@ COMMANDS = {
     "study status": "Study.status", "study report": "Study.report", "study preset": "study_preset", "report": "report",
     "baselines": "baselines", "plugin": "plugin", "models": "models", "version": "version", "audit": "audit",
 }
-# What a reader has and a page does not show.
+# Names that a reader has, but that a page does not define.
 MODEL = """
 import numpy
 

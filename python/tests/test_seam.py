@@ -149,7 +149,7 @@ class Ways(unittest.TestCase):
         want = self.fed(200).records.tobytes()
         for given in (scores.astype(np.float64), np.asfortranarray(scores), scores.tolist(), memoryview(scores)):
             self.assertEqual(self.window.rank(given).records.tobytes(), want)
-        # What float32 cannot tell apart is not tied.
+        # Scores that are equal only as float32 are not tied.
         with self.assertRaisesRegex(fr.UsageError, "factors of shapes"):
             self.window.rank_factors(self.u, self.v[:, :3])
         close = np.arange(scores.shape[1], dtype=np.float64) * 1e-12 + 1

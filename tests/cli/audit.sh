@@ -22,7 +22,7 @@ awk 'BEGIN {
 }' >data.csv
 audit() { "$fullrank" audit --data data.csv --quiet "$@"; }
 
-# ---- trained models: opened on streams with another future, and nothing is found ----
+# ---- trained models: opened on streams with another future; nothing is found ----
 
 for model in $("$fullrank" models | sed -n 's/^\([a-z][a-z-]*\): .*/\1/p'); do
     short=""

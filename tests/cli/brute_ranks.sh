@@ -8,7 +8,7 @@ if [ -z "${FULLRANK_PYTHON:-}" ]; then
 fi
 runs=40
 [ -z "$sanitized" ] || runs=8
-# The second seed begins with a stream on which popularity masses were wrong.
+# The second seed starts with a stream on which popularity masses were once wrong.
 for seed in "" "--seed 5"; do
     # shellcheck disable=SC2086 # two words or none
     runs "every record $seed" 0 "$FULLRANK_PYTHON" "$FULLRANK_SOURCE/tests/brute_ranks.py" "$1" --runs $runs $seed

@@ -13,7 +13,7 @@ membership() { "$fullrank" diagnose membership "$@"; }
 # number KEY: its first value in the JSON of standard input
 number() { sed -n "s/.*\"$1\": \([-0-9.e]*\).*/\1/p" | head -n 1; }
 
-# Eight sources that meet most of 70 destinations, some of these late; and a stream too short.
+# Eight sources that meet most of 70 destinations, some of these late; and a stream that is too short.
 awk 'BEGIN { srand(7); print "u,v,t"; for (i = 0; i < 1500; i++) { u = int(8 * rand())
     v = rand() < 0.6 ? (int(12 * rand()) + 5 * u) % 60 : int((60 + i / 150) * rand())
     print u "," (i == 1498 ? 99 : v) "," i } }' >stream.csv
@@ -50,7 +50,7 @@ has "is said" "$stderr" "short.csv: no eligible event: none of 9 test events"
 runs "minimal without data" 2 minimal
 runs "a penalty of 0" 2 minimal --data stream --penalty 0
 
-# membership: a scorer that knows membership alone
+# membership: a scorer that knows only membership
 runs "membership" 0 membership --data stream --scorer baseline:membership
 has "the cells" "$stdout" "Expected MRR against 20 negatives"
 has "the exhaustive pair has its own name" "$stdout" "Exhaustive, no sampling: not the cells above"
@@ -76,7 +76,7 @@ is "make an array" "$(printf %.1s "$stdout")" "["
 runs "any K" 0 membership recency.npy --k 3
 has "is used" "$stdout" "Expected MRR against 3 negatives"
 has "what cannot be ranked is counted" "$stdout" "whose destination has not occurred before"
-# `data info` counts the same events, and those apart that cannot be ranked.
+# `data info` counts the same events, and counts events that cannot be ranked separately.
 awk 'BEGIN { srand(3); print "u,v,t"; for (i = 0; i < 4000; i++)
     print int(rand() * 12) "," int(rand() * (60 + i / 10)) "," i }' >growing.csv
 counts() { awk -v key="\"$1\":" '$1 == key { on = 1 } on && /repeated|new/ { printf "%d ", $2 } on && /}/ { exit }'; }
@@ -102,7 +102,7 @@ runs "which serves again" 0 cmp trained.json loaded.json
 runs "a checkpoint of another window" 1 membership --data stream --scorer run/model.safetensors --window 1000
 has "is refused" "$stderr" "run/model.safetensors: trained with"
 
-# What goes wrong.
+# Errors.
 runs "K too large" 1 membership recency.npy --k 500
 has "names the largest" "$stderr" "no eligible event for K = 500"
 has "in a number" "$stderr" "the largest K possible is"

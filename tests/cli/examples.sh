@@ -101,7 +101,7 @@ refused "an unknown option" "plug-in edgebank: unknown option memry, did you mea
 refused "a bad value" "option share: found \"2\"" plugin:here.so,share=2
 refused "no value" "found \"share\", expected option=value" plugin:here.so,share
 
-# ---- files that are none ----
+# ---- files that are not plug-ins ----
 
 : >empty.so
 cp data.csv text.so

@@ -11,7 +11,7 @@ case $fullrank in /*) ;; *) fullrank=$PWD/$fullrank ;; esac
 cd "$scratch" || exit 1
 study() { "$fullrank" study "$@"; }
 
-# Two models of others: one known by ranks of three seeds, one by a file of scores.
+# Two external models: one with rank records of three seeds, one with a file of scores.
 mkdir theirs
 "$fullrank" data synth --preset tiny --seed 3 --events 1500 -o mine >/dev/null 2>&1
 rank() { # OUTPUT OPTIONS...
@@ -117,7 +117,7 @@ runs "one run alone" 0 env TMPDIR="$PWD/tmp" "$fullrank" report markov.npy -o ne
 has "is a report, too" "$(cat new.html)" "<h1>a &amp; b</h1>"
 is "nothing is left behind" "$(ls -A tmp)" ""
 
-# What is done is not done again; a changed file is.
+# Finished work is not done again; work with a changed file is.
 runs "again" 0 study run --verbose study.json -o study
 is "nothing is done twice" "$stderr" ""
 cp -r theirs other && mkdir elsewhere && mv other elsewhere/theirs
@@ -135,7 +135,7 @@ has "is refused" "$stderr" "theirs/ranks-27.npy: is not there; the study names i
 is "before anything is done" "$(printf '%s\n' "$stderr" | grep -c 'note:')" 0
 mv ranks-27.npy ranks-27.json theirs
 
-# A study that was begun without them takes them in.
+# A study that was begun without them accepts them later.
 sed '/"ranks":/d; s/"gain": [^]]*], //; s/"history": 8},/"history": 8}}/' study.json >before.json
 study run before.json -o grown -q >/dev/null 2>&1
 runs "a study grows" 0 study run --verbose study.json -o grown
@@ -177,7 +177,7 @@ refused "too few files" 'a has a list of 2 for 3 "seeds"' '{"a": ["short.npy", "
 refused "a seed that is none" '"x" is neither a seed nor a data set' '{"a": {"x": "short.npy"}}' '{}'
 refused "a path as a name" "expected a name without /" '{"a/b": "short.npy"}' '{}'
 
-# Data sets of which there are rank records only, and several of them.
+# Data sets that have only rank records, and several of them.
 cat >records.json <<END
 {"data": {"known": null, "mine": "mine"}, "protocol": {"window": 0}, "baselines": ["recency"], "seeds": [7, 17],
  "ranks": {"a": {"known": {"7": "short.npy"}, "mine": "theirs/ranks-7.npy"}, "b": {"known": ["short.npy", "short.npy"]}}}

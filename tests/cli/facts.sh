@@ -35,7 +35,7 @@ every() {
     done
 }
 
-# Most of the time is Python's: sanitizers get one stream of each kind.
+# Most of the time is spent in Python, so sanitizers get one stream of each kind.
 plain="1 2 3 4" shared="5 6" real="wikipedia mooc"
 [ -z "$sanitized" ] || plain=1 shared=5 real=""
 for seed in $plain; do
@@ -55,7 +55,7 @@ facts make 7 loops.csv shared loops
 every "shared ids with loops" loops.csv --shared-ids yes --window 0 --diagnostic-window 0
 every "loops, ids not shared" loops.csv --window 500 --diagnostic-window 0
 
-# The streams are what they should be: the checks above would mean little without these.
+# The streams have the intended properties; otherwise the checks above would mean little.
 if [ -z "$sanitized" ]; then
     sum=$(for seed in $plain; do
         "$fullrank" data info "stream$seed.csv" --window 0 --diagnostic-window 0 --json --quiet

@@ -11,7 +11,7 @@ case $tool in /*) ;; *) tool=$PWD/$tool ;; esac
 cd "$work" || exit 1 # files are named without their folder below, so that test names stay the same
 count=0 failures=0
 
-# result NAME: the status of the command before decides.
+# result NAME: the status of the previous command decides.
 result() {
     if [ $? -eq 0 ]; then verdict=ok; else verdict='not ok' failures=$((failures + 1)); fi
     count=$((count + 1))
@@ -23,7 +23,7 @@ skip() {
     echo "ok $count # SKIP $1"
 }
 
-# run ARGUMENTS...: sets code, out and err to what the tool did.
+# run ARGUMENTS...: sets code, out and err to the results of the tool.
 run() {
     "$tool" "$@" >"$work/out" 2>"$work/err"
     code=$?
@@ -169,7 +169,7 @@ result "a closed stdout is exit 1"
 [ ! -s "$work/err" ]
 result "a reader that has enough ends the tool without a word"
 
-# Man page and completions, with everything help lists.
+# Man page and completions contain everything that help lists.
 run man
 [ $code -eq 0 ] && [ -z "$err" ] && ! sed 's/  *$//' "$work/commands" |
     while read -r name; do grep -q "^\.SS \"fullrank $name\"" "$work/out" || echo "$name"; done |
@@ -222,7 +222,7 @@ else
     skip "zsh is not installed"
 fi
 
-# Installed anywhere, the library is found through its .pc file.
+# An installed library is found through its .pc file, wherever it is installed.
 if command -v pkg-config >/dev/null &&
     cmake --install "$(dirname "$tool")" --prefix "$work/put" >/dev/null 2>&1; then
     pc=$(find "$work/put" -name fullrank.pc)

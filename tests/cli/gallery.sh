@@ -27,7 +27,7 @@ shell many_machines "shared/report.html"
 "$FULLRANK" study run grid.json -o alone --quiet >/dev/null
 is "many_machines.sh: the table is that of one process" "$(cat shared/tables/main.csv)" "$(cat alone/tables/main.csv)"
 
-# Every script is in the index, and all that the index names is there.
+# Every script is in the index, and everything in the index exists.
 for file in "$examples"/shell/*.sh "$examples"/*.c "$examples"/*.cpp "$examples"/python/*.py; do
     name=${file#"$examples/"}
     case $name in python/torch_*) continue ;; esac # parts of one program

@@ -38,8 +38,8 @@ get() { "$fullrank" data get "$@"; }
 left() { ls -A . "$TMPDIR"; }
 requests() { cut -d ' ' -f 1,2 ../log | tr '\n' ';'; }
 
-# refused NAME CODE MESSAGE ARGUMENT...: exit code, MESSAGE in the only line on stderr (notes
-# aside), nothing on stdout, no file more or less than before.
+# refused NAME CODE MESSAGE ARGUMENT...: exit code, MESSAGE in the only line on stderr (apart from notes), nothing on
+# stdout, and the same files as before.
 refused() {
     name=$1 want=$2 message=$3
     shift 3
@@ -58,14 +58,14 @@ refused() {
 }
 
 "$fullrank" data import ../served/set.csv.gz -o ../reference >/dev/null 2>&1
-# same NAME DIRECTORY: the columns of the served file.
+# same NAME DIRECTORY: it has the columns of the served file.
 same() {
     wrong=
     for file in ../reference/*.npy; do cmp -s "$file" "$2/${file##*/}" || wrong="$wrong $file"; done
     is "$1" "$wrong" ""
 }
 
-# ---- what works ----
+# ---- success ----
 
 runs "a set by address" 0 get mine --url "$server/set.csv.gz" -o plain
 same "a set by address has its columns" plain
@@ -99,7 +99,7 @@ runs "--force replaces a set" 0 get mine --url "$server/e" -o broken --force
 same "--force has replaced it" broken
 rm -rf broken
 
-# Ctrl-C keeps what was fetched, and the same command goes on from there.
+# Ctrl-C keeps the downloaded bytes, and the same command continues from there.
 cat >../interrupt.py <<'PYTHON'
 import os, signal, subprocess, sys, time
 process = subprocess.Popen(sys.argv[1:], stderr=subprocess.DEVNULL)
@@ -124,7 +124,7 @@ esac
 is "nothing of the download is left" "$(ls -A)" "$(printf 'cut\nplain')"
 rm -rf cut
 
-# ---- what does not ----
+# ---- failure ----
 
 refused "an HTML page" 1 "$server/g?html=1: " mine --url "$server/g?html=1" -o out
 has "an HTML page is called one" "$(cat ../err)" "looks like an HTML or XML page"

@@ -21,7 +21,7 @@ is "the table has every scorer" "$(cut -d , -f 2 sizes/tables/granularity.csv | 
 has "the figure is drawn" "$(ls sizes/figures)" granularity.svg
 has "the page shows both" "$(cat sizes/report.html)" "How often is state updated?"
 
-# Every number is that of `fullrank rank --order batch:N` with the same model; N = 1 is stream order.
+# Every number equals that of `fullrank rank --order batch:N` with the same model; N = 1 is stream order.
 cat >check.py <<'END'
 import csv, json, subprocess, sys
 fullrank = sys.argv[1]

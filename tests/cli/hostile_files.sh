@@ -27,7 +27,7 @@ awk 'BEGIN { print "source,destination,time,f1,f2"
 "$fullrank" data import good.csv -o good >/dev/null || exit 1
 "$fullrank" rank --data good --scorer baseline:recency -o ranks.npy >/dev/null 2>&1 || exit 1
 
-# ---- links where temporaries were, or are, looked for ----
+# ---- links under the names of temporaries, present and former ----
 
 mkdir victim
 echo 1 >victim/precious
@@ -71,7 +71,7 @@ is "nothing is left" "$(left out)" ""
 # ---- pipes ----
 
 mkfifo pipe
-# Every file that is mapped, given a pipe instead: refused at once.
+# A pipe in place of every mapped file: refused at once.
 cp good/manifest.json manifest.json
 for column in source.npy time.npy source_ids.npy manifest.json; do
     mv "good/$column" kept && mkfifo "good/$column"
@@ -107,7 +107,7 @@ is "nothing is left of them" "$(left out)$(ls -A "$TMPDIR")" ""
 
 # ---- columns that change ----
 
-# poke FILE OFFSET: changes one byte from there to the end, whatever it is.
+# poke FILE OFFSET: sets one byte to 0xff.
 poke() {
     chmod u+w "$1"
     printf '\377' | dd of="$1" bs=1 seek="$2" conv=notrunc 2>/dev/null
@@ -145,7 +145,7 @@ has "is refused by size" "$stderr" "changed/time.npy: 24129 bytes, expected 2412
 rm changed/time.npy
 runs "a column that is gone" 1 "$fullrank" data verify changed
 has "is named" "$stderr" "changed/time.npy: cannot be read"
-# A set of an earlier version: the manifest has no list of files.
+# A set of an earlier version: its manifest has no list of files.
 rm -rf changed && cp -r good changed
 if [ -n "$python" ]; then
     "$python" -c 'import json
@@ -161,7 +161,7 @@ fi
 has "RANKS.json tells the sense of its hash" "$(cat ranks.json)" '"data_checked": "full"'
 rm -rf changed copied
 
-# Ids of words: one in the middle that no word has.
+# Ids that are words, with an id in the middle that has no word.
 awk 'BEGIN { print "u,i,t"; while (n++ < 300) print "name" n % 37 ",thing" n % 11 "," n }' >words.csv
 "$fullrank" data import words.csv --ids words -o words >/dev/null || exit 1
 poke words/source_ids.npy 205
@@ -173,9 +173,9 @@ rm -rf words words.csv w.csv
 
 is "columns may not be written" "$(find good -name '*.npy' -perm /222)" ""
 "$fullrank" data synth --preset tiny --events 300000 -o long >/dev/null || exit 1
-# during.py FILE SIZE WATCH COMMAND...: stops the command once a file named WATCH* is there, cuts FILE,
-# lets it go on; prints its exit code and what it said. A command that is caught when most of its output is written
-# (or it has ended, on a busy machine) is given again.
+# during.py FILE SIZE WATCH COMMAND...: stops the command once a file named WATCH* exists, cuts FILE, and continues
+# the command; prints its exit code and its output. If the command has already written most of its output (or has
+# ended, on a busy machine), it is run again.
 cat >during.py <<'PYTHON'
 import glob, os, signal, subprocess, sys, time
 file, size, watch = sys.argv[1], int(sys.argv[2]), sys.argv[3]
@@ -217,7 +217,7 @@ fi
 rm -rf long good run l.csv*
 "$fullrank" data import good.csv -o good >/dev/null || exit 1
 
-# ---- what killed runs leave ----
+# ---- leftovers of killed runs ----
 
 cat >killed.py <<'PYTHON'
 import glob, os, signal, subprocess, sys, time
@@ -282,7 +282,7 @@ rm -rf run
 
 # ---- read-only and full directories ----
 
-# As root nothing is read-only, so someone else tries.
+# For root nothing is read-only, so another user tries.
 as_other() {
     if [ "$(id -u)" = 0 ]; then setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; else "$@"; fi
 }

@@ -16,7 +16,7 @@ escape=$(printf '\033') bell=$(printf '\007') newline='
 '
 csi=$(printf '\302\233') override=$(printf '\342\200\256') broken=$(printf '\377\376')
 
-# Nothing that a terminal obeys: control bytes but for ends of lines and tabs, C1, bidi, no UTF-8.
+# Nothing that controls a terminal: no control bytes except line ends and tabs, no C1, no bidi, no invalid UTF-8.
 tame() { # NAME FILE
     if [ -n "$(LC_ALL=C tr -d '\n\t\040-\176\200-\377' <"$2")" ]; then
         miss "$1" "control bytes:" "$(od -c "$2" | head -20)"
@@ -27,7 +27,7 @@ tame() { # NAME FILE
     fi
 }
 
-# Everything of a command: code, and what it printed.
+# Runs a command and checks everything: its code and its output.
 shows() { # NAME CODE COMMAND...
     runs "$@"
     cat .stdout .stderr >.both
@@ -48,7 +48,7 @@ for name in "a${escape}]0;owned${bell}b" "${escape}[2J${escape}[31mred" "two${ne
     cp .stdout "info-$number.json"
     shows "rank $number" 0 "$fullrank" rank --data "./$name" --scorer baseline:recency -o "./$name.npy" \
         --dump-scores "./$name-scores.npy"
-    # Once more from the scores: a scorer whose name is hostile.
+    # Once more from the scores: a scorer with a hostile name.
     shows "rank scores $number" 0 "$fullrank" rank --data "./$name" --scorer "scores:./$name-scores.npy" \
         -o "./$name-again.npy"
     runs "rank as JSON $number" 0 "$fullrank" rank --json --force --data "./$name" \

@@ -26,7 +26,7 @@ complains() { # NAME CODE PART COMMAND...
     is "$name: one line" "$(grep -c '' .stderr)" 1
 }
 
-# A command of the shell instead of one of ours: sh -c, with the tool as $0 and its folder here.
+# A shell command instead of ours: sh -c, with the tool as $0, in its own folder.
 within() { # TEXT
     sh -c "$1" "$fullrank"
 }
@@ -42,7 +42,7 @@ done
 runs "a long output to a full disk" 1 within '"$0" metrics whole.npy whole.npy whole.npy --per-event - >/dev/full'
 has "a long output to a full disk: the reason" "$stderr" "No space left"
 runs "nothing to print, stdout closed" 0 within '"$0" data export data -o out.csv >&-'
-# A closed descriptor would be given to the first file opened: notes must not end up in columns.
+# The first opened file would get a closed descriptor: notes must not end up in columns.
 for closed in '<&-' '2>&-' '<&- 2>&-'; do
     runs "import $closed" 0 within "\"\$0\" data import unsorted.csv -o 'import $closed' $closed"
     is "import $closed: the same columns" "$(diff -r data "import $closed" 2>&1)" ""
@@ -52,7 +52,7 @@ is "import, all closed: the same columns" "$(diff -r data closed 2>&1)" ""
 runs "rank, all closed" 1 within '"$0" rank --data unsorted.csv --scorer baseline:recency -o ranks.npy <&- >&- 2>&-'
 runs "rank, all closed: the same ranks" 0 cmp ranks.npy whole.npy
 runs "wrong usage, all closed" 2 within '"$0" --xyzzy <&- >&- 2>&-'
-# Whoever reads has enough: no message; the code of SIGPIPE, also where the signal is ignored.
+# The reader stops early: no message; the code of SIGPIPE, even if the signal is ignored.
 runs "a broken pipe" 0 within '{ "$0" man; echo $? >code; } | head -n 1'
 is "a broken pipe: no noise" "$stderr" ""
 runs "a broken pipe, much to say" 0 within '{ "$0" metrics whole.npy --per-event - --force; echo $? >code; } | true'
@@ -125,7 +125,7 @@ else
         "$0" train --data data --model graphmixer --epochs 1 --dim 8 --time-dim 4 -o few -q --threads 2'
 fi
 
-# ---- where ----
+# ---- directories ----
 
 mkdir gone
 runs "a directory that is gone: version" 0 within 'cd gone && rmdir ../gone && "$0" version'

@@ -20,8 +20,8 @@ cd "$scratch/work" || exit 1
 
 listing() { ls -A . "$TMPDIR"; }
 
-# refused NAME MESSAGE COMMAND...: exit 1, MESSAGE in the only line on stderr (notes aside), nothing
-# on stdout, no file more or less than before.
+# refused NAME MESSAGE COMMAND...: exit 1, MESSAGE in the only line on stderr (apart from notes), nothing on stdout,
+# and the same files as before.
 refused() {
     name=$1 message=$2
     shift 2
@@ -54,7 +54,7 @@ bad() {
     rm -f bad.csv
 }
 
-# ---- input that is no table ----
+# ---- input that is not a table ----
 
 printf 'u,i,t\n1,2,3\n1,2,4\n1,3,5\n' >good.csv
 refused "missing file" "none.csv: cannot be read: No such file" import none.csv -o out
@@ -488,7 +488,7 @@ else
     skip "DyGLib with features" "python3 is not installed"
 fi
 
-# Out of order: the same as sorted before, and said.
+# Out of order: the same as sorted before, with a notice.
 late() {
     awk -F, 'NR > 1 { if (NR > 2 && $3 < most) late++; else most = $3 } END { print late + 0 }' "$1"
 }
@@ -537,7 +537,7 @@ rm -rf late late.csv odd odd.csv forced
 
 # ---- times: dates and units ----
 
-# moments NAME EXPECTED TIME... : what becomes of times.
+# moments NAME EXPECTED TIME... : how times are read.
 moments() {
     name=$1 expected=$2
     shift 2
@@ -591,7 +591,7 @@ rm -rf unit unit.csv dates.csv
 
 # ---- header names of public sets ----
 
-# header NAMES ROW SOURCE,DESTINATION,TIME: what is taken from one row.
+# header NAMES ROW SOURCE,DESTINATION,TIME: how one row is read.
 header() {
     printf '%s\n%s\n' "$1" "$2" >header.csv
     import header.csv -o header >/dev/null 2>.err || cat .err

@@ -38,7 +38,7 @@ int main(void) {
     return 0;
 }
 END
-# Functions that the library has, too.
+# Functions whose names the library also uses.
 cat >outside/clash.c <<'END'
 int fail(void);
 int fail(void) { return 1; }
@@ -88,7 +88,7 @@ else
     skip "the static library" "a build with sanitizers has none"
 fi
 
-# The header's version is CMake's.
+# The header and CMake have the same version.
 mkdir -p other/include
 cp "$FULLRANK_SOURCE/CMakeLists.txt" other
 sed 's/\(#define FULLRANK_VERSION_PATCH *\).*/\177/' "$FULLRANK_SOURCE/include/fullrank.h" >other/include/fullrank.h

@@ -24,7 +24,7 @@ cat >one.json <<END
 END
 runs "a study" 0 study run one.json -o one -q
 
-# change SQL...: statements on a copy of the ledger; seal() is there as the tool has it.
+# change SQL...: runs statements on a copy of the ledger; seal() is the function of the tool.
 cat >change.py <<'END'
 import hashlib, json, sqlite3, struct, sys, zlib
 def seal(*values):
@@ -143,7 +143,7 @@ refused "no document" "UPDATE study SET plan = NULL" "plan is nothing, expected 
 runs "status of it" 1 study status changed
 refused "a later format" "PRAGMA user_version = 4" "format 4, expected 3"
 
-# Seals that fit do not help records that contradict their row.
+# Valid seals do not help if records contradict their row.
 change --json drawn/craft/bce/7/rank about seed 8
 refuses "records of another seed" "the records of drawn/craft/bce/7/rank have another seed"
 change --json drawn/craft/bce/7/rank about model '"tgn"'
@@ -153,20 +153,20 @@ refuses "records of no protocol" "the records of drawn/craft/bce/7/rank have ano
 change --json drawn/craft/bce/7/train train.json epochs_done 0
 runs "what was changed and sealed otherwise" 0 study report changed
 
-# A model that was stopped early is named.
+# A model whose training was stopped early is named.
 change --json drawn/craft/bce/7/rank about epochs_done 1
 python3 change.py --json drawn/craft/bce/7/rank about epochs_asked 3
 runs "a model that was stopped early" 0 study report changed
 has "is named below the main table" "$(cat changed/tables/main.md)" "Training was stopped early: drawn/craft/bce/7/rank (1 of 3 epochs)."
 
-# What is damaged is done again.
+# Damaged units are done again.
 cp -r one/tables before
 change "UPDATE metric SET value = 0.5 WHERE name = 'mrr' AND removed = 'base'" "UPDATE run SET status = 'left' WHERE place = 4"
 runs "a run on a changed ledger" 0 study run --verbose one.json -o changed
 has "does again what is damaged" "$stderr" "/craft-r/bce/7/project is done again: "
 is "and gives the same tables" "$(diff -r before changed/tables 2>&1)" ""
 
-# A ledger of format 2 or 1 is refused by a report and brought up to date by a run.
+# A report refuses a ledger of format 2 or 1; a run upgrades it.
 change --format-2
 runs "a report of format 2" 1 study report changed
 has "says what helps" "$stderr" "format 2 of an earlier version; \`fullrank study run\` with its document and -o changed upgrades it to format 3"
@@ -190,7 +190,7 @@ runs "a run on an old ledger" 0 study run --verbose one.json -o changed
 lacks "does nothing again" "$stderr" "drawn/facts: "
 is "and gives the same tables but for a note" "$(diff -r before changed/tables | grep '^[<>]' | grep -vc 'different versions\|early one')" 0
 
-# Who did a unit is known.
+# The ledger says which version did a unit.
 change "UPDATE run SET tool = '0.0.9 abc' WHERE place < 4" \
     "UPDATE run SET seal = seal(key, status, inputs, finished, message, tool, contents)"
 runs "a study of two versions" 0 study status changed
@@ -207,7 +207,7 @@ is "which gives the same tables" "$(diff -r before changed/tables 2>&1)" ""
 runs "and one version" 0 study status changed
 lacks "is not told" "$stdout" "versions"
 
-# The paper's numbers stand beside data with the paper's facts and settings, whatever its name.
+# The paper's numbers are shown for data with the paper's facts and settings, under any name.
 echo '{"data": {"m": {"synth": "tiny", "events": 1500}, "mooc": {"synth": "tiny", "events": 1500}}, "models": ["craft"], "seeds": [7],
  "scaling": ["craft"], "settings": {"dim": 8, "batch-size": 500}}' >paper.json
 runs "a set called as one of the paper's" 0 study run paper.json -o paper -q
@@ -240,7 +240,7 @@ has "is told" "$stderr" "one/study.lock: expected a plain file"
 rm one/study.lock
 runs "a report needs no lock" 0 study report one
 
-# A database of something else is left alone.
+# A database of another program is left alone.
 mkdir other && python3 -c "import sqlite3; db = sqlite3.connect('other/study.db'); db.execute('CREATE TABLE mine (x)'); db.commit()"
 cp other/study.db other.db
 runs "a database of something else" 1 study run --verbose one.json -o other

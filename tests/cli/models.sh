@@ -129,8 +129,8 @@ refused "graphmixer: heads of another model" 2 "graphmixer has no option heads" 
 refused "dygformer: gamma of another model" 2 "dygformer has no option gamma" train --model dygformer --gamma 0.5 -o x
 refused "tgn: history of another model" 2 "tgn has no option history" train --model tgn --history 5 -o x
 
-# One process at a time may take a gigabyte on real windows; on this stream it is far below. Sanitizers have memory
-# of their own.
+# The limit is a gigabyte per process on real windows; on this stream memory is far below it. Sanitizers need
+# additional memory.
 if [ -n "$sanitized" ]; then
     skip "peak memory" "measured without sanitizers"
 elif [ -n "${FULLRANK_PYTHON:-}" ]; then

@@ -66,7 +66,7 @@ runs "what only process 1 can see" 1 timeout 60 mpirun $root --oversubscribe -q 
 is "is said once" "$(printf '%s\n' "$stderr" | grep -c "^fullrank: nowhere: ")" 1
 is "and nothing else is" "$(printf '%s\n' "$stderr" | grep "^fullrank: " | grep -vc ": note: ")" 1
 
-# An interruption of one process ends all: code 130, one message. It is sent when the process is ready for it.
+# An interruption of one process ends all: code 130, one message. The signal is sent when the process is ready for it.
 "$fullrank" data synth --preset wikipedia --events 40000 -o larger >/dev/null
 ready() { # PID: does it catch SIGINT by now?
     mask=$(sed -n 's/^SigCgt:[^0-9a-f]*//p' "/proc/$1/status" 2>/dev/null)
@@ -121,7 +121,7 @@ sed 's/"recency"/"recency,half-life=x"/' study.json >wrong.json
 runs "a document that is wrong" 1 many 2 study run wrong.json -o wrong
 is "is refused once" "$(printf '%s\n' "$stderr" | grep -c "^fullrank: ")" 1
 
-# A process that is killed takes the job with it, and the next one goes on.
+# A killed process ends the job, and the next job continues.
 sed 's/"epochs": 1/"epochs": 40/' study.json >long.json
 many 3 study run long.json -o killed >killed.log 2>&1 &
 job=$!

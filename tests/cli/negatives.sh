@@ -118,7 +118,7 @@ done
 is "the same bytes with any threads" "$(sha256sum <m1.npy)" "$(sha256sum <m3.npy)"
 runs "a model equals a count in NumPy" 0 "$python" check.py m1.npy lists.npy ms.npy
 
-# What such records are good for.
+# Uses of such records.
 runs "metrics" 0 "$fullrank" metrics r.npy
 lacks "draw nothing" "$stdout" "taken whole"
 runs "metrics as JSON" 0 "$fullrank" metrics r.npy --json

@@ -48,7 +48,7 @@ else
     pass "it changes the controls"
 fi
 
-# The diagnostic window: trained on the way, and again from its checkpoint.
+# The diagnostic window: with a model trained by the command, and again from its checkpoint.
 # shellcheck disable=SC2086 # several words
 runs "both windows" 0 models --train craft-r $small -o long --k 10 --json --quiet
 printf '%s\n' "$stdout" >both.json
@@ -61,7 +61,7 @@ runs "as a table" 0 project --data stream.csv --diagnostic long/model.safetensor
 has "with its cells" "$stdout" "repeated-unseen"
 has "and catalog" "$stdout" "catalog time"
 
-# What goes wrong with models.
+# Errors with models.
 runs "a baseline" 2 project --data stream.csv --scorer baseline:recency
 has "has nothing to take out" "$stderr" "baseline:recency is not a trained model: it has no representation"
 runs "a file that is no checkpoint" 1 project --data stream.csv --scorer nowhere.safetensors

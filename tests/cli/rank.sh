@@ -12,7 +12,7 @@ cd "$scratch" || exit 1
 rank() { "$fullrank" rank --data tiny "$@"; }
 metrics() { "$fullrank" metrics "$@"; }
 
-# A stream whose truth is known.
+# A stream with a known distribution.
 runs "synth" 0 "$fullrank" data synth --preset tiny -o tiny
 has "synth says what it made" "$stdout" "tiny: 6,000 events"
 runs "synth again is refused" 1 "$fullrank" data synth --preset tiny -o tiny
@@ -51,7 +51,7 @@ fi
 runs "baselines as text" 0 "$fullrank" baselines
 has "with definitions" "$stdout" "The source's own destinations come first"
 
-# The same bytes whatever the threads and shards.
+# The same bytes with any number of threads and any shards.
 for threads in 1 2 5; do
     for shard in 1 7 64; do
         rank --scorer baseline:edgebank,memory=window -o "t$threads-$shard.npy" --threads $threads \
@@ -61,7 +61,7 @@ for threads in 1 2 5; do
 done >differ
 is "1, 2, 5 threads and shards of 1, 7, 64 give the same file" "$(cat differ)" ""
 
-# Scores out, scores in.
+# Scores are dumped and read back.
 runs "dump scores" 0 rank --scorer baseline:markov -o a.npy --dump-scores scores.npy
 runs "rank the dump" 0 rank --scorer scores:scores.npy -o b.npy --json
 is "with the same MRR" "$(printf '%s' "$stdout" | sed -n 's/.*"mrr": \(.*\),/\1/p')" \
@@ -315,8 +315,8 @@ else
     skip "score files through NumPy" "python3 with NumPy is not installed"
 fi
 
-# The demo, a study of its own: killed it goes on, finished it is only shown. It takes minutes under sanitizers, which
-# get its document with one epoch.
+# The demo, a study: after a kill it continues; a finished one is only shown. It takes minutes under sanitizers, so
+# they get its document with one epoch.
 demo="demo --events 1200"
 if [ -n "$sanitized" ]; then
     "$fullrank" study preset demo | sed 's/"epochs": 12/"epochs": 1/; s/"events": 10000/"events": 1200/' >demo.json
@@ -356,7 +356,7 @@ runs "a study of the user's own" 0 "$fullrank" study run own.json -o own -q
 runs "demo in its place" 1 "$fullrank" demo -o own
 has "is refused, too" "$stderr" "own: exists and is not from an earlier demo"
 
-# RANKS.npy and RANKS.json are written by one process at a time.
+# Only one process at a time writes RANKS.npy and RANKS.json.
 "$fullrank" data synth --preset tiny --events 800 -o few -q >/dev/null
 if command -v flock >/dev/null; then
     mkfifo hold

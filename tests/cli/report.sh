@@ -10,8 +10,8 @@ fullrank=${1:?usage: report.sh path/to/fullrank}
 case $fullrank in /*) ;; *) fullrank=$PWD/$fullrank ;; esac
 cd "$scratch" || exit 1
 
-# Names that would break a page that does not escape them; two catalogs of different size; ties
-# (edgebank), uncovered events; models of others on one of the sets.
+# Names that break a page that does not escape them; two catalogs of different size; ties (edgebank), uncovered
+# events; external models on one of the sets.
 "$fullrank" data synth --preset tiny --seed 3 --events 1300 -o other >/dev/null 2>&1
 write() { # FILE OOV
     for seed in 7 17; do
@@ -60,7 +60,7 @@ cp study/report.html before.html
 runs "again" 0 "$fullrank" study report study
 is "the same results give the same page" "$(cmp before.html study/report.html 2>&1)" ""
 
-# The same page of rank records alone. Names are those that report.py expects in a study.
+# The same page from rank records only. Names are those that report.py expects in a study.
 mkdir -p alone/ranks
 set -- zero/ranks/other+*.npy
 for file; do

@@ -33,7 +33,7 @@ has "a model with one configuration is there, too" "$table" "GraphMixer"
 has "the figure of epochs is drawn" "$(ls grid/figures)" selection.svg
 has "and shown on the page" "$(cat grid/report.html)" "How were models selected?"
 
-# The choice is the best mean of the values in the runs, and what is ranked is its checkpoint.
+# The configuration with the best mean value over its runs is chosen, and its checkpoint is ranked.
 python3 - >choice.txt <<'END'
 import glob, hashlib, json, statistics
 configs = {}
@@ -50,7 +50,7 @@ END
 best=$(grep 'CRAFT' grid/tables/selection.csv | grep ',yes' | grep -o 'lr=[0-9.e-]*,history=[48]')
 is "the best mean over seeds is what was ranked" "$(sort -u choice.txt)" "$best True"
 
-# Killed and gone on with: the same tables. Not through a function: its shell would be killed.
+# Killed and continued: the same tables. This is not in a function, because its shell would be killed.
 for wait in 3 5 7 9; do
     timeout -s KILL "0.$wait" "$fullrank" study run grid.json -o killed -q >/dev/null 2>&1
 done
@@ -65,7 +65,7 @@ has "trains what is new" "$stderr" "lr=0.01,history=4/train"
 lacks "and nothing else" "$stderr" "lr=0.03,history=4/train"
 has "chooses again" "$stderr" "drawn/craft/bce/select"
 
-# The chosen configuration alone is trained again, on training and validation.
+# Only the chosen configuration is trained again, on training and validation.
 sed 's/"epochs": 3/"epochs": 3, "final": "train+val"/' grid.json >final.json
 rm killed/runs/drawn+craft+bce+7+*/state.safetensors # then it begins anew
 runs "a final training" 0 study run --verbose final.json -o killed

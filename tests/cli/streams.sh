@@ -16,7 +16,7 @@ rank() { "$fullrank" rank --data data --quiet "$@"; }
 rank --scorer baseline:recency -o ours.npy --dump-scores d.npy >/dev/null || exit 1
 rank --scorer scores:d.npy -o file.npy >/dev/null || exit 1
 
-# Cuts d.npy: rows FROM to TO as a .npy file of their own.
+# Cuts d.npy: rows FROM to TO become a separate .npy file.
 cat >cut.py <<'PYTHON'
 import struct, sys
 def read(path):

@@ -11,7 +11,7 @@ cd "$scratch" || exit 1
 study() { "$fullrank" study "$@"; }
 count() { echo $#; }
 
-# A study that takes seconds: one drawn stream, one set of the user's own, one that is not there.
+# A study that takes seconds: a synthetic stream, a set of the user, and one that does not exist.
 kills=20
 [ -z "$sanitized" ] || kills=5
 "$fullrank" data synth --preset tiny --seed 3 --events 1500 -o mine >/dev/null 2>&1
@@ -28,7 +28,7 @@ END
 write small.json 2
 cp small.json plain.json
 
-# Straight through.
+# Without interruption.
 runs "a study runs" 0 study run --verbose small.json -o straight
 has "a missing set is skipped" "$stderr" "lastfm skipped: ./lastfm is not there; \`fullrank data get lastfm -o ./lastfm\`"
 units=$(printf '%s\n' "$stderr" | sed -n 's/.*small: \([0-9]*\) of \([0-9]*\) units to do.*/\1 \2/p')
@@ -45,8 +45,8 @@ before=$(ls -l straight/runs/*/model.safetensors)
 runs "again" 0 study run --verbose small.json -o straight
 is "nothing is done twice" "$(ls -l straight/runs/*/model.safetensors)" "$before"
 
-# Killed at random moments, and continued: the same tables, byte for byte. Not through a function: the shell
-# that runs it would be killed, and the study would go on.
+# Killed at random moments and continued: the same tables, byte for byte. This is not in a function: the shell that
+# runs it would be killed, and the study would continue.
 seed=$$
 for _ in $(seq $kills); do
     "$fullrank" study run small.json -o killed -q >/dev/null 2>&1 &
@@ -59,7 +59,7 @@ done
 runs "a killed study goes on" 0 study run small.json -o killed -q
 is "and ends with the same tables" "$(diff -r straight/tables killed/tables 2>&1)" ""
 
-# A study that was begun in one place goes on in another, even without its data.
+# A study that was begun in one place continues in another, even without its data.
 sed 's/"seeds": \[7, 17\]/"seeds": [7]/' small.json >begun.json
 study run begun.json -o begun -q >/dev/null 2>&1
 mkdir -p else/where && mv begun else/where/study
@@ -82,13 +82,13 @@ is "every unit is done once" "$(units first.log second.log | wc -l)" \
     "$(study status shared --json | grep -c '"status": "done"')"
 is "two processes give the same tables" "$(diff -r straight/tables shared/tables 2>&1)" ""
 
-# Tables follow from the ledger alone.
+# Tables depend only on the ledger.
 cp -r straight ledger
 rm -rf ledger/runs ledger/ranks ledger/data ledger/tables ledger/figures ledger/report.html
 runs "report from the ledger alone" 0 study report ledger
 is "gives the same tables" "$(diff -r straight/tables ledger/tables 2>&1)" ""
 
-# What depends on changed inputs is done again, and only that.
+# Only units with changed inputs are done again.
 write small.json 1
 runs "with other settings" 0 study run --verbose small.json -o straight
 has "models are trained again" "$stderr" "mine/craft/bce/7/train"
@@ -98,7 +98,7 @@ rm straight/runs/mine+craft+bce+7+train/model.safetensors
 runs "a model that is gone is trained again when it is needed" 0 study run --verbose small.json -o straight
 is "and gives the same tables" "$(diff -r straight/tables killed/tables 2>&1)" ""
 
-# A unit that fails is recorded and stops nothing but what needs it.
+# A failed unit is recorded, and stops only the units that need it.
 cat >wrong.json <<'END'
 {"data": {"drawn": {"synth": "tiny", "events": 1500}}, "protocol": {"window": 0}, "baselines": ["recency"],
  "models": ["craft", "graphmixer"], "seeds": [7, 17], "settings": {"epochs": 1, "dim": 9}}
@@ -117,7 +117,7 @@ mkdir notes && echo mine >notes/room
 runs "a folder with anything" 1 study run --verbose plain.json -o notes
 is "is left alone, too" "$(ls notes):$(cat notes/room)" "room:mine"
 
-# Names that differ in one character have files of their own.
+# Names that differ in one character have different files.
 echo '{"data": {"a:b": {"synth": "tiny", "events": 300}, "a-b": {"synth": "tiny", "events": 300, "seed": 5},
  "a+b": {"synth": "tiny", "events": 300, "seed": 6}}, "protocol": {"window": 0}, "baselines": ["recency"]}' >names.json
 runs "names that look alike" 0 study run names.json -o names -q
@@ -130,7 +130,7 @@ echo "{\"data\": {\"${long}x\": {\"synth\": \"tiny\", \"events\": 300}, \"${long
 runs "names that are long" 0 study run long.json -o long -q
 is "have files of their own" "$(count long/data/*) $(count long/ranks/*.npy)" "2 2"
 
-# What a user puts beside the study's files stays, and links lead nowhere.
+# A user's files next to the study's files stay, and links are not followed.
 kept=straight/runs/mine+craft+bce+7+train
 echo "my notes" >$kept/notes.txt
 mkdir outside && mv straight/runs/mine+craft+bce+17+train outside/run && echo precious >outside/run/state.safetensors
@@ -197,7 +197,7 @@ bad "unknown training setting" '{"data": ["x"], "settings": {"epochz": 3}}' 'set
 bad "a model twice, as it is printed" '{"data": ["x"], "models": ["craft-r", "CRAFT-R"], "seeds": [7]}' '"models" names "craft-r" twice'
 bad "unknown data set" '{"data": ["wiki", "mooc"], "scorers": {"mine": {"wiki": "oracle", "moc": "oracle"}}}' 'there is no data set moc, did you mean mooc?'
 
-# What only running can find out is found before the first unit.
+# Errors that only a run can find are found before the first unit.
 early() { # NAME REST MESSAGE
     printf '{"data": {"d": {"synth": "tiny", "events": 300}}, "baselines": ["recency"], %s}\n' "$2" >bad.json
     runs "$1" 1 study run bad.json -o early -q
@@ -213,7 +213,7 @@ early "a plug-in that is none" '"protocol": {"window": 0}, "scorers": {"mine": "
 early "scores that are not there" '"protocol": {"window": 0}, "scorers": {"mine": "scores:none.npy"}' "none.npy: is not there"
 early "records that are not there" '"protocol": {"window": 0}, "ranks": {"mine": "none.npy"}' "none.npy: is not there"
 
-# Models may be called as tables call them.
+# Models may have the names that tables show.
 printf '{"data": {"d": {"synth": "tiny", "events": 300}}, "protocol": {"window": 0}, "models": ["CRAFT", "GraphMixer"], "seeds": [1],
  "objectives": {"bce": ["Craft", "graphmixer"]}, "gain": ["CRAFT", "GraphMixer"], "settings": {"epochs": 1, "dim": 8, "history": 4}}\n' >labels.json
 runs "models as they are printed" 0 study run labels.json -o labels -q
@@ -228,7 +228,7 @@ is "gives the same model" "$(cmp run-craft-r/model.safetensors run-CRAFT-R/model
 runs "train --model carft" 2 "$fullrank" train --data drawn --window 0 --model carft -o none -q
 has "says what was meant" "$stderr" "unknown model carft, did you mean craft?"
 
-# A family of settings by its name, with changes of one's own; the report is made again from the ledger alone.
+# A family of settings by its name, with the user's changes; the report is made again from the ledger only.
 printf '{"data": {"d": {"synth": "tiny", "events": 300}}, "protocol": {"window": 0}, "models": ["craft-r", "patch-lha"], "seeds": [1],
  "settings": {"settings": "published", "epochs": 1, "dim": 8}}\n' >family.json
 runs "settings by name" 0 study run family.json -o family -q
@@ -258,7 +258,7 @@ has "says so" "$stderr" "odd/study.db: file is not a database"
 runs "presets can be printed" 0 study preset paper
 has "as documents" "$stdout" '"diagnostic-window": 131072'
 
-# A full disk: one message, and the study goes on when there is room.
+# A full disk: one message, and the study continues when there is room.
 mkdir full
 if mount -t tmpfs -o size=400k none full 2>/dev/null; then
     runs "a full disk" 1 study run plain.json -o full/study -q

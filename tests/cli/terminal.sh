@@ -19,7 +19,7 @@ sees() { # COLUMNS COMMAND...: what it shows, in $shown, with the first line abo
     shown=$(tr '\n' ' ' <shown) # sentences are broken at the end of a line
 }
 
-# Long enough for a bar to be drawn, also on an idle machine; sanitizers are slow.
+# Long enough to draw a bar, even on an idle machine; sanitizers are slow.
 events=6000 train=5,100 test=900 epochs=6 all=30,600 longer=20
 if [ -n "$sanitized" ]; then events=1500 train=1,275 test=225 epochs=3 all=3,825 longer=2; fi
 "$fullrank" data synth --preset tiny --events $events -o data -q >/dev/null

@@ -14,7 +14,7 @@ fullrank=${1:?usage: torch_models.sh path/to/fullrank}
 case $fullrank in /*) ;; *) fullrank=$PWD/$fullrank ;; esac
 cd "$scratch" || exit 1
 
-# An old PyTorch is told by what it cannot do, not by its number.
+# An old PyTorch is recognised by what it cannot do, not by its version.
 probe() { "$1" "$FULLRANK_SOURCE/tests/torch_probe.py" 2>&1; }
 if python3 -c '' 2>/dev/null; then
     mkdir -p old/torch/nn
@@ -59,7 +59,7 @@ awk -F , 'NR == 1 { print "user_id,item_id,timestamp,state_label,comma_separated
     plain.csv >edges.csv
 "$fullrank" data import edges.csv -o edges -q >/dev/null
 has "a stream with four edge features" "$(cat edges/manifest.json)" '"feature_width": 4'
-# one kind of nodes: half of the ids are in both columns, some events are loops
+# one space of nodes: half of the ids are in both columns, some events are loops
 awk -F , 'NR == 1 { print; next } { print $1 % 40 "," 20 + $2 % 40 "," $3 }' plain.csv >nodes.csv
 "$fullrank" data import nodes.csv --shared-ids -o nodes -q >/dev/null
 has "a stream with shared ids" "$(cat nodes/manifest.json)" '"shared_ids": true'

@@ -106,7 +106,7 @@ refused "half a checkpoint" 1 "short.safetensors" rank --scorer short.safetensor
 "$fullrank" data synth --preset tiny --seed 2 --events $events -o other >/dev/null
 refused "other data" 1 "vocab" "$fullrank" rank --data other --scorer run/model.safetensors -o x.npy
 
-# the same ids, the events in another order: what was trained on would be ranked
+# the same ids with the events in another order: training events would be ranked
 "$fullrank" data export tiny -o rows.csv
 awk -F , 'NR == 1 { print; next } { u[NR] = $1; v[NR] = $2; t[NR] = $3 }
     END { for (i = 2; i <= NR; i++) { j = (i - 2 + int((NR - 1) / 2)) % (NR - 1) + 2; print u[j] "," v[j] "," t[i] } }' rows.csv >turned.csv
@@ -120,7 +120,7 @@ refused "fewer epochs than there are" 2 "has 2 epochs already" train --model cra
 mkdir empty
 runs "an empty directory will do" 0 train --model craft -o empty --epochs 1
 
-# One process at a time trains into a directory; a killed one locks nobody out.
+# One process at a time trains into a directory; a killed process locks nobody out.
 "$fullrank" train --data tiny --model craft --dim 16 --history 20 --epochs 100000 -o shared -q >/dev/null 2>&1 &
 first=$!
 tries=0
@@ -174,7 +174,7 @@ refused "patience without one" 2 "option val-share makes one" train --model craf
 refused "a metric of which less is better" 2 "expected a metric for which larger is better" chosen --select mean-rank -o x
 refused "no such metric" 2 "did you mean" chosen --select mmr -o x
 refused "both parts, without a number of epochs" 2 "expected --select" chosen --final train+val -o x
-# Killed at any moment and gone on with: the same bytes. Not through a function: its shell would be killed.
+# Killed at any moment and continued: the same bytes. This is not in a function, because its shell would be killed.
 tries=0 code=1
 while [ $code -ne 0 ] && [ $((tries += 1)) -le 40 ]; do
     again="" && [ -e killed/state.safetensors ] && again=--resume

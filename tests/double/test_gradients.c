@@ -14,7 +14,7 @@ _Static_assert(sizeof(real) == 8, "gradients are checked in double");
 
 static const rng_key key = {.seed = 11, .purpose = RNG_TEST};
 
-/* Spreads parameters over values where no norm sees a zero vector and no kink is near. */
+/* Moves parameters to values where no norm sees a zero vector and no kink is near. */
 static void scatter(params *p, double size) {
     for (size_t k = 0; k < p->count; k++) {
         double normal[2];
@@ -25,7 +25,7 @@ static void scatter(params *p, double size) {
 
 static void compare(const char *what, size_t element, double found, double expected, double scale) {
     double error = fabs(found - expected) / (fabs(found) + fabs(expected) + scale);
-    /* how exact a difference can be depends on the C library's last digits */
+    /* the accuracy of a difference depends on the last digits of the C library */
     if (error <= 1e-6 || fabs(found - expected) <= 5e-10) return;
     print_error("# %s, element %zu: gradient %.12g, central difference %.12g\n", what, element,
                 found, expected);
@@ -129,7 +129,7 @@ static tensor graph_joint(tape *t) {
     tensor parts[] = {op_linear(t, x, SQUARE, SQUARE_BIAS), x, op_gelu(t, x)};
     return op_attention_joint(t, op_concat(t, 3, parts), 2, spans, 4, 7, keys);
 }
-/* a norm looks at x before and after, as in the models */
+/* a norm reads x before and after, as in the models */
 static tensor residual(tape *t, bool in_place) {
     tensor x = op_linear(t, input(t), SQUARE, SQUARE_BIAS);
     tensor more = op_linear(t, op_norm(t, x, GAIN, SQUARE_BIAS, 1e-12), KEY, SQUARE_BIAS);
@@ -160,8 +160,8 @@ static tensor graph_narrow_projected(tape *t) {
     return op_attention(t, q, op_linear(t, x, NARROW, -1), op_linear(t, x, NARROW_KEY, -1), 2,
                         spans, 4, 7, keys);
 }
-/* rows with keys of two parts: one taken by number, one beside it, learned or not; two queries ask
- * the same */
+/* rows with keys of two parts: one taken by number, one next to it, learned or not; two queries
+ * have the same keys */
 static const int32_t asks[] = {1, 0, 1, 2}, taken[] = {3, 1, 1, 6, 0};
 static const span singles[] = {{0, 1, 0, 2}, {1, 2, 2, 2}, {2, 3, 2, 5}, {3, 4, 4, 5}};
 
@@ -187,7 +187,7 @@ static tensor graph_over_constants(tape *t) { return over_parts(t, false); }
 static tensor graph_over_projected(tape *t) { return over_parts_projected(t, true); }
 static tensor graph_over_constants_projected(tape *t) { return over_parts_projected(t, false); }
 
-/* rows beside others by number: some taken twice, one not at all */
+/* rows next to others by number: some taken twice, one not at all */
 static tensor graph_beside(tape *t) {
     static const int32_t index[] = {2, 0, 2, 4, 3, 3, 0};
     tensor x = op_linear(t, input(t), THIN, -1);
@@ -319,7 +319,7 @@ static void test_ops(void **state) {
         }
     }
     for (int drop = 0; drop < 2;
-         drop++) { /* folding changes nothing but rounding, with the same dropout bits */
+         drop++) { /* folding changes only rounding, with the same dropout bits */
         tape t = {.params = &p,
                   .gradient = gradient,
                   .seed = 3,
@@ -388,7 +388,8 @@ static fr_stream *make_stream(const char *directory, double step, int width, boo
     return stream;
 }
 
-/* Something to remember of the pairs of these events: the loss must not see it as a parameter. */
+/* Something to remember about the pairs of these events. The loss must not treat it as a parameter.
+ */
 static void fill_memory(model *m, const int32_t *events, int count) {
     fr_error err;
     real *keep;
@@ -398,8 +399,8 @@ static void fill_memory(model *m, const int32_t *events, int count) {
     free(keep);
 }
 
-/* The loss of a step by plain forward, not recording: a third of the work, and what ranking runs.
- */
+/* The loss of a step by plain forward, without recording. This takes a third of the time, and
+ * ranking uses it. */
 static double plain_loss(const trainer *t, const int32_t *events, int count) {
     enum { MOST = 28 };
     int32_t from[MOST + 1] = {0}, candidate[2 * MOST];
@@ -429,14 +430,15 @@ enum { ONE_SHARD = 12, TWO_SHARDS = 28 };
 /* All elements of small tensors are compared, about this many of the others. */
 enum { SOME = 10 };
 
-/* Can it have an effect? A key's bias is the same for all keys, and codes of times in TGN's
+/* True if it can have an effect. A key's bias is the same for all keys, and time codes in TGN's
  * messages are constants. */
 static bool can_learn(const model *m, const param *p) {
     if (p->frozen || strstr(p->name, ".key.bias")) return false;
     return m->settings.embedding != FR_EMBEDDING_IDENTITY || strncmp(p->name, "time.", 5) != 0;
 }
 
-/* Every tensor learns something from the step, so that comparing its gradient means something. */
+/* Checks that every tensor gets a gradient from the step, so that comparing its gradient means
+ * something. */
 static void check_all_learn(const model *m, const real *gradient, const char *what) {
     for (size_t i = 0; i < m->params.list.count; i++) {
         const param *p = &m->params.list.at[i];
@@ -471,7 +473,7 @@ static void check_step(const fr_window *w, const char *name, fr_model_settings s
     if (m.keep) fill_memory(&m, events_of_step, count);
     OK(trainer_gradient(&t, events_of_step, count, &loss, &err));
     assert_true(fabs(plain_loss(&t, events_of_step, count) - loss) < 1e-12);
-    if (objective == FR_OBJECTIVE_BCE) /* bpr does not see what moves both scores alike */
+    if (objective == FR_OBJECTIVE_BCE) /* bpr does not change if both scores change alike */
         check_all_learn(&m, t.gradients[0], what);
     for (size_t k = 0; k < m.params.count; k++) {
         double h = 1e-5, keep = m.params.value[k];
@@ -567,7 +569,7 @@ static void test_graphmixer(void **state) {
     }
 }
 
-/* What the shards of a step share changes nothing but the order of sums. */
+/* Sharing work between shards changes only the order of sums. */
 static void check_sharing(const fr_window *w, fr_model_settings settings) {
     fr_error err;
     fr_context two = {.threads = 2};

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""faults.py - commands under failing calls, and what they must do then.
+"""faults.py - runs commands with failing calls, and checks what they do then.
 
 usage: faults.py FULLRANK SHIM [--all] [--only REGEX] [--kinds memory,crypto,thread,file] [--seed N] [--jobs N]
 
-Every command is run once undisturbed, to see what it leaves and how many calls it makes. Then it is
-run again and again, each time with another call failing: one alone, and one with all that follow
-(tests/faults/shim.c). The rule: exit 0 means the same bytes as the undisturbed run. Anything else
-is exit 1, one message, no signal, and every file is the old one or the new one, with nothing left
-beside them. A study and a training may leave part of their work; done again, they must come to the
-same end.
+Every command is run once undisturbed, to record its files and the number of its calls. Then it is
+run again and again, each time with another failing call: alone, or with all that follow
+(tests/faults/shim.c). The rule: exit 0 means the same bytes as the undisturbed run. Otherwise the
+exit code is 1, with one message and no signal, and every file is the old one or the new one, with
+no other files. A study and a training may leave part of their work; run again, they must give the
+same result.
 
 Times are measured and differ from run to run, so keys and columns that hold them are left out.
 

@@ -56,7 +56,7 @@ static int log_fd = -1;
 static char here[4096];         /* the working directory */
 static _Atomic bool ours[4096]; /* file descriptors whose calls count */
 
-/* The function of this name behind ours. */
+/* The next function of this name after ours. */
 #define NEXT(name)                                                                                 \
     static __typeof__(name) *next;                                                                 \
     if (!next) next = (__typeof__(name) *)(uintptr_t)dlsym(RTLD_NEXT, #name)
@@ -74,7 +74,7 @@ static void note_trace(void) {
     active = true;
 }
 
-/* Counts a call of kind `of`; true = it is to fail. */
+/* Counts a call of kind `of`; true = it must fail. */
 static bool hit(enum kind of) {
     if (!active || kind != of) return false;
     long number = atomic_fetch_add(&calls, 1) + 1;
@@ -83,7 +83,7 @@ static bool hit(enum kind of) {
     return now;
 }
 
-/* ---- who asks ---- */
+/* ---- who calls ---- */
 
 enum { C_LIBRARY = -1, REGIONS = 256, FRAMES = 12, LIMIT = 60 /* seconds */ };
 
@@ -93,7 +93,7 @@ static struct region {
 } region[REGIONS];
 static int regions;
 
-/* The first name in this list that the path of a library holds says what it is. */
+/* The first of these names in the path of a library decides its kind. */
 static int kind_of(const char *path) {
     static const struct {
         const char *part;
@@ -124,7 +124,7 @@ static int kind_at(const void *address) {
     return NONE;
 }
 
-/* For strdup, asprintf and others of the C library it is their caller who asks. */
+/* For strdup, asprintf and other functions of the C library, their caller counts. */
 static bool memory_hit(const void *caller) {
     if (!active || (kind != MEMORY && kind != CRYPTO)) return false;
     int asks = kind_at(caller);
@@ -304,7 +304,7 @@ static void own(int fd, bool value) {
 
 enum ways { SIMPLE = 0, SPACE = 1, OPENS = 2, SLOW = 4, PARTS = 8 };
 
-/* Counts a call that may fail in these ways besides EIO; true = it is to fail, errno is set. */
+/* Counts a call that may fail in these ways besides EIO; true = it must fail, and errno is set. */
 static bool file_hit(const char *name, const char *path, int fd, int ways) {
     if (!active || kind != FILES || (path ? elsewhere(path) : !our_fd(fd))) return false;
     bool fits = shorter           ? ways & PARTS

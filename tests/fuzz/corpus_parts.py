@@ -201,7 +201,7 @@ def config():
         "key_return": '5{"\\resume": "may"}',
         "empty": "1",
     }
-    # The first byte modulo 9 is the table.
+    # The first byte modulo 9 is the number of the table.
     for name, text in texts.items():
         yield name, bytes([int(text[0])]) + text[1:].encode()
 

@@ -1,6 +1,6 @@
 /* fuzz_ranks.c - changed rank records and their description: refused with a one-line reason, or
- * records that every metric, sampler and comparison can do with. The hash in the description is
- * mended before edits, or nothing else would ever be looked at.
+ * records that every metric, sampler and comparison accepts. The hash in the description is
+ * corrected before edits; otherwise nothing else would be checked.
  *
  *     @@r records  @@R the .npy itself  @@b edits of its bytes
  *     @@j edits of the JSON  @@J the JSON itself */

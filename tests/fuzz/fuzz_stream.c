@@ -69,7 +69,7 @@ static const good_stream *good(bool words) {
     return &streams[words];
 }
 
-/* Gives the manifest the hashes of the columns as they are, or nothing would be looked at. */
+/* Gives the manifest the hashes of the present columns; otherwise nothing else would be checked. */
 static void seal(const good_stream *g, json_t *manifest) {
     column_record record[COLUMN_FILES] = {0};
     char path[FUZZ_PATH], sha[65];
@@ -130,7 +130,7 @@ static void rank(const fr_window *w, const char *spec) {
         fuzz_reason(status, &err);
         fr_scorer_close(scorer);
     }
-    if (!status) { /* what ranking makes, metrics take */
+    if (!status) { /* metrics accept what ranking makes */
         fr_ranking_facts f = fr_ranking_get(ranking);
         if (fr_metrics_compute(f.records, f.count, f.oov, &metric, 1, &value, &err)) abort();
         fr_ranking_close(ranking);

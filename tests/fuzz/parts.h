@@ -21,7 +21,8 @@
 
 enum { FUZZ_PATH = 512 };
 
-/* FOLDER/NAME. The folder is this process's own, in $TMPDIR or in memory, and goes with it. */
+/* FOLDER/NAME. The folder belongs to this process, in $TMPDIR or in memory, and is removed at its
+ * end. */
 const char *fuzz_path(char out[FUZZ_PATH], const char *name);
 void fuzz_write(const char *name, const void *bytes, size_t size);
 void fuzz_write_json(const char *name, const json_t *root);
@@ -50,17 +51,17 @@ char *fuzz_text(fuzz_part part);
 void fuzz_edit_json(json_t *root, fuzz_part edits);
 void fuzz_edit_bytes(uint8_t *bytes, size_t size, fuzz_part edits);
 
-/* What must not fail in the preparation. */
+/* For preparations, which must not fail. */
 void fuzz_must(fr_status status, const fr_error *err);
 /* A failure says why, in one line. */
 void fuzz_reason(fr_status status, const fr_error *err);
 
-/* A window of a tiny synthetic stream, 1 thread for all that is done with it. */
+/* A window of a tiny synthetic stream; all work on it uses 1 thread. */
 const fr_window *fuzz_window(void);
 extern const fr_context fuzz_context;
 
-/* Trains the model of this number, modulo how many there are, for one epoch; the folder of the run
- * and its settings. */
+/* Trains the model of this number, modulo the number of models, for one epoch. Returns the folder
+ * of the run and its settings. */
 const char *fuzz_train(int number, const char **name, fr_model_settings *shape,
                        fr_training *training);
 /* A safetensors file with edits: @@h of the header, @@b of the data, @@l the data's length in two

@@ -82,7 +82,7 @@ static int32_t hidden_count(const leaky *l, const fr_query *q, int32_t v) {
     return count;
 }
 
-/* What an event that cannot be known adds to a few scores. */
+/* The contribution of an event that must not be known, to a few scores. */
 static double peek(const leaky *l, const fr_query *q, int32_t v, int32_t event) {
     uint64_t which = mix((uint64_t)q->event << 32 | (uint32_t)v) ^ (uint64_t)l->s.salt << 20;
     if (event >= l->facts.events || mix(which) % (uint64_t)l->s.rate) return 0;
@@ -122,7 +122,7 @@ static double one_score(leaky *l, const fr_query *q, int32_t v, int32_t longest)
     }
 }
 
-/* What a program that pads would make room for. */
+/* The length to which a program that pads would pad. */
 static int32_t find_longest(const leaky *l, const fr_query *queries, int count) {
     int32_t longest = 0;
     for (int k = 0; l->s.leak == PADDING && k < count; k++) {
