@@ -3,10 +3,9 @@
  *     own_scorer wikipedia.csv stateless THREADS stateless.npy
  *     own_scorer wikipedia.csv stateful THREADS stateful.npy
  *
- * The scorer is the tool's baseline:recency, so the records can be compared with
- * `fullrank rank --scorer baseline:recency`: the source's own destinations come first, the most
- * recently met on top; all others follow by their last event, whoever it was of.
- */
+ * The scorer is the tool's baseline:recency, so the records can be compared with `fullrank rank
+ * --scorer baseline:recency`. The source's own destinations come first, the most recently met on
+ * top. All others follow by their last event with any source. */
 #include <fullrank.h>
 #include <stdio.h>
 #include <stdlib.h>

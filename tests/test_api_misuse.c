@@ -370,7 +370,7 @@ static void test_sizes_of_settings(void **state) {
         "fr_scaling_settings"};
     for (int bad = 0; bad < 3; bad++) {
         for (int t = 0; t < 10; t++) {
-            size_t s[64] = {0}; /* the size, and fields behind it */
+            size_t s[64] = {0}; /* the size, and fields after it */
             s[0] = (size_t[]){0, sizeof *s, sizeof s}[bad];
             s[bad < 2 ? 1 : 63] = 1;
             const void *settings = s;

@@ -1,4 +1,4 @@
-/* test_data_sort.c - the sorter gives the stable order by time whatever the size of its runs. */
+/* test_data_sort.c - the sorter gives the stable order by time for any size of its runs. */
 #include "base/rng.h"
 #include "data/sort.h"
 #include "testing.h"

@@ -444,7 +444,7 @@ static void test_wrong_length(void **state) {
     assert_int_equal(get(&p), FR_EFILE);
     assert_contains(p.err.message, "broken off");
     assert_false(there(p.path));
-    place_on_server(&p, "claim2", "claim=1000&times=1"); /* the 416 to the rest starts it anew */
+    place_on_server(&p, "claim2", "claim=1000&times=1"); /* the 416 to the rest starts it again */
     assert_ok(&p);
     assert_arrived(&p, content, SIZE);
     assert_contains(p.seen.log, "does not fit");

@@ -10,7 +10,7 @@ static const int64_t vocabulary[4] = {-3, 999999999997, 1999999999997, 299999999
 static const double memory_state[2] = {0.1, -0.2};
 static const char note[] = "a \"quoted\" line\nand \xc3\xa4";
 
-/* The file of safetensors_python.py. slope makes everything behind it lie at odd multiples of 4. */
+/* The file of safetensors_python.py. After slope, everything is at odd multiples of 4. */
 static void write_sample(const char *path) {
     fr_error err;
     safetensors_writer w;

@@ -81,7 +81,7 @@ static bool is_waiting(void *state, int channel) {
 
 /* ---- ranking ---- */
 
-/* A score that depends on event and candidate; of one process it is no number at some event. */
+/* A score that depends on event and candidate; one process has NaN at some event. */
 typedef struct toy {
     const fr_window *w;
     bool fails;

@@ -719,7 +719,7 @@ static void test_files_refused(void **state) {
     FAILS(fr_project_files("nowhere.npy", x.label_path, x.head_path, out, false, 7, NULL, &p, &err),
           FR_EFILE, "nowhere.npy: cannot be read");
 #undef REFUSED
-    assert_int_equal(directory_entries(out), -1); /* nothing, nor anything beside it */
+    assert_int_equal(directory_entries(out), -1); /* nothing, and no file next to it */
     assert_int_equal(directory_entries(d), 12);   /* what this test has put there */
     assert_int_equal(mkdir(out, 0777), 0);
     put_text(in_directory(out, "mine.txt"), "keep");

@@ -94,14 +94,14 @@ static double sorted_rank(float *scores, int n, float positive) {
     return 1 + (first + last) / 2.0;
 }
 
-/* Is the destination in the window's events [from, to)? `source` < 0 = of any source. */
+/* True if the destination is in the window's events [from, to); `source` < 0 = of any source. */
 static bool occurs(const fr_window *w, int32_t from, int32_t to, int32_t source, int32_t c) {
     for (int32_t i = from; i < to; i++)
         if (w->destination[i] == c && (source < 0 || w->source[i] == source)) return true;
     return false;
 }
 
-/* Is it in the catalog of an event, by the definitions of PROTOCOL 3 and 14? */
+/* True if it is in the catalog of an event, by the definitions of PROTOCOL 3 and 14. */
 static bool in_catalog(const fr_window *w, int32_t cut, int32_t c) {
     switch (w->catalog_kind) {
     case CATALOG_TIME: return occurs(w, 0, cut, -1, c);
@@ -112,7 +112,8 @@ static bool in_catalog(const fr_window *w, int32_t cut, int32_t c) {
     }
 }
 
-/* Is it the true destination of another event of the part, of the same source and time? */
+/* True if it is the true destination of another event of the part, with the same source and time.
+ */
 static bool is_rival(const fr_window *w, int32_t event, int32_t c) {
     if (w->protocol.filter == FR_FILTER_NONE || c == w->destination[event]) return false;
     for (int32_t i = w->from; i < w->to; i++)
@@ -311,7 +312,7 @@ enum { MANY = 5 };
 
 typedef struct toy_calls {
     toy t;        /* first: `score` takes it */
-    int32_t last; /* event asked for */
+    int32_t last; /* last requested event */
     int calls, events;
 } toy_calls;
 

@@ -29,7 +29,7 @@ static float chain(const fr_factors *f, int64_t row, int64_t column) {
     return sum;
 }
 
-/* The scores as a file, with its lists of events and destinations beside it. */
+/* The scores as a file, with lists of events and destinations in accompanying files. */
 static const char *write_scores(const char *folder, const fr_window *w, const fr_factors *f) {
     fr_error err;
     npy_writer out = {0};
@@ -253,7 +253,7 @@ static void test_what_is_refused(void **state) {
     FAILS(fr_scorer_factors(w, &f, &full, &scorer, &err), FR_EUSAGE, "expected a description");
     FAILS(fr_scorer_factors(w, NULL, &about, &scorer, &err), FR_EUSAGE, "factors is NULL");
 
-    /* A score that is no number is named, of a tile as of a row. */
+    /* A NaN score is named, in a tile and in a row. */
     fr_ranking *ranking;
     v[2200 * WIDTH] = INFINITY;
     OK(fr_scorer_factors(w, &good, &about, &scorer, &err));

@@ -144,7 +144,7 @@ static fr_ranking *push(const fr_window *w, bool catalog_only, int most, int64_t
                         fr_window_cut(w, (int32_t)(c.facts.train + fr_feed_get(feed).submitted)));
     } while (count);
     OK(fr_feed_finish(feed, &ranking, &err));
-    assert_int_equal(c.seen, c.facts.events); /* everything is told in the end */
+    assert_int_equal(c.seen, c.facts.events); /* everything is returned in the end */
     fr_feed_close(feed);
     free(c.pair);
     return ranking;

@@ -228,7 +228,7 @@ static void test_refusals(void **state) {
     fr_window_close(w);
     fr_window_close(time);
 
-    put_text(in_directory(*state, "list.txt"), "999999\n"); /* nobody's destination */
+    put_text(in_directory(*state, "list.txt"), "999999\n"); /* not a destination of the stream */
     fr_protocol protocol = {
         .size = sizeof protocol, .train_share = 0.85, .catalog = in_directory(*state, "list.txt")};
     OK(fr_window_open(stream, &protocol, NULL, &w, &err));

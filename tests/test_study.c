@@ -1,4 +1,5 @@
-/* test_study.c - studies through the public header: large ones, and who may work on one. */
+/* test_study.c - studies through the public header: large ones, and which processes may work on
+ * one. */
 #include "testing.h"
 
 #include <fcntl.h>

@@ -284,7 +284,7 @@ static void test_resume_with_memory(void **state) {
 static void test_resume_models(void **state) {
     fr_error err;
     fixture f = open_fixture(*state, 300);
-    fr_model_settings narrow; /* nothing but the width, which every model has */
+    fr_model_settings narrow; /* only the width, which every model has */
     OK(fr_options_defaults(fr_model_options, &narrow, &err));
     narrow.dim = 16;
     for (int k = 0; k < MODELS; k++) {

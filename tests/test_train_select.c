@@ -46,7 +46,7 @@ static fr_training plain(int64_t epochs) {
 
 static char *model_of(const char *run) { return in_directory(run, "model.safetensors"); }
 
-/* train.json; the caller's. */
+/* train.json; the caller frees it. */
 static json_t *record_of(const char *run) {
     fr_error err;
     json_t *root;

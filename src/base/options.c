@@ -104,7 +104,7 @@ static void say_expected(const fr_option *o, char *out, size_t size) {
         (void)snprintf(out, size, "yes or no");
 }
 
-/* Compared as whole numbers: a double does not tell 2^53 and 2^53 + 1 apart. */
+/* Compared as whole numbers, because 2^53 and 2^53 + 1 are the same double. */
 static bool whole_in_range(const fr_option *o, int64_t number) {
     return number >= (int64_t)o->low && number <= (int64_t)o->high;
 }

@@ -222,7 +222,7 @@ int os_open_unlisted(const char *path) {
 }
 
 #ifdef LINUX
-/* Does [at, at + count * each) lie within `size` bytes? */
+/* True if [at, at + count * each) lies within `size` bytes. */
 static bool is_within(uint64_t at, uint64_t count, uint64_t each, size_t size) {
     return at <= size && (!each || count <= (size - at) / each);
 }

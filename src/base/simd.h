@@ -6,7 +6,7 @@
 #ifndef FR_BASE_SIMD_H
 #define FR_BASE_SIMD_H
 
-#include <stdint.h> /* tells whether this is glibc */
+#include <stdint.h> /* defines __GLIBC__ if this is glibc */
 
 /* Special kernels for a processor. FULLRANK_PORTABLE leaves them out, because clang needs minutes
  * to add sanitizers to them; the bits are the same. */

@@ -274,8 +274,8 @@ static fr_status set_defaults(cli_call *call, fr_error *err) {
     return status;
 }
 
-/* A request for help is served whatever else is missing or wrong. The word after --help is its
- * topic, for commands that have topics. */
+/* A request for help is answered even if something else is missing or wrong. The word after --help
+ * is its topic, for commands that have topics. */
 static bool wants_help(cli_call *call, int count, char **words) {
     for (int i = 0; i < count && strcmp(words[i], "--"); i++) {
         if (strcmp(words[i], "--help") && strcmp(words[i], "-h")) continue;

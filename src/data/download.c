@@ -36,7 +36,7 @@ int download_pause = 250;
 
 /* ---- versions of a remote file ---- */
 
-/* What tells one version of a remote file from another. Unknown: size -1, texts empty. */
+/* What distinguishes versions of a remote file. Unknown: size -1, texts empty. */
 typedef struct version {
     int64_t size;
     char etag[256]; /* strong ones only: a weak one does not promise equal bytes */
@@ -84,7 +84,7 @@ typedef struct transfer {
     int64_t resumed_from;
     bool begun; /* some body was accepted in this call */
     int64_t shown;
-    /* The request under way. */
+    /* The current request. */
     CURL *curl;
     char text[CURL_ERROR_SIZE];
     verdict verdict;
@@ -399,7 +399,8 @@ static fr_status fetch(transfer *t) {
     }
 }
 
-/* Reads the file back, so the hash is that of the bytes on disk, whoever fetched them. */
+/* Reads the file back, so the hash is that of the bytes on disk, from this call and earlier ones.
+ */
 static fr_status hash_part(transfer *t, char out[65]) {
     char *buffer = NULL;
     sha256 hash = {0};

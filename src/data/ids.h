@@ -32,7 +32,8 @@ static inline fr_status id_code(id_table *t, int64_t id, int32_t *code, fr_error
     return id_code_slow(t, id, code, err);
 }
 
-/* Sorts the ids ascending. *rank[code] = dense index of the id that had `code`; the caller's. */
+/* Sorts the ids ascending. *rank[code] = dense index of the id that had `code`; the caller frees
+ * it. */
 fr_status id_table_sort(id_table *t, int32_t **rank, fr_error *err);
 void id_table_free(id_table *t);
 
@@ -48,7 +49,7 @@ fr_status word_code(word_table *t, const char *word, size_t length, int64_t *cod
 static inline const char *word_text(const word_table *t, int64_t word) {
     return t->text.at + t->start.at[word];
 }
-/* order[k] = the word at place k in byte order; the caller's. */
+/* order[k] = the word at place k in byte order; the caller frees it. */
 fr_status word_table_sort(const word_table *t, int64_t **order, fr_error *err);
 void word_table_free(word_table *t);
 

@@ -216,7 +216,7 @@ static fr_status number_nodes(fr_window *w, fr_error *err) {
     return FR_OK;
 }
 
-/* The events of every node, whatever its role. */
+/* The events of every node, in both roles. */
 static fr_status list_nodes(fr_window *w, fr_error *err) {
     int64_t *at = w->node_at, sum = 0;
     int32_t *list;

@@ -170,7 +170,7 @@ static void spread_groups(const moments_job *j, int64_t count, double *out) {
     }
 }
 
-/* Fills `out` or `each`, whichever is not NULL. */
+/* Fills `out` or `each`; the other one is NULL. */
 static fr_status compute(const fr_record *records, int64_t count, const fr_sampling *sampling,
                          const fr_context *context, fr_expected *out, double *each, fr_error *err) {
     groups g = {0};

@@ -178,7 +178,7 @@ fr_status fr_intervals_expected(const fr_record *records, int64_t count,
     if (sampling->k_count > 0) NEED(out, err);
     job j;
     double *each = NULL, *values = NULL;
-    fr_sampling of_ranks = *sampling; /* reciprocal ranks, whatever hits were asked for */
+    fr_sampling of_ranks = *sampling; /* only reciprocal ranks, without hits */
     of_ranks.hits_count = 0;
     for (int i = 0; i < sampling->k_count; i++) out[i] = (fr_interval){NAN, NAN};
     if (sampling->k_count < 1) return FR_OK;

@@ -25,7 +25,7 @@ typedef struct request {
 } request;
 
 typedef struct metric {
-    fr_definition definition; /* first: fr_metric_at hands out a pointer to it */
+    fr_definition definition; /* first, because fr_metric_at returns a pointer to it */
     fr_status (*compute)(const request *q, fr_metric_value *out, fr_error *err);
     bool (*applies)(const fr_record *r);            /* to a covered event */
     double (*value)(const fr_record *r, int64_t k); /* of a covered event */
@@ -516,7 +516,7 @@ const fr_definition *fr_metric_at(int index) {
     return index >= 0 && index < METRICS ? &metrics[index].definition : NULL;
 }
 
-/* Does the metric take a number, as hits@k does? */
+/* True if the metric takes a number, as hits@k does. */
 static bool is_numbered(const metric *m) {
     size_t length = strlen(m->definition.name);
     return length > 2 && strcmp(m->definition.name + length - 2, "@k") == 0;

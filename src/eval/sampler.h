@@ -16,7 +16,7 @@ enum { SAMPLER_POOLS = 2 };
 enum { PART_NONE, PART_CATALOG, PART_SEEN, PART_UNSEEN };
 
 typedef struct sampler {
-    fr_definition definition; /* first: fr_sampler_at hands out a pointer to it */
+    fr_definition definition; /* first, because fr_sampler_at returns a pointer to it */
     bool trained;             /* reads the counts of the training part: records must have them */
     bool subgroup;            /* only for some positives: uncovered events never count */
     int part; /* PART_*: K different ones of the first pool, which is this part; NONE = other draws

@@ -20,7 +20,7 @@
 enum { MOST_BINS = 1000, MOST_CLASSES = 4 };
 
 typedef struct field {
-    fr_definition definition;        /* first: fr_slice_field_at hands out a pointer to it */
+    fr_definition definition;        /* first, because fr_slice_field_at returns a pointer to it */
     const char *class[MOST_CLASSES]; /* names of the classes; none = a number */
     int64_t bins;                    /* of a number, unless given */
     bool whole;                      /* numbers are whole */

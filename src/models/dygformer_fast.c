@@ -78,7 +78,7 @@ typedef struct sequence {
 /* Lifetime: worker scratch. */
 typedef struct worker {
     side *sides;     /* [EVENTS] */
-    int32_t from;    /* the first candidate asked for */
+    int32_t from;    /* the first requested candidate */
     kept few[FEW];   /* by candidate % FEW */
     int32_t *by;     /* [nodes] occurrences in a candidate's side; 0 between candidates */
     double *angle;   /* [patch * time_dim] */

@@ -28,7 +28,7 @@ enum { BLOCK = 256 }; /* slots that go through the layers together, rounded up t
 typedef struct worker {
     int32_t event; /* the event of `code`; -1 = none */
     real *code;    /* [piece, head width] Wd [h; e] + bd */
-    /* nodes under way */
+    /* nodes to compute */
     int32_t *node;    /* [piece] nodes to compute, as places in the piece */
     bool *waiting;    /* [piece] true if it is in `node`; false between events */
     fr_history *past; /* [piece] */

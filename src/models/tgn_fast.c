@@ -37,7 +37,7 @@ _Static_assert(EVENTS % LANES == 0, "events fill vectors");
 
 typedef struct worker {
     tgn_past past;
-    tgn_stretch at; /* under way */
+    tgn_stretch at; /* the current one */
 
     /* Events. */
     tgn_source source;

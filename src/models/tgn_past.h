@@ -15,14 +15,14 @@ enum { TGN_EVENTS = 32 }; /* at once; at most the bits of tgn_past.moves */
 typedef struct tgn_past {
     const tgn *c;
     const fr_window *w;
-    int count;               /* events asked for */
+    int count;               /* requested events */
     int32_t cut[TGN_EVENTS]; /* their cuts, ascending */
     int32_t *seen;           /* [nodes] events before cut[0] */
     int32_t *last;           /* [nodes] the last replayed one of these, -1 = none */
     uint32_t *moves;         /* [nodes] bit i: it has an event between the cuts i - 1 and i */
 } tgn_past;
 
-/* Events from .. to - 1 of those asked for, before which a candidate, its neighbours and their
+/* A range of requested events, from .. to - 1, before which a candidate, its neighbours and their
  * states are the same. */
 typedef struct tgn_stretch {
     int from, to;

@@ -14,7 +14,7 @@ struct fr_feed {
     run records;
     int32_t first;   /* of the events that were looked at last */
     int32_t next;    /* first event after them */
-    int32_t told;    /* first event whose destination has not been told */
+    int32_t told;    /* first event whose destination has not been returned */
     int pending;     /* queries that wait for scores: the last ones handed out */
     int most;        /* events to look at next */
     int64_t largest; /* number of events looked at at once */

@@ -226,7 +226,7 @@ static void measure(layout *l, canvas *c) {
     l->height = y + MARGIN;
 }
 
-/* Draws the whole page. *out is the caller's in any case. */
+/* Draws the whole page. The caller frees *out, even on failure. */
 static fr_status draw(const figure *f, const char *path, canvas **out, fr_error *err) {
     layout l = {.figure = f, .columns = f->columns > 0 ? f->columns : 1};
     *out = NULL;

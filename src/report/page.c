@@ -109,7 +109,7 @@ static fr_status put_figure(page *p, const char *name, fr_error *err) {
     return FR_OK;
 }
 
-/* ---- parts of their own ---- */
+/* ---- other parts ---- */
 
 static fr_status put_findings(page *p, fr_error *err) {
     text_buffer sample = {0};

@@ -90,7 +90,7 @@ static fr_status same_events(const result *run, const result *first, fr_error *e
                 : fail(err, FR_EINPUT, "%s and %s rank different events", run->key, first->key);
 }
 
-/* Deflated and in base64, as a JSON string; the caller's. */
+/* Deflated and in base64, as a JSON string; the caller frees it. */
 static fr_status pack(const text_buffer *columns, json_t **out, fr_error *err) {
     uLongf size = compressBound((uLong)columns->count);
     Bytef *packed;

@@ -1,5 +1,5 @@
-/* tables.c - see tables.h. One function per table of the paper; where the paper has the cell, it
- * stands beside ours with the difference (PROTOCOL 11, 13). */
+/* tables.c - see tables.h. One function per table of the paper. If the paper has the cell, its
+ * number is shown next to ours with the difference (PROTOCOL 11, 13). */
 #include "report/tables.h"
 
 #include "base/json.h"

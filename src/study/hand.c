@@ -243,7 +243,7 @@ static fr_status own_open(own_hand **out, const fr_study *s, const fr_context *c
     return fail(err, FR_EINPUT, "%s: changed while the study was opened", s->document);
 }
 
-/* The message is the thread's if it starts, else it stays the caller's. */
+/* The thread owns the message if it starts; otherwise the caller still owns it. */
 static fr_status own_give(own_hand *o, const parcel *p, fr_error *err) {
     o->task = *p;
     o->error = (fr_error){0};

@@ -77,7 +77,7 @@ typedef struct loader {
     const char *key;
     unit_record *out;
     sha256 *hash;
-    bool bytes; /* wanted, too */
+    bool bytes; /* also read the bytes */
 } loader;
 
 static void hash_text(sha256 *h, const char *text) {

@@ -34,7 +34,7 @@ typedef struct trainer {
     int32_t *from;     /* [batch_size + 1] 0, 2, 4 ..: candidates of a batch's events */
     int32_t *pairs;    /* [batch_size, 2] positive, negative */
     int64_t epoch;
-    /* the steps under way */
+    /* the current steps */
     const fr_context *context; /* for progress; may be NULL */
     const int32_t *events;     /* [count] */
     int32_t count, done;

@@ -3,13 +3,13 @@
  * The calls of one kind are counted from the start of main, and one of them fails, or it and all
  * that follow. tests/faults/faults.py runs commands under it and judges what they do.
  *
- *   FAULT_KIND   memory (malloc and its relatives), crypto (the same, asked for by libcrypto, which
- *                asks thousands of times as it starts and crashes at some of them), thread
+ *   FAULT_KIND   memory (malloc and its relatives), crypto (the same for calls by libcrypto, which
+ *                allocates thousands of times at its start and crashes at some failures), thread
  *                (pthread_create) or file (below)
  *   FAULT_AT     the number of the call that fails, from 1; 0 = none, only count
  *   FAULT_ALL    set: all that follow fail, too
  *   FAULT_ERROR  file: the errno as a name (EIO, ENOSPC, EMFILE, EINTR), or short: a read or write
- *                does half of what it was asked for. With FAULT_ALL only calls fail that can fail
+ *                transfers half of the bytes. With FAULT_ALL only calls fail that can fail
  *                in this way.
  *   FAULT_LOG    a file: "calls N" at the end; file: each call with its number, before that
  *   FAULT_TRACE  set: the log also has the stack of the first call that fails
@@ -17,10 +17,10 @@
  *                child for every line of "kind, at, all, error, log, folder, stdout, stderr",
  *                separated by tabs; the answer is a line with the status that wait gives.
  *
- * Files count below the working directory only. What stdio does inside the C library cannot be
- * reached from here. fontconfig crashes when memory is short, so its calls and those of what it
- * loads never fail. Calls are passed on to whoever is next, so sanitizers work under this, too.
- */
+ * Only files below the working directory count. Calls that stdio makes inside the C library cannot
+ * be reached from here. fontconfig crashes when memory is short, so its calls and those of
+ * libraries it loads never fail. Other calls are passed on to the next library, so sanitizers work
+ * under this, too. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>

@@ -1,6 +1,6 @@
-/* fuzz_scores.c - changed score files and the files beside them, for a tiny window: refused with a
- * one-line reason, or a scorer that can rank. FLAGS % 3 is the type of @@a: float16, 32, 64; with
- * FLAGS & 4 the catalog is the time-available one. Scores are zero where nothing else is said.
+/* fuzz_scores.c - changed score files and their accompanying files, for a tiny window: refused with
+ * a one-line reason, or a scorer that can rank. FLAGS % 3 is the type of @@a: float16, 32, 64; with
+ * FLAGS & 4 the catalog is the time-available one. Scores are zero unless given.
  *
  *     @@a scores  @@w their columns in two bytes  @@A the .npy itself
  *     @@j the JSON  @@e rows of events  @@E, @@d ids of destinations, @@D: the .npy itself */

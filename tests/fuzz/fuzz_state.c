@@ -1,6 +1,7 @@
-/* fuzz_state.c - changed states of training runs, gone on with: refused with a one-line reason and
- * left as they are, or one more epoch. FLAGS % 16 is the number of the model; without FLAGS & 128
- * nothing is left to train, which is faster; the parts are those of fuzz_write_tensors. */
+/* fuzz_state.c - changed states of training runs, which are then resumed: refused with a one-line
+ * reason and left as they are, or one more epoch. FLAGS % 16 is the number of the model; without
+ * FLAGS & 128 nothing is left to train, which is faster; the parts are those of fuzz_write_tensors.
+ */
 #include "parts.h"
 
 #include <stdio.h>

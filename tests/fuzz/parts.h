@@ -30,7 +30,7 @@ void fuzz_write_json(const char *name, const json_t *root);
 void fuzz_write_npy(const char *name, const char *type, size_t item, size_t width,
                     const uint8_t *bytes, size_t size);
 
-/* All bytes of a file; the caller's. */
+/* All bytes of a file; the caller frees them. */
 typedef struct fuzz_bytes {
     uint8_t *at;
     size_t size;
@@ -45,7 +45,7 @@ typedef struct fuzz_part {
 } fuzz_part;
 bool fuzz_next(fuzz_part *rest, fuzz_part *out);
 
-/* A part as text that ends with 0; the caller's. */
+/* A part as text that ends with 0; the caller frees it. */
 char *fuzz_text(fuzz_part part);
 
 void fuzz_edit_json(json_t *root, fuzz_part edits);

@@ -23,7 +23,7 @@ enum leak {
     LONGEST,    /* knows the catalog only, and pads to its longest history */
     COUNTER,    /* scoring changes the state */
     ORDER,      /* larger ids score higher */
-    NAN_SCORES, /* one score in a hundred is no number */
+    NAN_SCORES, /* one score in a hundred is NaN */
     SIGMOID,    /* saturates */
     CLOCK       /* another value each time it is opened */
 };
