@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- running count ---- */
 
@@ -97,7 +98,9 @@ typedef struct recent {
     int32_t *now;   /* [destinations] level, -1 = no event yet */
     int32_t *tree;  /* [levels + 1] Fenwick tree: destinations by level */
     int32_t levels; /* how many there are */
+    int32_t *block; /* [levels / BLOCK + 1] for a score vector, of one worker only */
 } recent;
+enum { BLOCK = 256 }; /* levels */
 
 /* An event with the log of the sum of exp(decay * t_j) over its destination's events so far. */
 typedef struct heated {
@@ -105,16 +108,40 @@ typedef struct heated {
     int32_t event;
 } heated;
 
-static int by_heat(const void *a, const void *b) {
-    double x = ((const heated *)a)->heat, y = ((const heated *)b)->heat;
-    return (x > y) - (x < y);
+/* 16 bits of a number that is ordered as the heat is. */
+enum { DIGIT = 16 };
+static uint32_t digit_of(double heat, int shift) {
+    uint64_t bits;
+    memcpy(&bits, &heat, sizeof bits);
+    bits = bits >> 63 ? ~bits : bits | (uint64_t)1 << 63;
+    return (uint32_t)(bits >> shift) & ((1u << DIGIT) - 1);
 }
 
-static fr_status order_heats(recent *r, double decay, fr_error *err) {
+/* Stable counting sorts, from the last digit to the first; `list` ends where it began. */
+static void sort_heats(heated *list, heated *other, uint32_t *at, int32_t count) {
+    for (int shift = 0; shift < 64; shift += DIGIT) {
+        memset(at, 0, sizeof *at << DIGIT);
+        for (int32_t k = 0; k < count; k++) at[digit_of(list[k].heat, shift)]++;
+        for (uint32_t digit = 0, sum = 0; digit < 1u << DIGIT; digit++) {
+            uint32_t here = at[digit];
+            at[digit] = sum;
+            sum += here;
+        }
+        for (int32_t k = 0; k < count; k++) other[at[digit_of(list[k].heat, shift)]++] = list[k];
+        heated *swap = list;
+        list = other;
+        other = swap;
+    }
+}
+
+static fr_status order_heats(recent *r, arena *step, double decay, fr_error *err) {
     const fr_window *w = r->w;
-    heated *list;
+    heated *list, *other;
+    uint32_t *at;
     TRY(TAKE(&r->memory, r->level, w->events, err));
-    TRY(ALLOCATE(list, w->events, err));
+    TRY(TAKE(step, list, w->events, err));
+    TRY(TAKE(step, other, w->events, err));
+    TRY(TAKE(step, at, (size_t)1 << DIGIT, err));
     for (int32_t v = 0; v < w->destinations; v++) {
         double heat = -INFINITY;
         for (int32_t k = w->destination_at[v]; k < w->destination_at[v + 1]; k++) {
@@ -123,12 +150,11 @@ static fr_status order_heats(recent *r, double decay, fr_error *err) {
             list[event] = (heated){heat, event};
         }
     }
-    qsort(list, (size_t)w->events, sizeof *list, by_heat);
+    sort_heats(list, other, at, w->events);
     for (int32_t k = 0; k < w->events; k++) {
         if (!k || list[k].heat > list[k - 1].heat) r->levels++;
         r->level[list[k].event] = r->levels - 1;
     }
-    free(list);
     return FR_OK;
 }
 
@@ -141,6 +167,14 @@ static int32_t count_below(const recent *r, int32_t level) {
     return count;
 }
 
+/* The same, where r->block has it for the beginnings of blocks. */
+static int32_t count_in_block(const recent *r, int32_t level) {
+    if (level < 0) return 0;
+    int32_t count = r->block[level / BLOCK];
+    for (int32_t k = level; k % BLOCK; k &= k - 1) count += r->tree[k];
+    return count;
+}
+
 static void add_at(recent *r, int32_t level, int32_t step) {
     for (int64_t k = level + 1; k <= r->levels; k += k & -k) r->tree[k] += step;
 }
@@ -149,8 +183,9 @@ static fr_status score_recent(void *state, const fr_query *query, int count, int
                               float *scores, fr_error *err) {
     (void)query, (void)count, (void)worker, (void)err;
     const recent *r = state;
+    for (int32_t k = 0; k <= r->levels / BLOCK; k++) r->block[k] = count_below(r, k * BLOCK);
     for (int32_t v = 0; v < r->w->destinations; v++)
-        scores[v] = baseline_score(r->is_long, count_below(r, r->now[v]));
+        scores[v] = baseline_score(r->is_long, count_in_block(r, r->now[v]));
     return FR_OK;
 }
 
@@ -200,10 +235,15 @@ static fr_status open_recent(const fr_window *w, const void *settings, int64_t s
                                   .fingerprint = fingerprint_recent,
                                   .close = close_recent,
                                   .stand = stand_recent};
-    TRY(order_heats(r, baseline_decay(w, ((const decay_settings *)settings)->half_life), err));
+    arena step = {0};
+    double half_life = ((const decay_settings *)settings)->half_life;
+    fr_status status = order_heats(r, &step, baseline_decay(w, half_life), err);
+    arena_free(&step);
+    if (status) return status;
     out->level = r->level;
     TRY(TAKE(&r->memory, r->now, w->destinations, err));
     TRY(TAKE(&r->memory, r->tree, (size_t)r->levels + 1, err));
+    TRY(TAKE(&r->memory, r->block, r->levels / BLOCK + 1, err));
     for (int32_t v = 0; v < w->destinations; v++) r->now[v] = -1;
     return FR_OK;
 }
