@@ -45,6 +45,12 @@ static void product(int m, int n, int k, factor a, factor b, begin from, real *c
     }
 }
 
+void gemm_turn(int n, int k, const real *b, int ldb, real *to, int ldt) {
+    for (int p = 0; p < k; p++)
+        for (int j = 0; j < (n + 15) / 16 * 16; j++)
+            to[p * ldt + j] = b[(j < n ? j : n - 1) * ldb + p];
+}
+
 #else
 
 enum {
@@ -62,7 +68,8 @@ typedef struct kernel {
     int width;                   /* floats of a vector */
     panel_function *panel[2][3]; /* [A stored (k, m)][up to one vector, up to two, exactly two] */
     panel_function *thin[2][2];  /* the same for m <= THIN and B stored (n, k), anywhere */
-    /* to[k, width] = the transpose of B[0..n-1, k], n <= width; past the end the last row again */
+    /* to[k, n] = the transpose of B[0..n-1, k], rows `width` apart; up to whole vectors the last
+     * row again */
     void (*turn)(int n, int k, const float *b, ptrdiff_t ldb, float *to, int width);
 } kernel;
 
@@ -93,7 +100,7 @@ static void portable_column(int m, int n, int k, const float *a, ptrdiff_t lda, 
     portable_panel(m, n, k, a, 1, lda, b, ldb, c, ldc, from);
 }
 static void portable_turn(int n, int k, const float *b, ptrdiff_t ldb, float *to, int width) {
-    for (int j = 0; j < width; j++)
+    for (int j = 0; j < (n + 15) / 16 * 16; j++)
         for (int p = 0; p < k; p++) to[p * width + j] = b[least(j, n - 1) * ldb + p];
 }
 static const kernel portable_kernel = {
@@ -296,6 +303,10 @@ static void product(int m, int n, int k, factor a, factor b, begin from, real *c
         }
         from = (begin){c, ldc, false};
     }
+}
+
+void gemm_turn(int n, int k, const real *b, int ldb, real *to, int ldt) {
+    kernel_now()->turn(n, k, b, ldb, to, ldt);
 }
 
 #endif

@@ -107,9 +107,9 @@ static inline void KERNEL(rows_from)(const float *row[WIDTH], int n, const float
     }
 }
 
-/* to[k, width] = the transpose of B's rows 0..n-1 (n <= width) */
+/* to[k, n] = the transpose of B's rows 0..n-1, rows `width` apart and filled up to whole vectors */
 static TARGET void KERNEL(turn)(int n, int k, const float *b, ptrdiff_t ldb, float *to, int width) {
-    for (int j = 0; j < width; j += WIDTH) {
+    for (int j = 0; j < n; j += WIDTH) {
         const float *row[WIDTH];
         KERNEL(rows_from)(row, n - j, b + j * ldb, ldb);
         int p = 0;

@@ -56,14 +56,15 @@ static int64_t met_others(const fr_window *w, const scored_event *e) {
 }
 
 /* Is any of them infinite or no number at all? The exponent is all ones then. */
-SIMD_LOOPS static int any_unfinite(const float *scores, int32_t n) {
-    int bad = 0;
-    for (int32_t k = 0; k < n; k++) {
-        uint32_t bits;
+SIMD_LOOPS static int any_unfinite(const float *scores, int64_t n) {
+    int32_t largest = 0;
+    for (int64_t k = 0; k < n; k++) {
+        int32_t bits;
         memcpy(&bits, &scores[k], sizeof bits);
-        bad |= (bits & 0x7f800000u) == 0x7f800000u;
+        bits &= 0x7fffffff;
+        largest = largest > bits ? largest : bits;
     }
-    return bad;
+    return largest >= 0x7f800000;
 }
 
 /* A score that is not finite cannot be ranked (PROTOCOL 4): the error names event and candidate.
@@ -158,37 +159,58 @@ static fr_status begin_parts(engine *e, batch *b, int worker, fr_error *err) {
     return FR_OK;
 }
 
-/* The scores of a tile of destinations for all events gathered. Of a row over the catalog, `from`
- * .. to - 1 are the places of those that are in it. */
-static fr_status rank_tile(engine *e, batch *b, int worker, int32_t tile, int32_t size,
-                           int32_t from, int32_t to, fr_error *err) {
-    const fr_window *w = e->w;
-    const probe *p = e->probes;
-    if (from < to) TRY(score_events(e, b, 0, b->count, worker, from, to, err));
-    for (int32_t v = 0; b->spread && v < size; v++) b->spread[v] = -FLT_MAX;
-    for (int i = 0; i < b->count; i++) {
-        const float *scores = b->scores + (int64_t)i * (to - from);
+/* Destinations `first` .. first + size - 1. Of a row over the catalog, from .. to - 1 are the
+ * places of those that are in it. */
+typedef struct tile_job {
+    engine *e;
+    batch *b;
+    int32_t first, size, from, to;
+} tile_job;
+
+static fr_status read_tile(void *to, int first, int count, const float *rows, fr_error *err) {
+    const tile_job *t = to;
+    const batch *b = t->b;
+    const fr_window *w = t->e->w;
+    const probe *p = t->e->probes;
+    bool check =
+        any_unfinite(rows, (int64_t)count * (t->to - t->from)); /* which, and of which event? */
+    for (int i = 0; i < count; i++) {
+        const scored_event *facts = &b->facts[first + i];
+        const float *scores = rows + (int64_t)i * (t->to - t->from);
         if (b->spread) {
-            for (int32_t k = from; k < to; k++) b->spread[w->catalog[k] - tile] = scores[k - from];
+            for (int32_t k = t->from; k < t->to; k++)
+                b->spread[w->catalog[k] - t->first] = scores[k - t->from];
             scores = b->spread;
         }
-        TRY(check_finite(w, b->facts[i].event, tile, tile + size, scores, err));
-        p->part(p->state, &b->facts[i], tile, tile + size, scores,
-                b->tallies + (size_t)i * p->tally);
+        if (check) TRY(check_finite(w, facts->event, t->first, t->first + t->size, scores, err));
+        p->part(p->state, facts, t->first, t->first + t->size, scores,
+                b->tallies + (size_t)(first + i) * p->tally);
     }
     return FR_OK;
+}
+
+/* The scores of a tile for all events gathered. */
+static fr_status rank_tile(tile_job *t, int worker, fr_error *err) {
+    const batch *b = t->b;
+    const fr_scorer *s = t->e->scorer;
+    for (int32_t v = 0; b->spread && v < t->size; v++) b->spread[v] = -FLT_MAX;
+    if (s->pieces && t->from < t->to)
+        return s->pieces(s->is.state, b->queries, b->count, t->from, t->to, b->scores, read_tile, t,
+                         err);
+    if (t->from < t->to) TRY(score_events(t->e, b, 0, b->count, worker, t->from, t->to, err));
+    return read_tile(t, 0, b->count, b->scores, err);
 }
 
 static fr_status rank_parts(engine *e, batch *b, int worker, fr_error *err) {
     const fr_window *w = e->w;
     const probe *p = e->probes;
     TRY(begin_parts(e, b, worker, err));
-    for (int32_t tile = p->from, from = e->first, to; tile < p->to; tile += e->tile, from = to) {
-        int32_t size = p->to - tile < e->tile ? p->to - tile : e->tile;
-        to = tile + size;
+    for (int32_t at = p->from, from = e->first, to; at < p->to; at += e->tile, from = to) {
+        int32_t size = p->to - at < e->tile ? p->to - at : e->tile;
+        to = at + size;
         if (b->spread)
-            for (to = from; to < w->catalog_size && w->catalog[to] < tile + size;) to++;
-        TRY(rank_tile(e, b, worker, tile, size, from, to, err));
+            for (to = from; to < w->catalog_size && w->catalog[to] < at + size;) to++;
+        TRY(rank_tile(&(tile_job){e, b, at, size, from, to}, worker, err));
     }
     for (int i = 0; i < b->count; i++)
         p->end(p->state, &b->facts[i], b->tallies + (size_t)i * p->tally);
@@ -255,6 +277,7 @@ static fr_status make_batch(const engine *e, batch *b, fr_error *err) {
     } else if (catalog_only) {
         TRY(engine_spread_room(e->w, &b->spread, err));
     }
+    if (e->parts && e->scorer->pieces && many > SCORER_PIECE) many = SCORER_PIECE;
     return ALLOCATE(b->scores, many * (size_t)(e->parts ? e->tile : e->scorer->row), err);
 }
 

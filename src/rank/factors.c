@@ -12,15 +12,16 @@
 #include "base/remember.h"
 #include "base/sha256.h"
 #include "nn/gemm.h"
-#include "rank/scorer.h"
 #include "rank/scores.h"
 
 #include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Events of a call: so many that turning a panel of V (nn/gemm.c) takes little beside using it. */
-enum { MANY = 512, MOST_WIDTH = 1 << 20, FILES = 3 };
+/* Events of a call: so many that turning a panel of V (nn/gemm.c) takes little beside using it.
+ * TURNED: the largest width for which all panels of a tile are turned beforehand, 512 KB of them.
+ */
+enum { MANY = 512, TILE = 512, MOST_WIDTH = 1 << 20, TURNED = 256, FILES = 3 };
 
 typedef struct products {
     const fr_window *w;
@@ -89,6 +90,37 @@ static fr_status score_part(void *state, const fr_query *queries, int count, int
     return FR_OK;
 }
 
+/* The tile's rows of V are turned once for all events. */
+static fr_status score_pieces(void *state, const fr_query *queries, int count, int32_t from,
+                              int32_t to, float *scores, scorer_reader *read, void *reader,
+                              fr_error *err) {
+    const products *f = state;
+    const float *u = NULL;
+    float *own = NULL, *turned = NULL;
+    int32_t first = f->gaps ? catalog_below(f->w, from) : from;
+    int32_t n = (f->gaps ? catalog_below(f->w, to) : to) - first, ld = to - from;
+    int width = (int)f->are.width, ldt = (n + 31) / 16 * 16; /* not a power of 2 */
+    TRY(gather(f, queries, count, &u, &own, err));
+    fr_status status = ALLOCATE(turned, (int64_t)width * ldt, err);
+    if (!status && n) gemm_turn(n, width, f->are.v + (int64_t)first * width, width, turned, ldt);
+    for (int k = 0; !status && k < count; k += SCORER_PIECE) {
+        int some = count - k < SCORER_PIECE ? count - k : SCORER_PIECE;
+        gemm_nn_from(some, n, width, u + (int64_t)k * width, width, turned, ldt,
+                     f->are.bias ? f->are.bias + first : NULL, scores, ld);
+        for (int i = 0; f->gaps && i < some; i++)
+            open_gaps(f->w, first, n, from, to, scores + (int64_t)i * ld);
+        status = read(reader, k, some, scores, err);
+    }
+    free(turned);
+    free(own);
+    return status;
+}
+
+scorer_pieces *factors_pieces(const fr_scorer_definition *is) {
+    bool ours = is->part == score_part;
+    return ours && ((const products *)is->state)->are.width <= TURNED ? score_pieces : NULL;
+}
+
 /* ---- making ---- */
 
 static void close_factors(void *state) {
@@ -154,6 +186,7 @@ static fr_status define(products *f, fr_scorer_definition *out, fr_error *err) {
     out->workers = FR_WORKERS_ANY;
     out->many = MANY;
     out->part = score_part;
+    out->tile = are->width <= TURNED ? TILE : 0;
     return FR_OK;
 }
 

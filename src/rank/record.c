@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { BLOCK = RECORDER_BLOCK };
+
 fr_record recorder_describe(const fr_window *w, int32_t i) {
     int32_t u = w->source[i], v = w->destination[i], cut = window_cut(w, i);
     fr_history pair = window_pair_history(w, u, v, cut);
@@ -64,32 +66,34 @@ static fr_status open_scratch(recorder *r, int threads, fr_error *err) {
     return FR_OK;
 }
 
-/* A destination by the decimal text of its id: the digits from the left, then their number. */
-typedef struct text_key {
-    uint64_t aligned; /* the digits, and zeros up to 19 of them */
-    int32_t digits, destination;
-} text_key;
-
-static int by_text(const void *a, const void *b) {
-    const text_key *x = a, *y = b;
-    if (x->aligned != y->aligned) return x->aligned < y->aligned ? -1 : 1;
-    return x->digits - y->digits;
-}
-
+/* Ids ascend, so those with equally many digits are in the order of their text already. These runs
+ * are merged by their digits from the left; of equal ones the shorter text is first. */
 static fr_status sort_texts(recorder *r, fr_error *err) {
     enum { MOST_DIGITS = 19 }; /* of an id, which is never negative */
-    int32_t count = r->w->destinations;
-    text_key *key;
+    const int64_t *id = r->w->destination_id;
+    int32_t count = r->w->destinations, next[MOST_DIGITS + 1], end[MOST_DIGITS + 1];
+    uint64_t unit[MOST_DIGITS + 1], power = 1;
     TRY(TAKE(&r->memory, r->text, count, err));
-    TRY(ALLOCATE(key, count, err));
-    for (int32_t v = 0; v < count; v++) {
-        key[v] = (text_key){(uint64_t)r->w->destination_id[v], 1, v};
-        for (uint64_t rest = key[v].aligned; rest >= 10; rest /= 10) key[v].digits++;
-        for (int32_t k = key[v].digits; k < MOST_DIGITS; k++) key[v].aligned *= 10;
+    unit[MOST_DIGITS] = 1;
+    for (int d = MOST_DIGITS; d > 1; d--) unit[d - 1] = 10 * unit[d];
+    for (int d = 1, v = 0; d <= MOST_DIGITS; d++) {
+        power *= 10;
+        next[d] = v;
+        while (v < count && (uint64_t)id[v] < power) v++;
+        end[d] = v;
     }
-    qsort(key, (size_t)count, sizeof *key, by_text);
-    for (int32_t k = 0; k < count; k++) r->text[key[k].destination] = k;
-    free(key);
+    for (int32_t k = 0; k < count; k++) {
+        int first = 0;
+        uint64_t least = 0;
+        for (int d = 1; d <= MOST_DIGITS; d++) {
+            if (next[d] == end[d]) continue;
+            uint64_t aligned = (uint64_t)id[next[d]] * unit[d];
+            if (first && aligned >= least) continue;
+            first = d;
+            least = aligned;
+        }
+        r->text[next[first]++] = k;
+    }
     return FR_OK;
 }
 
@@ -100,6 +104,7 @@ static fr_status weigh_candidates(recorder *r, double power, fr_error *err) {
     double *popularity, total = 0;
     int exponent = 0;
     TRY(TAKE(&r->memory, r->mass, w->destinations, err));
+    if (power == 1) TRY(TAKE(&r->memory, r->light, w->destinations, err));
     TRY(ALLOCATE(popularity, w->destinations, err));
     for (int32_t i = 0; i < w->train; i++) popularity[w->destination[i]] += 1;
     for (int32_t v = 0; v < w->destinations; v++) {
@@ -112,23 +117,23 @@ static fr_status weigh_candidates(recorder *r, double power, fr_error *err) {
     (void)frexp(total, &exponent); /* total < 2^exponent */
     for (int32_t v = r->from; v < r->to; v++)
         r->mass[v] = llrint(power == 1 ? popularity[v] : ldexp(popularity[v], 61 - exponent));
+    for (int32_t v = r->from; r->light && v < r->to; v++) r->light[v] = (int32_t)r->mass[v];
     free(popularity);
     return FR_OK;
 }
 
 /* Destinations by when they first occur, to tell how many, and of which mass, have occurred before
  * an event. */
-static int by_first(const void *a, const void *b) {
-    const recorder_first *x = a, *y = b;
-    return (x->event > y->event) - (x->event < y->event);
-}
-
 static fr_status sort_firsts(recorder *r, fr_error *err) {
-    int32_t count = r->w->destinations;
+    const fr_window *w = r->w;
+    int32_t count = w->destinations, place = 0;
     int64_t mass = 0;
     TRY(TAKE(&r->memory, r->firsts, count + 1, err));
-    for (int32_t v = 0; v < count; v++) r->firsts[v] = (recorder_first){r->first[v], r->mass[v]};
-    qsort(r->firsts, (size_t)count, sizeof *r->firsts, by_first);
+    for (int32_t i = 0; i < w->events; i++)
+        if (r->first[w->destination[i]] == i)
+            r->firsts[place++] = (recorder_first){i, r->mass[w->destination[i]]};
+    for (int32_t v = 0; v < count; v++)
+        if (r->first[v] == INT32_MAX) r->firsts[place++] = (recorder_first){INT32_MAX, r->mass[v]};
     for (int32_t k = 0; k <= count; k++) { /* of those before */
         int64_t own = r->firsts[k].mass;
         r->firsts[k].mass = mass;
@@ -138,6 +143,15 @@ static fr_status sort_firsts(recorder *r, fr_error *err) {
         r->listed_count += !r->listed[v];
         r->listed_mass += r->listed[v] ? 0 : r->mass[v];
     }
+    return FR_OK;
+}
+
+/* The largest of each block. */
+static fr_status reduce_blocks(recorder *r, const int32_t *since, int32_t **out, fr_error *err) {
+    int32_t count = r->w->destinations;
+    TRY(TAKE(&r->memory, *out, count / BLOCK + 1, err));
+    for (int32_t v = 0; v < count; v++)
+        if (since[v] > (*out)[v / BLOCK]) (*out)[v / BLOCK] = since[v];
     return FR_OK;
 }
 
@@ -175,6 +189,8 @@ fr_status recorder_open(recorder *r, const fr_window *w, const event_list *event
                           : INT32_MAX;
     }
     TRY(sort_firsts(r, err));
+    TRY(reduce_blocks(r, r->first, &r->all_first, err));
+    TRY(reduce_blocks(r, r->listed, &r->all_listed, err));
     fr_context team = {.threads = threads};
     return shards_run(&team, NULL, (events->count + DESCRIBED - 1) / DESCRIBED, describe_shard, r,
                       err);
@@ -213,15 +229,15 @@ static bool in_catalog(const recorder *r, const scored_event *e, int32_t v) {
 
 /* ---- scores, in blocks ---- */
 
-enum { BLOCK = 256 };
-
 /* An event whose scores come by. */
 typedef struct progress {
     float positive;
     int32_t two[2]; /* room for `out`, if there is no filter */
     recorder_list out;
     recorder_tally sums;
-    int32_t pair; /* the first pair of the source whose destination is still to come */
+    int32_t pair; /* the first pair of the source whose destination is still to come, .. */
+    int32_t next; /* .. that destination (INT32_MAX = none) and its first event: read in advance, */
+    int32_t first; /* nobody has to wait for them */
 } progress;
 
 /* Takes those that are not counted away from a catalog. */
@@ -234,12 +250,19 @@ static void take_away(const recorder *r, const int32_t *since, int32_t cut, cons
     }
 }
 
+static void look_ahead(const fr_window *w, int32_t source, progress *p) {
+    bool any = p->pair < w->source_pair_at[source + 1];
+    p->next = any ? w->pair_destination[p->pair] : INT32_MAX;
+    p->first = any ? w->pair_events[w->pair_at[p->pair]] : 0;
+}
+
 static void begin_event(void *state, const scored_event *e, float positive, void *to) {
     const recorder *r = state;
     const fr_window *w = r->w;
     progress *p = to;
     recorder_tally *t = &p->sums;
     *p = (progress){.positive = positive, .pair = w->source_pair_at[e->source]};
+    look_ahead(w, e->source, p);
     p->out = recorder_excluded(r, e, p->two);
     int32_t low = 0, high = w->destinations;
     while (low < high) {
@@ -276,17 +299,34 @@ static const int32_t *leave_out(const recorder_list *x, const int32_t *since, in
     return block;
 }
 
-/* Adds the candidates that `since` has from before `cut` on. */
-SIMD_LOOPS static void count_block(const float *scores, const int32_t *since, int32_t cut,
-                                   float positive, int32_t n, recorder_counts *to) {
-    int32_t above = 0, tied = 0;
+/* Candidates of a block above the positive, tied with it, and the mass of those above. */
+typedef struct block_counts {
+    int32_t above, tied;
+    uint32_t mass;
+} block_counts;
+
+/* Of those that `since` has from before `cut` on; NULL = of all. */
+SIMD_INLINE void count_each(const float *scores, const int32_t *since, int32_t cut,
+                            const int32_t *mass, float positive, int32_t n, block_counts *to) {
+    int32_t both = 0;
+    uint32_t heavy = 0;
     for (int32_t k = 0; k < n; k++) {
-        int32_t in = since[k] < cut;
-        above += (scores[k] > positive) & in;
-        tied += (scores[k] == positive) & in;
+        int32_t in = since ? since[k] < cut : 1, over = (scores[k] > positive) & in;
+        both += over + (((scores[k] == positive) & in) << 16);
+        heavy += (uint32_t)(-over & mass[k]);
     }
-    to->above += above;
-    to->tied += tied;
+    *to = (block_counts){both & 0xffff, both >> 16, heavy};
+}
+
+SIMD_LOOPS static void count_some(const float *scores, const int32_t *since, int32_t cut,
+                                  const int32_t *mass, float positive, int32_t n,
+                                  block_counts *to) {
+    count_each(scores, since, cut, mass, positive, n, to);
+}
+
+SIMD_LOOPS static void count_all(const float *scores, const int32_t *mass, float positive,
+                                 int32_t n, block_counts *to) {
+    count_each(scores, NULL, 0, mass, positive, n, to);
 }
 
 /* Adds their masses. */
@@ -312,30 +352,66 @@ static int32_t count_before(const float *scores, const int32_t *since, int32_t c
     return count;
 }
 
-/* The block from destination v on. Few candidates are tied, and of a good scorer few are above:
- * most blocks have none. */
+/* Masses of any size, and the order of those that are tied. */
+static void weigh_closely(const recorder *r, const scored_event *e, int32_t v, int32_t n,
+                          const float *scores, progress *p) {
+    int32_t own[BLOCK];
+    bool by_time = r->w->catalog_kind == CATALOG_TIME;
+    int32_t cut = by_time ? e->cut : 1;
+    const int32_t *since = leave_out(&p->out, by_time ? r->first : r->listed, v, n, own);
+    p->sums.before +=
+        count_before(scores, since, cut, p->positive, r->text + v, r->text[e->destination], n);
+    weigh_block(scores, since, cut, r->mass + v, p->positive, n, &p->sums);
+}
+
+/* Are all of a block that begins at v in the catalog? */
+static bool all_before(const int32_t *largest, int32_t v, int32_t n, int32_t cut) {
+    return largest[v / BLOCK] < cut && largest[(v + n - 1) / BLOCK] < cut;
+}
+
+/* Takes candidates that are not counted away from a block. */
+static void take_back(const recorder_list *x, const int32_t *since, int32_t cut,
+                      const int32_t *mass, int32_t v, int32_t n, const float *scores,
+                      float positive, block_counts *from) {
+    for (int32_t k = 0; k < x->count; k++) {
+        int32_t at = x->at[k] - v;
+        if (at < 0 || at >= n || since[x->at[k]] >= cut) continue;
+        from->above -= scores[at] > positive;
+        from->tied -= scores[at] == positive;
+        from->mass -= scores[at] > positive ? (uint32_t)mass[at] : 0;
+    }
+}
+
+/* The block from destination v on. Candidates are counted for both catalogs, once if all are in
+ * both. Few are tied. */
 static void read_block(const recorder *r, const scored_event *e, int32_t v, int32_t n,
                        const float *scores, progress *p) {
-    int32_t own[BLOCK], cut = e->cut;
     recorder_tally *t = &p->sums;
     bool by_time = r->w->catalog_kind == CATALOG_TIME;
-    recorder_counts *to = by_time ? &t->available : &t->catalog, old = *to;
-    const int32_t *since = NULL;
+    bool all_first = !r->catalog_only && all_before(r->all_first, v, n, e->cut),
+         all_listed = all_before(r->all_listed, v, n, 1);
+    const int32_t *mass = r->light ? r->light + v : r->first + v; /* .., which nobody reads then */
+    block_counts all = {0}, here = {0};
+    if (all_first || all_listed) count_all(scores, mass, p->positive, n, &all);
     if (!r->catalog_only) {
-        since = leave_out(&p->out, r->first, v, n, own);
-        count_block(scores, since, cut, p->positive, n, &t->available);
+        here = all;
+        if (!all_first) count_some(scores, r->first + v, e->cut, mass, p->positive, n, &here);
+        take_back(&p->out, r->first, e->cut, mass, v, n, scores, p->positive, &here);
+        t->available.above += here.above;
+        t->available.tied += here.tied;
     }
     if (!e->covered) return;
     if (!by_time) {
-        cut = 1;
-        since = leave_out(&p->out, r->listed, v, n, own);
-        count_block(scores, since, cut, p->positive, n, &t->catalog);
+        here = all;
+        if (!all_listed) count_some(scores, r->listed + v, 1, mass, p->positive, n, &here);
+        take_back(&p->out, r->listed, 1, mass, v, n, scores, p->positive, &here);
+        t->catalog.above += here.above;
+        t->catalog.tied += here.tied;
     }
-    if (to->tied > old.tied)
-        t->before +=
-            count_before(scores, since, cut, p->positive, r->text + v, r->text[e->destination], n);
-    if (to->above > old.above || to->tied > old.tied)
-        weigh_block(scores, since, cut, r->mass + v, p->positive, n, t);
+    if (here.tied || (here.above && !r->light))
+        weigh_closely(r, e, v, n, scores, p);
+    else
+        t->mass_above += here.mass;
 }
 
 /* Counts the destinations below `to` that the source has met, and those that it has met in
@@ -343,10 +419,12 @@ static void read_block(const recorder *r, const scored_event *e, int32_t v, int3
 static void read_met(const recorder *r, const scored_event *e, int32_t from, int32_t to,
                      const float *scores, progress *p) {
     const fr_window *w = r->w;
-    int32_t self = window_self(w, e->source), end = w->source_pair_at[e->source + 1];
+    int32_t self = window_self(w, e->source);
     const int32_t *stamp = r->scratch ? r->scratch[e->worker].stamp : NULL;
-    for (; p->pair < end && w->pair_destination[p->pair] < to; p->pair++) {
-        int32_t v = w->pair_destination[p->pair], first = w->pair_events[w->pair_at[p->pair]];
+    while (p->next < to) {
+        int32_t v = p->next, first = p->first;
+        p->pair++;
+        look_ahead(w, e->source, p);
         if (first >= e->cut && first >= w->train) continue;
         if (v == e->destination || v == self || (stamp && stamp[v] == e->event)) continue;
         if (!in_catalog(r, e, v)) continue;
@@ -361,7 +439,7 @@ static void read_part(void *state, const scored_event *e, int32_t from, int32_t 
     const recorder *r = state;
     for (int32_t v = from; v < to; v += BLOCK)
         read_block(r, e, v, to - v < BLOCK ? to - v : BLOCK, scores + (v - from), into);
-    if (e->covered) read_met(r, e, from, to, scores, into);
+    if (e->covered && ((const progress *)into)->next < to) read_met(r, e, from, to, scores, into);
 }
 
 /* ---- the record ---- */

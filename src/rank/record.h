@@ -11,6 +11,8 @@ typedef struct recorder_first {
     int64_t mass;
 } recorder_first;
 
+enum { RECORDER_BLOCK = 512 };
+
 typedef struct recorder {
     const fr_window *w;
     const event_list *events; /* that have records */
@@ -18,11 +20,13 @@ typedef struct recorder {
     /* [destinations] from which event on it is a candidate of the fixed catalog (0; INT32_MAX =
      * never) and of the time-available one (its first event): one comparison serves both. */
     int32_t *listed, *first;
-    recorder_first *firsts; /* [destinations + 1] ascending */
-    int32_t listed_count;   /* of the fixed catalog */
+    int32_t *all_listed, *all_first; /* [blocks] the largest of each block of RECORDER_BLOCK */
+    recorder_first *firsts;          /* [destinations + 1] ascending */
+    int32_t listed_count;            /* of the fixed catalog */
     int64_t listed_mass;
-    int32_t *text; /* [destinations] place of its id in the order of ids as decimal text */
-    int64_t *mass; /* [destinations] training count ^ power in whole steps, 0 outside */
+    int32_t *text;  /* [destinations] place of its id in the order of ids as decimal text */
+    int64_t *mass;  /* [destinations] training count ^ power in whole steps, 0 outside */
+    int32_t *light; /* the same for power 1, where all together fit; else NULL */
     /* Of one worker each, for a protocol with a filter; else NULL. */
     struct {
         int32_t *out;   /* [rivals + 2] candidates that are not counted */

@@ -1,6 +1,8 @@
 /* scorer.c - see scorer.h. */
 #include "rank/scorer.h"
 
+#include "rank/factors.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,6 +102,7 @@ fr_status fr_scorer_make(const fr_window *window, const fr_scorer_definition *de
     s->is = is;
     s->row = is.catalog_only ? window->catalog_size : window->destinations;
     s->observed = is.observe ? is.start : 0;
+    s->pieces = factors_pieces(&is);
     if (status)
         free_scorer(s);
     else

@@ -4,12 +4,22 @@
 
 #include "data/window.h"
 
+/* Reads the scores of `count` events of a call, from the one at `first` on. */
+typedef fr_status scorer_reader(void *to, int first, int count, const float *scores, fr_error *err);
+/* As `part`, but for at most SCORER_PIECE events at a time, for which `scores` has room: they are
+ * read at once, when the nearest cache still has them. It fills all of them. */
+typedef fr_status scorer_pieces(void *state, const fr_query *queries, int count, int32_t from,
+                                int32_t to, float *scores, scorer_reader *read, void *reader,
+                                fr_error *err);
+enum { SCORER_PIECE = 24 }; /* two tiles of registers high (nn/gemm_kernel.h) */
+
 struct fr_scorer {
     const fr_window *window;
     fr_scorer_definition is; /* texts: never NULL, owned; workers and many: at least 1 */
     int64_t row;             /* scores per event */
     int32_t observed;        /* events below this number are in the state */
-    bool twins; /* name and seed open it again, and both may be used at the same time */
+    bool twins;            /* name and seed open it again, and both may be used at the same time */
+    scorer_pieces *pieces; /* NULL = `part` alone */
 };
 
 /* Copies the definition of a caller that may have been compiled for another release. Fields that
