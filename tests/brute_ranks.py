@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Small random streams ranked by the tool and by a plain computation, every field of every record.
+"""Ranks small random streams with the tool and by a plain computation, and compares every field of every record.
 
     brute_ranks.py FULLRANK [--runs N] [--seed S]     prints TAP; N rank commands (default 60)
 

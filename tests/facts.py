@@ -5,9 +5,9 @@
     facts.py check TOOL FILE [OPTION VALUE]...   compares with TOOL data info FILE --json OPTIONS
     facts.py published TOOL FILE NAME            compares with the table of PROTOCOL 13
 
-Prints the differences, one per line; the exit code says whether there are any. Only the standard
-library. Short windows are done literally (every history is rebuilt from its definition), long ones
-by sets that grow, as there is no other way to finish.
+Prints the differences, one per line; the exit code is 1 if there are any. Uses only the standard
+library. In short windows every history is rebuilt from its definition; long windows use growing
+sets, because rebuilding would take too long.
 
 Shared ids: the source itself is never a candidate (PROTOCOL 3), so it is not counted among seen,
 unseen or available destinations either, and an event of a source with itself is not covered.

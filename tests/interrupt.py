@@ -3,8 +3,8 @@
 
     interrupt.py SIGNAL COMMAND...
 
-The signal comes a moment after the command has a handler for it, however long a busy machine takes to get there;
-a system that does not tell (/proc) is given two seconds. Prints the exit code, or "late" if the command goes on for
+The signal is sent shortly after the command has installed a handler for it (read from /proc), even on a busy machine.
+Without /proc it is sent after two seconds. Prints the exit code, or "late" if the command continues for
 a minute.
 """
 import signal

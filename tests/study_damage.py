@@ -5,9 +5,9 @@ usage: study_damage.py FULLRANK STUDY COUNT [SEED [FIRST]]
 STUDY is a finished study. Each of COUNT copies of its study.db is damaged in one way that SEED and
 the number of the copy choose: flipped bits, a run of random bytes, a page set to zero or exchanged
 with another, the end cut off, or cells changed through SQLite. Then `study report` either ends with
-0 and writes the very files it writes from the undamaged ledger (the damage was in something that is
+0 and writes the same files as from the undamaged ledger (the damage was in something that is
 not shown), or it ends with 1 and one message, and writes nothing that differs. Anything else is
-printed, with the number that repeats it as FIRST. `study status` must end with 0 or 1, too.
+printed, with its number; FIRST repeats it. `study status` must end with 0 or 1 too.
 """
 import os
 import random

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tgb_lists.py - our expectations of TGB's lists, and ranks against one of them, beside the real py-tgb (prints TAP).
+"""tgb_lists.py - compares our expectations of TGB's lists, and ranks against one of them, with the real py-tgb (prints TAP).
 
 For each stream (random; Wikipedia and MOOC where they are) the test part is ranked with TGB's settings. TGB's own
 NegativeEdgeGenerator then makes lists of both kinds with many seeds, and TGB's own Evaluator ranks the scores that
@@ -9,8 +9,8 @@ NegativeEdgeGenerator then makes lists of both kinds with many seeds, and TGB's 
 - With the lists of one seed, through tools/negatives.py and `rank --negatives`, every rank is the Evaluator's. Its
   reciprocal ranks are float32, so the rank is read off them (2/RR is a whole number), and MRR is compared in double.
 
-Times are those of the file, so the parts are found here from scratch by numpy.quantile. With --events the generator
-sees some of the test events only, all of a source and a time or none: what it does for an event depends on no others.
+Times are those of the file, and the parts are computed here by numpy.quantile. With --events the generator
+sees only some of the test events: all of a source and a time, or none, because what it does for an event depends only on these.
 """
 import argparse
 import contextlib

@@ -2,8 +2,8 @@
 
 usage: tutorial.py PAGE FULLRANK [--shown]
 
-A block marked sh is run as it is, or passed over with --shown. In a block without a mark, lines that begin with "$ " are commands and the lines
-after them what they print on stdout; "..." stands for any lines. Prints what differs.
+A block marked sh is run as it is, or skipped with --shown. In a block without a mark, lines that begin with "$ " are commands, and the lines
+after them are their output on stdout; "..." stands for any lines. Prints the differences.
 """
 import os
 import re

@@ -1,7 +1,7 @@
 #!/bin/sh
-# audit.sh - the command: clean scorers and all models pass, planted leaks are found and can be shown again. Prints TAP.
+# audit.sh - the command: clean scorers and all models pass; planted leaks are found and can be reproduced. Prints TAP.
 #
-# tests/test_eval_audit.c has the leaks of every check; here it is about what users see, and about trained models.
+# tests/test_eval_audit.c tests the leaks of every check; this script tests the output for users, and trained models.
 #
 # usage: FULLRANK_SOURCE=REPOSITORY FULLRANK_PLUGINS=DIRECTORY audit.sh path/to/fullrank
 # shellcheck disable=SC2154 # tap.sh sets scratch, stdout and stderr

@@ -1,6 +1,6 @@
 #!/bin/sh
-# examples/ as an outside project: built against an installed fullrank, with its header alone; their
-# records are ours byte for byte. Then files that are no plug-ins.
+# examples/ as an outside project: built against an installed fullrank, with only its header. Their
+# records equal ours byte for byte. Then files that are not plug-ins.
 . "$FULLRANK_SOURCE/tests/tap.sh"
 fullrank=$1
 build=$(dirname "$fullrank")

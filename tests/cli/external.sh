@@ -1,6 +1,6 @@
 #!/bin/sh
-# external.sh - models of others in studies and reports: rank records and scorers beside ours, in
-# every table, figure and the page's data; refused if they are of another protocol. Prints TAP.
+# external.sh - external models in studies and reports: rank records and scorers are in every table,
+# figure and in the page's data; another protocol is refused. Prints TAP.
 #
 # usage: FULLRANK_SOURCE=REPOSITORY external.sh path/to/fullrank
 # shellcheck disable=SC2154 # tap.sh sets scratch, stdout and stderr

@@ -1,6 +1,6 @@
 #!/bin/sh
-# frame.sh - what every command of the tool owes to scripts and people: exit codes, messages that
-# name the nearest thing, help everywhere, config files, man page, completions. Prints TAP.
+# frame.sh - what all commands of the tool have in common: exit codes, messages that name the
+# nearest word, help, config files, man page, completions. Prints TAP.
 #
 # usage: frame.sh path/to/fullrank
 set -u

@@ -1,9 +1,9 @@
 #!/bin/sh
 # get.sh - `data get` against a server that misbehaves (tests/http_server.py). Prints TAP.
 #
-# What it pins: a download that breaks off goes on, in the same command or a repeated one; what
-# cannot be fetched or is no table gives one line and leaves nothing; a place that cannot be written
-# is refused before anything is fetched; the manifest says where the events came from.
+# It checks that a download that breaks off continues, in the same command or a repeated one. A file
+# that cannot be fetched or is not a table gives one line and leaves nothing. An output that cannot be
+# written is refused before anything is fetched. The manifest says where the events came from.
 #
 # usage: FULLRANK_SOURCE=REPOSITORY get.sh path/to/fullrank
 # shellcheck disable=SC2154 # tap.sh sets scratch, stdout and stderr

@@ -1,5 +1,5 @@
 #!/bin/sh
-# granularity.sh - a study that shows what the size of batches does (order batch:N). Prints TAP.
+# granularity.sh - a study that shows the effect of the batch size (order batch:N). Prints TAP.
 #
 # usage: FULLRANK_SOURCE=REPOSITORY granularity.sh path/to/fullrank
 # shellcheck disable=SC2154 # tap.sh sets scratch, stdout and stderr

@@ -1,10 +1,10 @@
 #!/bin/sh
-# hostile_files.sh - links, pipes, read-only and full directories, columns that change or vanish
-# under our hands, and what killed runs leave behind. Prints TAP.
+# hostile_files.sh - links, pipes, read-only and full directories, columns that change or disappear
+# while they are used, and leftovers of killed runs. Prints TAP.
 #
-# What it pins: nothing outside the output is ever touched; a run ends with a result, or with one
-# line and a failure; what a killed run left is removed by the next run of the same output, and by
-# no other.
+# It checks that nothing outside the output is ever touched. A run ends with a result, or with one
+# line and a failure. The leftovers of a killed run are removed by the next run with the same output,
+# and by no other.
 #
 # usage: FULLRANK_SOURCE=REPOSITORY hostile_files.sh path/to/fullrank
 # shellcheck disable=SC2154 # tap.sh sets scratch, stdout and stderr

@@ -1,7 +1,7 @@
 #!/bin/sh
-# hostile_names.sh - names that are commands elsewhere (terminal, spreadsheet, LaTeX, HTML, SQL) go
-# through every output and stay names. A file may be called anything but "/" and NUL, so whoever
-# shares data chooses what other people's terminals and browsers get to see.
+# hostile_names.sh - names that other programs would run (terminal, spreadsheet, LaTeX, HTML, SQL) go
+# through every output and stay names. A file name may have any bytes except "/" and NUL, so people who
+# share data could otherwise control other people's terminals and browsers.
 # shellcheck source=tests/tap.sh
 . "$FULLRANK_SOURCE/tests/tap.sh"
 case $1 in /*) fullrank=$1 ;; *) fullrank=$PWD/$1 ;; esac

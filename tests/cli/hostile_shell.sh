@@ -1,7 +1,7 @@
 #!/bin/sh
-# hostile_shell.sh - the tool in surroundings it was not made for: closed and full standard streams, no
-# environment, few files, little stack and memory, directories that cannot be written or are gone, odd
-# arguments. The rule: exit 0 means the same bytes as ever; anything else is one message and no damage.
+# hostile_shell.sh - the tool in unusual environments: closed and full standard streams, no environment
+# variables, few files, little stack and memory, directories that cannot be written or are gone, odd
+# arguments. The rule: exit 0 means the usual bytes; otherwise there is one message and no damage.
 # Signals at random moments are in kill.py, names in hostile_names.sh, files in hostile_files.sh.
 # shellcheck disable=SC2016 # $0 is for the shell within
 # shellcheck source=tests/tap.sh

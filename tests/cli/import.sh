@@ -2,9 +2,9 @@
 # import.sh - `data import` and `data export` against bad input, bad places, interruption, and the
 # many ways to write the same table. Prints TAP.
 #
-# What it pins: a refusal is one line that names the file (and line and column), exit code 1 and
-# nothing left behind; the same events in any format give the same bytes; what was exported comes
-# back as the same bytes.
+# It checks that a refusal is one line that names the file (and line and column), with exit code 1, and
+# leaves nothing. The same events in any format give the same bytes. An exported set gives the same
+# bytes when it is imported again.
 #
 # usage: FULLRANK_SOURCE=REPOSITORY import.sh path/to/fullrank
 # shellcheck disable=SC2154 # tap.sh sets scratch, stdout and stderr

@@ -1,6 +1,6 @@
 #!/bin/sh
 # install.sh - an outside project uses an installed fullrank: by find_package and by pkg-config, shared and static. Its
-# own functions have the names of ours inside, which must not meet. Prints TAP.
+# functions have the names of internal functions of the library, and must not clash. Prints TAP.
 #
 # usage: FULLRANK_SOURCE=REPOSITORY install.sh path/to/fullrank
 # shellcheck disable=SC2154 # tap.sh sets scratch, stdout and stderr

@@ -1,6 +1,6 @@
 #!/bin/sh
-# ledger.sh - study.db changed behind the tool's back: a report shows what was stored or nothing, and
-# a run does again what is damaged. Prints TAP.
+# ledger.sh - study.db is changed by others: a report shows what was stored or nothing, and a run
+# repeats damaged units. Prints TAP.
 #
 # usage: FULLRANK_SOURCE=REPOSITORY ledger.sh path/to/fullrank
 # More of the random part: tests/study_damage.py path/to/fullrank STUDY 1000

@@ -1,6 +1,6 @@
 #!/bin/sh
-# mpi.sh - one tool, many processes: equal files for any number of them, one message if one fails, and a study that goes
-# on after a process was killed. Prints TAP; skipped where the tool was built without MPI, or mpirun is missing.
+# mpi.sh - one tool, many processes: equal files for any number of them, one message if one fails, and a study that
+# continues after a process was killed. Prints TAP; skipped if the tool was built without MPI, or mpirun is missing.
 #
 # usage: FULLRANK_SOURCE=REPOSITORY mpi.sh path/to/fullrank
 # shellcheck disable=SC2154 # tap.sh sets scratch, stdout and stderr

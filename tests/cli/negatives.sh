@@ -1,7 +1,7 @@
 #!/bin/sh
 # negatives.sh - `rank --negatives`: records against given lists equal a count in NumPy, for a baseline, a score file
-# and a model, with any threads; wrong lists are refused by row and id; such ranks compare with no others. The
-# converter of TGB's and TGB-Seq's files.
+# and a model, with any number of threads. Wrong lists are refused by row and id. Such ranks cannot be compared with
+# others. Also the converter of TGB's and TGB-Seq's files.
 # shellcheck disable=SC2154 # tap.sh sets scratch, stdout and stderr
 . "$FULLRANK_SOURCE/tests/tap.sh"
 fullrank=$1

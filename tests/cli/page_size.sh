@@ -2,8 +2,8 @@
 # page_size.sh - the page of a study of the paper's size stays below 3 MB. Prints TAP.
 #
 # Two sets with 4,916 test events and catalogs of about 1,000; 5 baselines, and 8 models with 3 seeds each, as the preset
-# `paper` has them (6 by bce, 2 by bpr). Ranks of the models are drawn at random: no records take more bytes, for all
-# others can be packed better.
+# `paper` has them (6 by bce, 2 by bpr). Ranks of the models are drawn at random. This is the largest case, because all
+# other records can be packed better.
 #
 # usage: FULLRANK_SOURCE=REPOSITORY page_size.sh path/to/fullrank
 # shellcheck disable=SC2154 # tap.sh sets scratch and sanitized

@@ -1,5 +1,5 @@
 #!/bin/sh
-# ports.sh - the builds for AArch64 and against musl compute the bits of this machine's. Prints TAP.
+# ports.sh - the builds for AArch64 and against musl compute the same bits as this machine's build. Prints TAP.
 #
 # Every model is trained and ranked on a small stream by both: checkpoints, ranks and scores have the same SHA-256. Skipped
 # unless `tools/aarch64.sh` or `tools/musl.sh` has built it from the sources as they are.

@@ -1,6 +1,6 @@
 #!/bin/sh
-# sample.sh - samples of test events as a user meets them: every output says that its numbers are estimates, and they
-# are never mixed with others. Prints TAP.
+# sample.sh - samples of test events: every output says that its numbers are estimates, and they
+# are never mixed with exact numbers. Prints TAP.
 #
 # usage: FULLRANK_SOURCE=REPOSITORY sample.sh path/to/fullrank
 # shellcheck disable=SC2154 # tap.sh sets scratch, stdout and stderr

@@ -109,7 +109,7 @@ runs "its status" 0 study status wrong
 has "gives the reason" "$stdout" "failed   drawn/craft/bce/17/train: dim 9 is not a multiple of heads 2"
 has "the rest was done, but what needs them" "$stdout" "7 of 11 units done, 0 running, 2 failed, 2 left"
 
-# A study works in a directory of its own.
+# A study needs its own directory.
 runs "a folder with data" 1 study run --verbose plain.json -o mine
 has "is refused" "$stderr" "mine: contains other files but no study; choose another directory"
 is "and left alone" "$(find mine -name '*study*')" ""

@@ -1,5 +1,5 @@
 #!/bin/sh
-# terminal.sh - what a person sees while long work runs: on a terminal, with NO_COLOR, in a pipe.
+# terminal.sh - the output during long work: on a terminal, with NO_COLOR, in a pipe.
 # Prints TAP.
 #
 # usage: FULLRANK_SOURCE=REPOSITORY terminal.sh path/to/fullrank

@@ -1,6 +1,6 @@
 #!/bin/sh
-# tgb.sh - expectations of TGB's lists and ranks against them, beside py-tgb's own generator and Evaluator. Here the
-# real streams are cut short; `tests/tgb_lists.py FULLRANK --events 500` takes them whole.
+# tgb.sh - expectations of TGB's lists, and ranks against them, compared with py-tgb's own generator and Evaluator. The
+# real streams are cut short here; `tests/tgb_lists.py FULLRANK --events 500` uses them whole.
 # shellcheck source=tests/tap.sh
 . "$FULLRANK_SOURCE/tests/tap.sh"
 for python in "${FULLRANK_TGB_PYTHON:-}" "${FULLRANK_PYTHON:-}" python3; do

@@ -3,7 +3,7 @@
 #
 # examples/python/torch_models.py is written in PyTorch from the models' description; tests/torch_models.py compares losses and
 # scores: without edge features, with four, and with shared ids; with plain settings and those of the family `published`.
-# Under sanitizers the stream with shared ids stands for all. Without torch (FULLRANK_TORCH names a python3 that has it)
+# Under sanitizers only the stream with shared ids is used. Without torch (FULLRANK_TORCH names a python3 that has it)
 # everything is skipped.
 #
 # usage: FULLRANK_SOURCE=REPOSITORY torch_models.sh path/to/fullrank

@@ -1,5 +1,5 @@
 #!/bin/sh
-# tutorial.sh - docs/tutorial.md and README.md print what they say. Prints TAP.
+# tutorial.sh - the commands of docs/tutorial.md and README.md print what these pages show. Prints TAP.
 #
 # usage: FULLRANK_SOURCE=REPOSITORY tutorial.sh path/to/fullrank
 # shellcheck disable=SC2154 # tap.sh sets scratch
