@@ -1,5 +1,5 @@
-/* fast_path.h - what the tests of all fast paths ask: a stream with a model, scores of its events,
- * the difference from plain forward, and the promises on bits. */
+/* fast_path.h - shared by the tests of all fast paths: a stream with a model, scores of its events,
+ * the difference from the plain forward pass, and equal bits. */
 #ifndef FR_TESTS_FAST_PATH_H
 #define FR_TESTS_FAST_PATH_H
 

@@ -1,10 +1,9 @@
 /* kill_shim.c - ends the program with SIGKILL at its n-th file operation; preloaded by kill.py.
  *
  *   KILL_AT=n          before the n-th of open, mkdir, write, fsync, rename, unlink, close, ...
- *   KILL_COUNT=FILE    writes how many there were to FILE at exit instead
+ *   KILL_COUNT=FILE    instead writes the number of operations to FILE at exit
  *
- * Incomplete states can be seen only between file operations, and random moments rarely hit them.
- */
+ * Incomplete states exist only between file operations, and random moments rarely hit them. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -1,9 +1,9 @@
-/* test_api_misuse.c - the public interface as a careless or hostile C program uses it.
+/* test_api_misuse.c - the public interface, used by a careless or hostile C program.
  *
- * Uses nothing but fullrank.h. Every function with NULL handles, NULL results, zeroed settings and
- * values out of range: a status, never a crash (the sanitizers watch). Scorers with fewer workers
- * than there are threads, scorers of another window, score vectors that are not filled.
- */
+ * Uses only fullrank.h. Every function is called with NULL handles, NULL results, zeroed settings
+ * and values out of range. It must return a status and never crash (sanitizers check this). Also
+ * scorers with fewer workers than there are threads, scorers of another window, and score vectors
+ * that are not filled. */
 #include "testing.h"
 
 #include <math.h>

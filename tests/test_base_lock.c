@@ -1,5 +1,5 @@
-/* test_base_lock.c - one owner at a time; the file of a killed owner locks nobody out; other files
- * stay. */
+/* test_base_lock.c - only one owner at a time; the file of a killed owner does not block others;
+ * other files stay. */
 #include "base/lock.h"
 #include "testing.h"
 

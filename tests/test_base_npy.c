@@ -1,5 +1,5 @@
-/* test_base_npy.c - .npy files: what we write we read back, NumPy reads ours and we read NumPy's,
- * and no header, however wrong, gets past the checks. */
+/* test_base_npy.c - .npy files: we read back what we write, NumPy reads our files and we read
+ * NumPy's, and no invalid header passes the checks. */
 #include "base/npy.h"
 #include "testing.h"
 

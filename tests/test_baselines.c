@@ -1,10 +1,9 @@
-/* test_baselines.c - every baseline against its definition, read off the list of events; and the
- * oracle.
+/* test_baselines.c - every baseline against its definition, computed from the list of events; and
+ * the oracle.
  *
  * The reference computes a key per destination from the events before the ranked one, in double and
- * without any state, so that destinations are ordered by the key (and tie when the keys are equal).
- * Order and ties of the baseline's float scores must be the same.
- */
+ * without any state. Destinations are ordered by this key, and tie if their keys are equal. Order
+ * and ties of the baseline's float scores must be the same. */
 #include "base/rng.h"
 #include "data/window.h"
 #include "rank/scorer.h"

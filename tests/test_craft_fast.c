@@ -1,10 +1,9 @@
-/* test_craft_fast.c - CRAFT's fast path against its plain forward, and its promises on bits.
+/* test_craft_fast.c - CRAFT's fast path against its plain forward pass, and equal bits.
  *
- * Accuracy on random streams with every parameter away from its initial value: histories from empty
+ * Accuracy: random streams with every parameter away from its initial value, histories from empty
  * to longer than the model reads, candidates never met, all shapes of the model, both orders. Bits:
- * the same for any block, worker, thread, order of events and instruction set; candidates that are
- * equal in all the model sees tie exactly.
- */
+ * the same for any block, worker, thread, order of events and instruction set; candidates with
+ * equal inputs tie exactly. */
 #include "base/simd.h"
 #include "fast_path.h"
 #include "models/craft.h"

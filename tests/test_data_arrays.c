@@ -1,5 +1,5 @@
-/* test_data_arrays.c - events in memory make the stream that a table of the same events makes: the
- * same hash, notices and ranks; what a table's reader refuses is refused. */
+/* test_data_arrays.c - events in memory give the same stream as a table of the same events: the
+ * same hash, notices and ranks; what the reader of tables refuses is refused here too. */
 #include "testing.h"
 
 #include "data/stream.h"

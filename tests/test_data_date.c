@@ -1,4 +1,4 @@
-/* test_data_date.c - every day of the calendar and random moments, against the C library's own. */
+/* test_data_date.c - every day of the calendar and random moments, compared with the C library. */
 #define _DEFAULT_SOURCE
 #include "testing.h"
 

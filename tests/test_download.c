@@ -1,9 +1,8 @@
 /* test_download.c - downloads from a local web server that misbehaves on request.
  *
- * tests/http_server.py serves one file of known bytes; the query of a URL says what goes wrong
- * (see there). Every case compares the bytes and hash that arrive with that file, and, where it
- * matters, the server's log: what was really asked for. Without python3 the tests are skipped.
- */
+ * tests/http_server.py serves one file of known bytes; the query of a URL says what goes wrong (see
+ * there). Every case compares the received bytes and their hash with that file and, if it matters,
+ * the requests in the server's log. Without python3 the tests are skipped. */
 #define _GNU_SOURCE
 #include "base/file.h"
 #include "base/sha256.h"

@@ -1,4 +1,5 @@
-/* test_dygformer.c - what DyGFormer reads, and what its pair memory holds (MODELS 3.1, 4.2, 11). */
+/* test_dygformer.c - the inputs of DyGFormer, and the content of its pair memory (MODELS 3.1, 4.2,
+ * 11). */
 #include "dygformer_fixture.h"
 #include "models/checkpoint.h"
 #include "nn/safetensors.h"

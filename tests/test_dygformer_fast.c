@@ -1,11 +1,9 @@
-/* test_dygformer_fast.c - DyGFormer's fast path against its plain forward, and its promises on
- * bits.
+/* test_dygformer_fast.c - DyGFormer's fast path against its plain forward pass, and equal bits.
  *
- * Accuracy on random streams with every parameter away from its initial value, with and without
- * pair memory and edge features, both orders. Bits: the same for any block, worker, thread, order
- * of events, number of them at once and instruction set; candidates that are equal in all the model
- * sees tie exactly; scoring leaves the memory alone.
- */
+ * Accuracy: random streams with every parameter away from its initial value, with and without pair
+ * memory and edge features, both orders. Bits: the same for any block, worker, thread, order of
+ * events, number of events per call and instruction set; candidates with equal inputs tie exactly;
+ * scoring does not change the memory. */
 #include "base/simd.h"
 #include "dygformer_fixture.h"
 #include "models/dygformer_fast.h"

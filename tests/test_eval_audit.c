@@ -1,7 +1,6 @@
-/* test_eval_audit.c - audits: every planted leak is found by its check, with the event, the scores
- * and the words that belong to it, and found again by its reproduction; clean twins pass, and so do
- * all baselines, on several streams and orders. Counterfactual windows keep what they promise.
- */
+/* test_eval_audit.c - audits: every planted leak is found by its check, with its event, scores and
+ * text, and its command finds it again. The same scorers without leaks pass, and so do all
+ * baselines, on several streams and orders. Counterfactual windows are as defined. */
 #include "base/rng.h"
 #include "data/counterfactual.h"
 #include "testing.h"

@@ -1,9 +1,9 @@
 /* test_eval_diagnose.c - the minimal scorer, the membership table and the split of the loss.
  *
- * Newton's fit against the closed form of a 2x2 table and against the slope of its own loss; cells
- * against closed forms, against 5,000 nested draws and against negatives drawn by name from pools
- * built anew; the split's identity on random records; the published numbers on real data.
- */
+ * Newton's fit is compared with the closed form of a 2x2 table and with the slope of its own loss.
+ * Cells are compared with closed forms, with 5,000 nested draws, and with negatives drawn by name
+ * from pools that are built again. Also the identity of the split on random records, and the
+ * published numbers on real data. */
 #include "base/rng.h"
 #include "data/window.h"
 #include "testing.h"

@@ -1,5 +1,5 @@
-/* test_eval_metrics.c - metrics by hand on small cases, rules for uncovered events, tie rules, what
- * must not change a metric, and the registry. */
+/* test_eval_metrics.c - metrics by hand on small cases, rules for uncovered events, tie rules,
+ * changes that must not matter, and the registry. */
 #include "base/rng.h"
 #include "eval/metrics.h"
 #include "testing.h"

@@ -1,5 +1,5 @@
-/* test_eval_sampler.c - samplers by name, what they read from a record, the rules for small pools,
- * and sums over records: grouped as if one by one. */
+/* test_eval_sampler.c - samplers by name, the fields of a record that they use, the rules for small
+ * pools, and sums over records: groups give the same sums as single records. */
 #include "base/rng.h"
 #include "eval/sampler.h"
 #include "testing.h"

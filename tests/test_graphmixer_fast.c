@@ -1,10 +1,9 @@
-/* test_graphmixer_fast.c - GraphMixer's fast path against plain forward, with the same bits
- * whatever the block, worker, thread, order of events and instruction set; and what a score may
+/* test_graphmixer_fast.c - GraphMixer's fast path against its plain forward pass, with the same
+ * bits for any block, worker, thread, order of events and instruction set; and what a score may
  * depend on.
  *
- * Random streams with ties in time, features or none, histories from empty to longer than the model
- * reads; every parameter away from its initial value.
- */
+ * Random streams with ties in time, with or without features, histories from empty to longer than
+ * the model reads; every parameter away from its initial value. */
 #include "base/simd.h"
 #include "fast_path.h"
 #include "models/checkpoint.h"

@@ -1,9 +1,8 @@
-/* test_locale.c - the library in a program that called setlocale: where a decimal comma is usual,
- * everything that comes out has the same bytes as in the C locale.
+/* test_locale.c - the library in a program that called setlocale: with a decimal comma, all output
+ * has the same bytes as in the C locale.
  *
- * The locales are built for the test where they are not installed. One has a comma, one a decimal
- * point of two bytes.
- */
+ * Locales that are not installed are built for the test. One has a comma, one a decimal point of
+ * two bytes. */
 #include "base/json.h"
 #include "base/text.h"
 #include "testing.h"

@@ -1,11 +1,10 @@
-/* test_models.c - the promises of every model: no look-ahead, and scoring that changes nothing.
+/* test_models.c - guarantees of every model: no look-ahead, and scoring changes nothing.
  *
- * All models are trained on one prefix. Their parameters and memory then go, as in a checkpoint,
- * into models on other windows with the same prefix, whose future differs: every score of an event
- * must keep its bits, through the fast path and through plain forward, in both orders, with many
- * events at one time. The same change one event earlier must change the scores; otherwise nothing
- * was tested.
- */
+ * All models are trained on one prefix. Their parameters and memory are then put, as from a
+ * checkpoint, into models on other windows with the same prefix but another future. Every score of
+ * an event must keep its bits, through the fast path and through the plain forward pass, in both
+ * orders, with many events at one time. The same change one event earlier must change the scores;
+ * otherwise the test would show nothing. */
 #include "base/rng.h"
 #include "models/checkpoint.h"
 #include "testing.h"

@@ -1,6 +1,5 @@
-/* test_nn_gemm.c - products against the chain of fused multiply-adds they promise, by memcmp: all
- * forms, sizes up to and over tiles, strides, instruction sets; equal rows give equal bits.
- */
+/* test_nn_gemm.c - products against the documented chain of fused multiply-adds, by memcmp: all
+ * forms, sizes up to and above tiles, strides, instruction sets; equal rows give equal bits. */
 #include "base/os.h"
 #include "base/simd.h"
 #include "nn/gemm.h"

@@ -1,5 +1,5 @@
-/* test_nn_safetensors.c - checkpoint files: what we write we read back, the Python package reads
- * ours and we read its, and no header, however wrong, gets past the checks. */
+/* test_nn_safetensors.c - checkpoint files: we read back what we write, the Python package reads
+ * our files and we read its files, and no invalid header passes the checks. */
 #include "nn/safetensors.h"
 #include "testing.h"
 

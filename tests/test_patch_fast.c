@@ -1,5 +1,5 @@
-/* test_patch_fast.c - the patch transformer's fast path against its plain forward, its promises on
- * bits, and how often its memory of pairs is written. */
+/* test_patch_fast.c - the patch transformer's fast path against its plain forward pass, equal bits,
+ * and how often its memory of pairs is written. */
 #include "base/simd.h"
 #include "dygformer_fixture.h"
 #include "models/patch.h"

@@ -1,5 +1,5 @@
-/* test_processes.c - processes that share work, played by threads with queues between them: records
- * are those of one process for any number of them, and the failure of one is the failure of all. */
+/* test_processes.c - processes that share work, played by threads with queues between them. Records
+ * equal those of one process, for any number of processes; if one fails, all fail. */
 #include "base/os.h"
 #include "rank/ranking.h"
 #include "testing.h"

@@ -1,10 +1,9 @@
 /* test_project.c - removing a direction from a representation (PROTOCOL 10).
  *
- * The changed head against vectors changed one by one, through the head written out by hand; the
- * same bits with any number of threads; what controls may depend on; vectors of a model that
- * remembers know nothing of later events; replaying twice; a stream in which only
- * membership can be learned; vectors from files; wrong input is refused and leaves no files.
- */
+ * The changed head is compared with vectors changed one by one, through a head written by hand.
+ * Also: the same bits with any number of threads; what controls may depend on; vectors of a model
+ * that remembers do not depend on later events; replaying twice; a stream in which only membership
+ * can be learned; vectors from files; wrong input is refused and leaves no files. */
 #define _GNU_SOURCE
 #include "base/npy.h"
 #include "base/rng.h"

@@ -1,9 +1,8 @@
-/* test_rank.c - ranks, records and the engine's promises.
+/* test_rank.c - ranks, records and the guarantees of the engine.
  *
- * Ranks by counting against ranks by sorting on random score vectors with many ties; equal records
- * for any number of threads and any shard; observe exactly once per event and never too early;
- * score files and dumps; errors that name what is wrong.
- */
+ * Ranks by counting are compared with ranks by sorting, on random score vectors with many ties.
+ * Records are equal for any number of threads and any shard. Every event is observed exactly once
+ * and never too early. Also score files and dumps, and errors that name what is wrong. */
 #include "base/json.h"
 #include "base/npy.h"
 #include "base/rng.h"

@@ -1,6 +1,6 @@
-/* test_rank_factors.c - factors: the records are those of a score file that has the same chains of
- * fused multiply-adds, whether tiles or whole rows are scored, with any number of threads, for
- * every shape that U and V may have; parts of any scorer are its rows. */
+/* test_rank_factors.c - factors: the records equal those of a score file with the same chains of
+ * fused multiply-adds, for tiles and whole rows, any number of threads, and every shape that U and
+ * V may have. For any scorer, parts equal its rows. */
 #include "drawn_stream.h"
 
 #include "base/npy.h"

@@ -1,5 +1,5 @@
-/* test_rank_feed.c - a feed has the records of the same scorer run by the engine; and what scorers
- * can read of a window, against the list of its events. */
+/* test_rank_feed.c - a feed gives the same records as the engine with the same scorer; and what
+ * scorers can read from a window, compared with the list of its events. */
 #include "base/rng.h"
 #include "testing.h"
 

@@ -1,6 +1,6 @@
-/* test_rank_processes.c - a ranking that several processes share, by events or by candidates, has
- * the records of one, byte by byte: every kind of scorer, catalog, order and filter. An error or an
- * interruption of one is that of all. */
+/* test_rank_processes.c - several processes share a ranking, by events or by candidates. The
+ * records have the bytes of one process, for every kind of scorer, catalog, order and filter. If
+ * one process fails or is interrupted, all end in the same way. */
 #include "drawn_stream.h"
 #include "processes.h"
 

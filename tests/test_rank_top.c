@@ -1,8 +1,8 @@
-/* test_rank_top.c - the best candidates of every event, against a sort of all candidates.
+/* test_rank_top.c - the best candidates of every event, compared with a sort of all candidates.
  *
- * Scores have few values, so that ties abound; streams have numbers or words as ids, catalogs are
- * fixed or depend on time, sources may be candidates of their own; any number of threads writes the
- * same bytes. */
+ * Scores have few values, so there are many ties. Streams have numbers or words as ids, catalogs
+ * are fixed or depend on time, and sources may be candidates of their own events. Any number of
+ * threads writes the same bytes. */
 #include "base/rng.h"
 #include "rank/engine.h"
 #include "testing.h"

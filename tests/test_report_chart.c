@@ -1,6 +1,6 @@
 /* test_report_chart.c - figures: every kind in every format, labels that can be read in the SVG,
- * equal bytes for equal figures, gaps, single points and empty series, failures that leave nothing;
- * ticks and the spreading of names by themselves. */
+ * equal bytes for equal figures, gaps, single points and empty series, failures that leave nothing.
+ * Ticks and the spreading of names are also tested alone. */
 #include "report/chart.h"
 #include "report/plot.h"
 #include "testing.h"

@@ -1,10 +1,9 @@
-/* test_tgn_fast.c - TGN's fast path against its plain forward, and its promises on bits.
+/* test_tgn_fast.c - TGN's fast path against its plain forward pass, and equal bits.
  *
- * Accuracy on random streams with every parameter away from its initial value: neighbours from none
+ * Accuracy: random streams with every parameter away from its initial value, neighbours from none
  * to more than the model reads, candidates never met, with and without features, all shapes of the
  * model, both orders, replayed from the start and after training. Bits: the same for any block,
- * worker, thread, order of events and instruction set, and for one event alone or among others.
- */
+ * worker, thread, order of events and instruction set, and for one event alone or among others. */
 #include "base/simd.h"
 #include "fast_path.h"
 #include "models/tgn.h"

@@ -1,6 +1,6 @@
 /* fuzz_stream.c - changed directories of columns: refused with a one-line reason, or a stream that
- * can be exported, cut into windows, counted and ranked. Two good ones to begin with: a synthetic
- * one, and one of words with features (FLAGS & 1). FLAGS & 2: strict order, & 4: the
+ * can be exported, cut into windows, counted and ranked. There are two valid ones to start from: a
+ * synthetic one, and one of words with features (FLAGS & 1). FLAGS & 2: strict order, & 4: the
  * time-available catalog. Counts and hashes in the manifest follow the columns; edits come after
  * that.
  *

@@ -1,5 +1,5 @@
 /* fuzz_study.c - any text as the document of a study: refused with a one-line reason, or a plan
- * whose units have keys of their own and settings. */
+ * whose units have settings and different keys. */
 #include "fuzz.h"
 
 #include "study/plan.h"
