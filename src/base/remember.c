@@ -37,6 +37,11 @@ static char *table_path(void) {
     }
     free(base);
     free(folder);
+    struct stat facts;
+    if (path && !stat(path, &facts) && !S_ISREG(facts.st_mode)) { /* a pipe would block */
+        free(path);
+        path = NULL;
+    }
     return path;
 }
 

@@ -159,8 +159,11 @@ static int run_export(cli_call *call) {
     fr_stream *stream = NULL;
     fr_status status = fr_stream_open(call->argument[0], import, &call->context, &stream, &err);
     if (!status) status = fr_stream_export(stream, out->output, out->force, &call->context, &err);
+    int64_t events = status ? 0 : fr_stream_get(stream).events;
     fr_stream_close(stream);
-    return cli_report(status, &err);
+    if (status || !call->common.json) return cli_report(status, &err);
+    return cli_print_json(json_pack("{s:o, s:I}", "output", cli_json_text(out->output), "events",
+                                    (json_int_t)events));
 }
 
 const cli_command cli_data_export_command = {

@@ -130,6 +130,15 @@ static bool same_place(const char *a, const char *b) {
            facts[0].st_ino == facts[1].st_ino;
 }
 
+/* An option that counts, which have no scores and are those of all events, cannot use; or NULL. */
+static const char *no_use_of_counts(const fr_rank_settings *s) {
+    return s->met                     ? "met"
+           : s->popularity_power != 1 ? "popularity-power"
+           : s->verify                ? "verify"
+           : s->dump_scores           ? "dump-scores"
+                                      : NULL;
+}
+
 static fr_status rank(cli_call *call, const fr_window *window, char *top, fr_ranking **out,
                       fr_error *err) {
     const rank_io *io = call->settings[0];
@@ -149,6 +158,11 @@ static fr_status rank(cli_call *call, const fr_window *window, char *top, fr_ran
                            "options negatives and scorer %s, expected one or the other: counts are "
                            "already made from some negatives",
                            io->scorer);
+        if (no_use_of_counts(settings))
+            return fr_fail(err, FR_EUSAGE,
+                           "options %s and scorer %s, expected one or the other: counts have no "
+                           "scores, and are those of all events",
+                           no_use_of_counts(settings), io->scorer);
         fr_scorer_definition about = {.size = sizeof about, .name = io->scorer, .seed = seed->seed};
         if (!cli_first()) return FR_OK; /* nothing to share */
         fr_status made = fr_rank_counts_file(window, &about, io->scorer + 7, out, err);

@@ -103,6 +103,11 @@ fr_status run_open(run *r, const fr_scorer *scorer, const fr_rank_settings *sett
     TRY(open_records(r, threads, context, err));
     if (r->settings.repeats && !r->settings.negatives)
         return fail(err, FR_EUSAGE, "option repeats: is about negatives, and there are none");
+    if (!r->settings.dump_scores && r->settings.events && strcmp(r->settings.events, "all") != 0)
+        return fail(err, FR_EUSAGE,
+                    "option events: found \"%s\" without dump-scores, whose events it chooses; "
+                    "expected both or none (sample-events ranks some events)",
+                    r->settings.events);
     if (r->settings.negatives) {
         TRY(negatives_open(&r->lists, w, r->settings.negatives, r->settings.repeats, err));
         r->records.lists = &r->lists;

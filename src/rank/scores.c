@@ -161,7 +161,8 @@ static int by_number(const void *a, const void *b) {
         }
         if (*x != *y) break;
     }
-    return (unsigned char)*x - (unsigned char)*y;
+    int order = (unsigned char)*x - (unsigned char)*y;
+    return order ? order : strcmp(*(char *const *)a, *(char *const *)b); /* part-01, part-1 */
 }
 
 static fr_status open_chunks(score_file *s, fr_error *err) {

@@ -663,7 +663,7 @@ form "--columns split=none" reference_plain split.csv --columns split=none
 runs "info tells the split" 0 info split --json
 has "info tells its parts" "$(printf '%s' "$stdout" | tr -d ' \n')" \
     '"split":{"train":499,"val":120,"test":81}'
-export_to split -o back.csv >/dev/null 2>&1
+is "export in JSON" "$(export_to split -o back.csv --json 2>/dev/null | tr -d '\n ' | sed 's/"events":[0-9]*/E/')" '{"output":"back.csv",E}'
 is "export writes the split back" "$(sed -n '1p;500p;501p;621p' back.csv | cut -d, -f4 | tr '\n' ' ')" \
     "split 0 1 2 "
 form "a split comes back" split back.csv

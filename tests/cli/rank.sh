@@ -271,6 +271,13 @@ refused() { # NAME CODE MESSAGE COMMAND...
 }
 refused "no scorer" 2 "option --scorer SPEC is missing" rank -o x.npy
 refused "counts without a file" 2 "counts: no file is named, expected FILE.npy" rank --scorer counts: -o x.npy
+for option in "met 3" "popularity-power 2" "verify 3" "dump-scores d.npy"; do
+    # shellcheck disable=SC2086 # an option and its value
+    refused "counts with $option" 2 "options ${option% *} and scorer counts:none.npy, expected one or the other" \
+        rank --scorer counts:none.npy -o x.npy --$option
+done
+refused "events without a dump" 2 'option events: found "first:3" without dump-scores' \
+    rank --scorer baseline:random -o x.npy --events first:3
 refused "unknown scorer" 2 "unknown scorer recency" rank --scorer recency -o x.npy
 refused "unknown baseline" 2 "did you mean recency?" rank --scorer baseline:recensy -o x.npy
 refused "no such data" 1 "nowhere: cannot be read" "$fullrank" rank --data nowhere --scorer oracle -o x.npy

@@ -18,7 +18,7 @@ rank --scorer scores:d.npy -o file.npy >/dev/null || exit 1
 
 # Cuts d.npy: rows FROM to TO become a separate .npy file.
 cat >cut.py <<'PYTHON'
-import struct, sys
+import os, struct, sys
 def read(path):
     data = open(path, "rb").read()
     length = struct.unpack("<H", data[8:10])[0]
@@ -43,6 +43,12 @@ with open("stream", "wb") as out:
         write(out, "f8" if begin % 3 else "f4", columns, piece(data, columns, begin, min(begin + 70, rows), "f8" if begin % 3 else "f4"))
 with open("wide", "wb") as out:
     write(out, "f4", columns + 1, bytes(4 * (columns + 1)))
+for folder, names in ("one", ("01", "1")), ("two", ("1", "01")):
+    os.mkdir(folder)
+    for name in names:
+        begin, end = (0, 400) if name == "01" else (400, rows)
+        with open("%s/part-%s.npy" % (folder, name), "wb") as out:
+            write(out, "f4", columns, piece(data, columns, begin, end))
 PYTHON
 "$python" cut.py || exit 1
 
@@ -52,6 +58,11 @@ runs "five files" 0 rank --scorer 'scores:part-*.npy' -o parts.npy --threads 3
 runs "have the records of one" 0 cmp parts.npy file.npy
 is "their hash" "$(sed -n 's/.*"scorer_sha256": "\(.*\)".*/\1/p' parts.json)" \
     "$(for k in 0 3 6 9 12; do sha256sum <part-$k.npy | cut -c1-64 | tr -d '\n'; done | sha256sum | cut -c1-64)"
+# Equal numbers that are written differently: ordered by name, however the folder lists them.
+for folder in one two; do
+    runs "parts 01 and 1" 0 rank --scorer "scores:$folder/part-*.npy" -o $folder.npy
+    runs "in this order" 0 cmp $folder.npy file.npy
+done
 refused() { # NAME MESSAGE COMMAND...
     name=$1 words=$2
     shift 2
