@@ -64,12 +64,28 @@ static double oldest_time(const edgebank *b, int32_t cut) {
     return w->time[cut - 1] - b->settings.share * duration;
 }
 
-static bool remembers(const edgebank *b, int32_t source, int32_t destination, int32_t cut,
-                      double oldest) {
-    if (b->settings.memory == UNLIMITED) return true;
-    fr_history pair = window_pair_history(b->w, source, destination, cut);
-    if (b->settings.memory == THRESHOLD) return (double)pair.count * b->distinct[cut] >= cut;
-    return b->w->time[pair.event[pair.count - 1]] >= oldest;
+/* The first event of that time, or `cut`. 0 where time does not matter. */
+static int32_t oldest_event(const edgebank *b, int32_t cut) {
+    if (!cut || b->settings.memory == UNLIMITED || b->settings.memory == THRESHOLD) return 0;
+    double oldest = oldest_time(b, cut);
+    int32_t low = 0, high = cut;
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        if (b->w->time[middle] < oldest)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool remembers(const edgebank *b, int32_t pair, int32_t cut, int32_t oldest) {
+    const fr_window *w = b->w;
+    const int32_t *event = w->pair_events + w->pair_at[pair];
+    int32_t count = events_below(event, w->pair_at[pair + 1] - w->pair_at[pair], cut);
+    if (!count) return false;
+    if (b->settings.memory == THRESHOLD) return (double)count * b->distinct[cut] >= cut;
+    return event[count - 1] >= oldest;
 }
 
 static fr_status score(void *state, const fr_query *query, int count, int worker, float *scores,
@@ -77,14 +93,10 @@ static fr_status score(void *state, const fr_query *query, int count, int worker
     (void)count, (void)worker, (void)err;
     const edgebank *b = state;
     const fr_window *w = b->w;
-    int32_t cut = window_cut(w, query->event);
-    fr_history met = window_met(w, query->source, cut);
-    double oldest = met.count ? oldest_time(b, cut) : 0;
+    int32_t u = query->source, cut = window_cut(w, query->event), oldest = oldest_event(b, cut);
     memset(scores, 0, (size_t)w->destinations * sizeof *scores);
-    for (int32_t k = 0; k < met.count; k++) {
-        int32_t v = w->destination[met.event[k]];
-        if (remembers(b, query->source, v, cut, oldest)) scores[v] = 1;
-    }
+    for (int32_t pair = w->source_pair_at[u]; pair < w->source_pair_at[u + 1]; pair++)
+        if (remembers(b, pair, cut, oldest)) scores[w->pair_destination[pair]] = 1;
     return FR_OK;
 }
 
@@ -94,20 +106,18 @@ static fr_status stand(void *state, const fr_query *query, int32_t destination, 
     (void)err;
     edgebank *b = state;
     const fr_window *w = b->w;
-    int32_t cut = window_cut(w, query->event);
-    fr_history met = window_met(w, query->source, cut);
-    const int32_t *list = b->met + (met.count ? met.event - w->firsts : 0);
-    double oldest = met.count ? oldest_time(b, cut) : 0;
-    bool known = window_pair_history(w, query->source, destination, cut).count &&
-                 remembers(b, query->source, destination, cut, oldest);
+    int32_t u = query->source, cut = window_cut(w, query->event), oldest = oldest_event(b, cut);
+    int32_t pair = window_pair(w, u, destination);
+    bool known = pair >= 0 && remembers(b, pair, cut, oldest);
     *out = (fr_standing){.score = known, .tied = known, .above = 1, .own_score = b->ones};
-    out->destination = list;
-    out->own = met.count;
-    if (b->settings.memory == UNLIMITED) return FR_OK;
+    if (b->settings.memory == UNLIMITED) {
+        out->destination = b->met + w->source_pair_at[u];
+        out->own = window_met(w, u, cut).count;
+        return FR_OK;
+    }
     out->destination = b->own;
-    out->own = 0;
-    for (int32_t k = 0; k < met.count; k++)
-        if (remembers(b, query->source, list[k], cut, oldest)) b->own[out->own++] = list[k];
+    for (pair = w->source_pair_at[u]; pair < w->source_pair_at[u + 1]; pair++)
+        if (remembers(b, pair, cut, oldest)) b->own[out->own++] = w->pair_destination[pair];
     return FR_OK;
 }
 
@@ -129,17 +139,16 @@ static fr_status count_pairs(edgebank *b, fr_error *err) {
 static fr_status sum_intervals(edgebank *b, fr_error *err) {
     const fr_window *w = b->w;
     TRY(TAKE(&b->memory, b->intervals, w->events + 1, err));
-    for (int32_t i = 0; i < w->events; i++) {
-        fr_history met = window_pair_history(w, w->source[i], w->destination[i], i);
-        double before = 0, now = 0;
-        if (met.count) {
-            double first = w->time[met.event[0]];
-            now = (w->time[i] - first) / met.count;
-            if (met.count > 1)
-                before = (w->time[met.event[met.count - 1]] - first) / (met.count - 1);
+    for (int32_t pair = 0; pair < w->pairs; pair++) {
+        const int32_t *event = w->pair_events + w->pair_at[pair];
+        double first = w->time[event[0]], before = 0;
+        for (int32_t k = 1; k < w->pair_at[pair + 1] - w->pair_at[pair]; k++) {
+            double now = (w->time[event[k]] - first) / k;
+            b->intervals[event[k] + 1] = now - before;
+            before = now;
         }
-        b->intervals[i + 1] = b->intervals[i] + (now - before);
     }
+    for (int32_t i = 0; i < w->events; i++) b->intervals[i + 1] += b->intervals[i];
     return FR_OK;
 }
 
