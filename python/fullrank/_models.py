@@ -18,15 +18,22 @@ _TYPES = {"F32": "<f4", "F64": "<f8", "F16": "<f2", "I64": "<i8", "I32": "<i4", 
 
 def _read_tensors(path: str) -> Tuple[Dict[str, Any], Dict[str, Array]]:
     """Header and tensors of a .safetensors file; the arrays are maps of the file."""
-    with open(path, "rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        header = json.loads(file.read(length))
-    data = np.memmap(path, np.uint8, "r", offset=8 + length)
-    out = {}
-    for name, entry in header.items():
-        if name != "__metadata__":
-            low, high = entry["data_offsets"]
-            out[name] = data[low:high].view(_TYPES[entry["dtype"]]).reshape(entry["shape"])
+    try:
+        with open(path, "rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            if length > os.fstat(file.fileno()).st_size:
+                raise ValueError(f"a header of {length} bytes")
+            header = json.loads(file.read(length))
+        data = np.memmap(path, np.uint8, "r", offset=8 + length)
+        out = {}
+        for name, entry in header.items():
+            if name != "__metadata__":
+                low, high = entry["data_offsets"]
+                out[name] = data[low:high].view(_TYPES[entry["dtype"]]).reshape(entry["shape"])
+    except OSError as error:
+        raise C.FileError(f"{path}: cannot be read: {error.strerror}") from None
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise C.InputError(f"{path}: not a .safetensors file: {error}") from None
     return header, out
 
 

@@ -107,7 +107,9 @@ class Records:
         unless given. `fullrank.samplers()` lists the samplers.
         """
         stem, _, number = sampler.rpartition("-")
-        if k is None and stem and number.isdigit():
+        if stem and number.isdigit():
+            if k is not None:
+                raise C.UsageError(f"{sampler} and k={k}, expected one or the other")
             k = int(number)
         ks, at = _list(k if k is not None else (1, 5, 20, 50, 100)), _list(hits)
         with talk(threads, False) as how:
@@ -120,7 +122,7 @@ class Records:
               seed: int = 0, small: str = "whole", threads: int = 0, progress: Progress = False) -> List[Facts]:
         """The same by drawing, as a check: sampled MRR under `seeds` evaluation seeds; `each` has every seed's."""
         ks = _list(k)
-        each = np.empty((seeds, len(ks)))
+        each = np.empty((max(seeds, 0), len(ks)))
         with talk(threads, progress) as how:
             found = C.draws(_core.address(self.records), len(self.records), self._sampling(sampler, ks, [], small),
                             seed, seeds, _core.address(each), how)

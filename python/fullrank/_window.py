@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional
 
 import numpy as np
@@ -171,7 +172,7 @@ class Feed:
                  about: Dict[str, Any], options: Dict[str, Any]) -> None:
         self._window = window
         only = window._catalog_only(catalog_only)
-        self._handle = C.feed_open(window._handle, _core.about(name, only, about), _core.options(options), force)
+        self._handle = C.feed_open(window._handle, _core.about(name, only, about), _options(options), force)
         self.name = name
         self._pending = 0
         self.row: int = C.feed_facts(self._handle)["row"]  #: scores of one query
@@ -262,6 +263,22 @@ class Scorer:
         with talk(threads, progress) as how:
             C.scorer_project(self._handle, names.index(what), seed, how)
         return self
+
+
+def _options(given: Dict[str, Any]) -> Dict[str, bytes]:
+    """Options of `rank`; lists of negatives may also be an array, which becomes a file as long as it is read."""
+    lists = given.get("negatives")
+    if lists is None or isinstance(lists, (str, bytes, os.PathLike)):
+        return _core.options(given)
+    place = _core.Place()
+    np.save(place / "negatives.npy", _core.whole(lists, "negatives"))
+    out = _Options(_core.options(dict(given, negatives=place / "negatives.npy")))
+    out.place = place
+    return out
+
+
+class _Options(Dict[str, bytes]):
+    place: _core.Place
 
 
 def _refuse(scorer: Any, *given: Dict[str, Any], **more: Any) -> None:
@@ -382,7 +399,7 @@ class Window:
           - an object with `score(batch)` and, if it has a memory, `observe(event)`: then it scores one event at a time,
             in stream order, and observes every event of the window from `start` on (default 0).
         The attributes `many` (events per call), `workers` (calls at the same time) and `name` of a function or an object
-        are used if they exist. Options are those of `fullrank.options("rank")`.
+        are used if they exist. Options are those of `fullrank.options("rank")`; `negatives` may also be an array.
         """
         from ._models import Run
 
@@ -402,12 +419,12 @@ class Window:
                 return Ranking(C.rank_counts_file(self._handle, about, _core.text(scorer[len("counts:"):])))
             if spec:
                 handle = C.scorer_open(self._handle, _core.text(scorer), seed or 0, how)
-                return Ranking(C.rank_run(handle, _core.options(options), force, how))
+                return Ranking(C.rank_run(handle, _options(options), force, how))
             if isinstance(scorer, Scorer):
-                return Ranking(C.rank_run(scorer._handle, _core.options(options), force, how))
+                return Ranking(C.rank_run(scorer._handle, _options(options), force, how))
             if callable(scorer) or hasattr(scorer, "score"):
                 handle = self._ask(scorer, name, catalog_only, {"seed": seed, "model": model})
-                return Ranking(C.rank_run(handle, _core.options(options), force, how))
+                return Ranking(C.rank_run(handle, _options(options), force, how))
         feed = self.feed(name or "scores", seed=seed, model=model, catalog_only=catalog_only, force=force, **options)
         batch = feed.next(max(1, len(self.ranked)))
         if len(batch) < len(self.ranked):  # a sample of the rows
@@ -443,7 +460,7 @@ class Window:
                                   0 if row is None else _core.address(row),
                                   (wide[0].shape[0], wide[1].shape[0], wide[0].shape[1]))
         with talk(threads, progress) as how:
-            return Ranking(C.rank_run(handle, _core.options(options), force, how))
+            return Ranking(C.rank_run(handle, _options(options), force, how))
 
     def _ask(self, scorer: Any, name: Optional[str], catalog_only: Optional[bool], given: Dict[str, Any]) -> Any:
         """A scorer of the library that calls a Python function or object."""

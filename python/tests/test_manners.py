@@ -33,6 +33,15 @@ class Errors(unittest.TestCase):
             events.window(train=7)
         with self.assertRaisesRegex(fr.FileError, "No such file"):
             fr.read("/nowhere/at/all.csv")
+        with self.assertRaisesRegex(fr.FileError, "all.safetensors: cannot be read: No such file"):
+            fr.load("/nowhere/at/all.safetensors")
+        with tempfile.TemporaryDirectory() as place:
+            path = os.path.join(place, "bad.safetensors")
+            for content in (b"", b"abc", b"\xff" * 20, b"\2" + bytes(7) + b"[]", b"\x09" + bytes(7) + b'{"a": {}}'):
+                with open(path, "wb") as file:
+                    file.write(content)
+                with self.assertRaisesRegex(fr.InputError, "bad.safetensors: not a .safetensors file"):
+                    fr.load(path)
         with self.assertRaises(fr.InputError):
             fr.events([0, 1], [1, 2], [float("nan"), 1.0])
         with self.assertRaisesRegex(fr.InputError, "destinations of shape"):

@@ -171,6 +171,29 @@ class Ways(unittest.TestCase):
         with self.assertRaisesRegex(fr.InputError, "found 4294967297"):
             self.window.rank_counts(np.full(900, 2**32 + 1), np.zeros(900))
 
+    def test_negatives(self):
+        """Lists as an array are those of a file."""
+        window, scores = self.window, self.all_scores()
+        rng = np.random.default_rng(2)
+        lists = np.stack([rng.permutation(np.setdiff1d(window.catalog, [one]))[:6]
+                          for one in window.candidates[window.ranked.destination]])
+        lists[::3, 4:] = -1
+        column = {int(id): k for k, id in enumerate(window.catalog)}
+        with tempfile.TemporaryDirectory() as place:
+            path = os.path.join(place, "negatives.npy")
+            np.save(path, lists)
+            want = window.rank(scores, "m", negatives=path)
+        found = window.rank(scores, "m", negatives=lists)
+        self.assertEqual(found.records.tobytes(), want.records.tobytes())
+        self.assertEqual(found.protocol, want.protocol)
+        for k, one in enumerate(found.records):
+            mine = scores[k, column[int(one["destination"])]]
+            listed = np.array([scores[k, column[int(id)]] for id in lists[k] if id >= 0])
+            self.assertEqual((one["n"], one["above"], one["tied"]),
+                             (len(listed) + 1, (listed > mine).sum(), (listed == mine).sum()))
+        with self.assertRaisesRegex(fr.InputError, "negatives: found .*5, expected whole numbers"):
+            window.rank(scores, negatives=lists + 0.5)
+
     def test_arguments_without_effect(self):
         """What a scorer cannot use is refused, not ignored."""
         window = self.window
@@ -345,6 +368,10 @@ class Records(unittest.TestCase):
         for names, given in (["mrr"], {"sampler": "uniform", "k": 20}), ([], {"sampler": "uniform"}), ([], {"k": 20}):
             with self.assertRaisesRegex(fr.UsageError, "names of metrics, or a sampler"):
                 ranking.interval(*names, **given)
+        with self.assertRaisesRegex(fr.UsageError, "uniform-20 and k=5, expected one or the other"):
+            ranking.expected("uniform-20", k=5)
+        with self.assertRaisesRegex(fr.UsageError, "-1 seeds"):
+            ranking.draws("uniform", 5, seeds=-1)
 
 
 if __name__ == "__main__":
