@@ -19,8 +19,7 @@ typedef struct sampler {
     fr_definition definition; /* first, because fr_sampler_at returns a pointer to it */
     bool trained;             /* reads the counts of the training part: records must have them */
     bool subgroup;            /* only for some positives: uncovered events never count */
-    int part; /* PART_*: K different ones of the first pool, which is this part; NONE = other draws
-               */
+    int part; /* PART_*: K different ones of the first pool, which is this part; NONE = otherwise */
     /* Fills sizes and counts of both pools (the second is empty if there is one only). False: the
      * sampler does not apply to the event. The record is covered and checked. */
     bool (*pools)(const fr_record *record, expected_pool pool[SAMPLER_POOLS]);

@@ -184,7 +184,7 @@ static int unique(double *at, int count) {
     return n;
 }
 
-/* Whole edges are easier to read. They are used unless slices would become one. */
+/* Whole edges are easier to read. They are used unless this would merge slices. */
 static fr_status make_edges(cutting *c, int64_t count, int64_t bins, fr_error *err) {
     double *sorted, *whole, most;
     int64_t n = 0;

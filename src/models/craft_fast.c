@@ -37,7 +37,7 @@ typedef struct worker {
     int slots;  /* of the event, and whether short enough to fold (see fold) */
     bool folded;
     int32_t node;                                            /* the source */
-    fr_history counted;                                      /* events whose repeats count */
+    fr_history counted;                                      /* repeats count in these */
     real *key[MODEL_MOST_LAYERS], *value[MODEL_MOST_LAYERS]; /* [slots, dim] */
     real *folded_key[MODEL_MOST_LAYERS];   /* [heads * slots, dim + 1] at most dim rows */
     real *folded_value[MODEL_MOST_LAYERS]; /* [dim, heads * slots] */

@@ -28,7 +28,7 @@ enum { BLOCK = 256 }; /* slots that go through the layers together, rounded up t
 typedef struct worker {
     int32_t event; /* the event of `code`; -1 = none */
     real *code;    /* [piece, head width] Wd [h; e] + bd */
-    /* nodes to compute */
+    /* the current nodes */
     int32_t *node;    /* [piece] nodes to compute, as places in the piece */
     bool *waiting;    /* [piece] true if it is in `node`; false between events */
     fr_history *past; /* [piece] */
@@ -179,7 +179,7 @@ static void encode(const fast *f, worker *w, double time, int count, const real 
 }
 
 /* Lists the destinations of from .. to - 1 whose code must be computed for the event. Codes are
- * kept only if the piece is the whole catalog. */
+ * kept only if the piece has all destinations. */
 static int list_stale(const fast *f, worker *w, int32_t event, int32_t from, int32_t to) {
     const fr_window *window = f->m->w;
     int32_t cut = window_cut(window, event);
