@@ -223,6 +223,11 @@ class Ranking(Records):
         self._handle = handle
         self.facts = Facts(found)  #: scorer, model, seed, data, protocol, seconds, ...
 
+    def _compute(self, names: List[str]) -> List[Any]:
+        found = super()._compute(names)
+        known = (self.facts.covered / self._of, self._of) if self._of else None  # of all events, which needs no sample
+        return [known if known and name == "coverage" else one for name, one in zip(names, found)]
+
     @property
     def protocol(self) -> Facts:
         """The protocol; rankings may be compared only if all its fields are equal."""

@@ -341,6 +341,13 @@ class Records(unittest.TestCase):
                     self.assertEqual([one["intervals"]["low"]["mrr"], one["intervals"]["high"]["mrr"]],
                                      list(part.interval("mrr", over=over)))
             self.assertIn("repeated (estimate): MRR", str(cut[0]))
+            window = fr.synth("wikipedia", events=3000).window(train=0.5)
+            sample, whole = window.rank("baseline:recency", sample_events=50), window.rank("baseline:recency")
+            sample.save(path, force=True)
+            found = json.loads(subprocess.run([tool, "metrics", path, "--json", "-m", "coverage"], check=True,
+                                              capture_output=True).stdout)
+            self.assertLess(whole.metric("coverage"), 1)  # and is known without a sample
+            self.assertEqual([found["coverage"], sample.metric("coverage")], [whole.metric("coverage")] * 2)
 
     def test_slices(self):
         ranking = fr.synth("tiny").window().rank("baseline:recency")

@@ -232,12 +232,14 @@ static fr_status cut_blocks(fr_comparison *c, fr_error *err) {
     c->facts.events = c->cut.ranked;
     c->facts.block = size;
     c->facts.blocks = c->blocks.blocks = c->cut.blocks;
+    if (c->cut.ranked < 2)
+        return fail(err, FR_EINPUT, "events that are ranked: %lld, expected at least two",
+                    (long long)c->cut.ranked);
     if (c->cut.blocks < 2)
         return fail(err, FR_EUSAGE,
                     "blocks of %lld events, but %lld events are ranked: expected at least two "
                     "blocks, so blocks of %lld at most",
-                    (long long)size, (long long)c->cut.ranked,
-                    (long long)(c->cut.ranked > 1 ? c->cut.ranked - 1 : 1));
+                    (long long)size, (long long)c->cut.ranked, (long long)c->cut.ranked - 1);
     return FR_OK;
 }
 

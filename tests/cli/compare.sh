@@ -126,6 +126,9 @@ refused "another window, forced" 1 "test events" recency.npy short.npy --force
 refused "another rule" 1 "they differ in oov (exclude against zero)" recency.npy zero.npy
 runs "another rule, forced" 0 compare recency.npy zero.npy --force
 has "warns" "$stderr" "they differ in oov (exclude against zero)"
+printf 'source,destination,time\n1,1,1\n1,1,2\n1,1,3\n1,2,4\n' >few.csv
+"$fullrank" rank --data few.csv --train-share 0.5 --scorer baseline:recency -o few.npy >/dev/null 2>&1
+refused "one ranked event" 1 "events that are ranked: 1, expected at least two" a=few.npy b=few.npy
 refused "a block longer than the test suffix" 2 "blocks of 1000 events, but 900 events are ranked" \
     recency.npy popularity.npy --block 1000
 refused "one file" 2 "argument B.npy... is missing" recency.npy
