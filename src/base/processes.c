@@ -42,7 +42,7 @@ static fr_status receive_verdict(const fr_processes *p, int from, verdict *out, 
     if (whole) memcpy(out, bytes, size);
     free(bytes);
     return whole ? FR_OK
-                 : fail(err, FR_EINPUT, "process %d is at another place than process %d", from,
+                 : fail(err, FR_EINPUT, "process %d and process %d are not at the same step", from,
                         p->number);
 }
 

@@ -59,14 +59,14 @@ fr_status audit_numbers(audit *a, fr_error *err) {
         if (l.bad >= 0 && bad++ < 3) {
             f.candidate = a->w->destination_id[audit_destination(a, l.bad)];
             f.score = (double)a->base[k * a->row + l.bad];
-            (void)snprintf(f.what, sizeof f.what, "the score is no finite number");
+            (void)snprintf(f.what, sizeof f.what, "the score is not a finite number");
             TRY(audit_add(a, FR_AUDIT_NUMBERS, FR_SEVERITY_NUMERIC, f, err));
         }
         /* reported from 1 % of the events on, because one odd event means nothing */
         if (l.saturated && ++saturated * 100 >= a->events && saturated * 100 < a->events + 100) {
             (void)snprintf(f.what, sizeof f.what,
-                           "several candidates have the score 1 and others almost: a sigmoid that "
-                           "has lost their order");
+                           "several candidates have a score of 1 and others almost 1: a sigmoid "
+                           "has rounded away their order");
             TRY(audit_add(a, FR_AUDIT_NUMBERS, FR_SEVERITY_NUMERIC, f, err));
         }
     }
@@ -193,7 +193,7 @@ static fr_status judge_ids(audit *a, double r, fr_error *err) {
     memset(t->worst, 0, (size_t)a->events * sizeof *t->worst);
     text_put(&t->note, "; ");
     if (most.size <= audit_tolerance(a, FR_AUDIT_POSITION)) {
-        text_put(&t->note, "scores go along with relabelled ids");
+        text_put(&t->note, "scores follow their destinations to new ids");
         return FR_OK;
     }
     double limit = a->w->catalog_size > 10 ? fmin(0.99, 6 / sqrt(a->w->catalog_size - 1)) : 2;
