@@ -58,6 +58,8 @@ def options(given: Mapping[str, Any]) -> Dict[str, bytes]:
 
 def about(name: str, catalog_only: bool, given: Mapping[str, Any]) -> Dict[str, Any]:
     """The description of a scorer, which is stored with its records."""
+    if "\0" in name:
+        raise C.UsageError(f"name {name!r}, expected one without a null character")
     out: Dict[str, Any] = {"name": os.fsencode(name), "catalog_only": int(catalog_only)}
     for key, value in given.items():
         if value is not None:

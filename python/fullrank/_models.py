@@ -113,10 +113,10 @@ class Run:
 def train(window: Window, model: str, output: Optional[Path] = None, *, force: bool = False, threads: int = 0,
           progress: Progress = False, **options: Any) -> Run:
     """Trains a model on the window's training part; `window.train(model, ...)` is the same."""
-    keys = {o["key"].replace("-", "_") for o in C.options()["training"]}
+    keys = {o["key"].replace("-", "_") for o in C.options()["model"]}
     given = {key.replace("-", "_"): value for key, value in options.items()}
-    training = {key: value for key, value in given.items() if key in keys}
-    shape = {key: value for key, value in given.items() if key not in keys}
+    training = {key: value for key, value in given.items() if key not in keys}  # an unknown one, too: see its error
+    shape = {key: value for key, value in given.items() if key in keys}
     place = Place() if output is None else None
     where = place / "run" if place else os.fspath(output or "")
     with talk(threads, progress) as how:

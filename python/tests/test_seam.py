@@ -202,6 +202,10 @@ class Ways(unittest.TestCase):
                 window.rank("baseline:recency", **given)
         with self.assertRaisesRegex(fr.UsageError, "seed"):
             window.rank(window.scorer("baseline:recency"), seed=3)
+        with self.assertRaisesRegex(fr.UsageError, "unknown option epohcs, did you mean epochs"):
+            window.train("craft", epohcs=1)
+        with self.assertRaisesRegex(fr.UsageError, "without a null character"):
+            window.feed("a\0b")
         with self.assertRaisesRegex(fr.UsageError, "threads: found -1"):
             window.rank("baseline:recency", threads=-1)
 

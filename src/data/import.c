@@ -224,11 +224,11 @@ fr_status import_file(const char *input_path, const import_origin *origin, const
     int64_t line = r.c.line;
     reading_close(&r);
     if (again) {
-        context_log(
-            context, FR_NOTICE,
-            "%s:%lld: not all ids are whole numbers; taking ids as words (option ids: numbers "
-            "refuses them)",
-            input_path, (long long)line);
+        context_log(context, FR_NOTICE,
+                    "%s:%lld: not all ids are whole numbers from 0 to 9223372036854775807; taking "
+                    "ids as words (option ids: numbers "
+                    "refuses them)",
+                    input_path, (long long)line);
         r = (reading){.input = input_path,
                       .origin = origin,
                       .output = output,

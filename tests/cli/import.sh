@@ -513,7 +513,7 @@ awk 'BEGIN { print "u,i,t"; for (n = 0; n < 200000; n++) print n % 97 "," n % 89
     >late.csv
 runs "a word far behind numbers" 0 import late.csv -o late
 has "is told with its line" "$stderr" \
-    "late.csv:200002: not all ids are whole numbers; taking ids as words (option ids: numbers refuses them)"
+    "late.csv:200002: not all ids are whole numbers from 0 to 9223372036854775807; taking ids as words (option ids: numbers refuses them)"
 has "makes all ids words" "$(cat late/manifest.json)" '"words": true'
 form "as --ids words does" late late.csv --ids words
 refused "a word far behind numbers in a pipe" '"x1", expected a whole number' \
