@@ -303,7 +303,8 @@ static void close_counters(counting *c, int workers, counting_check *check) {
 }
 
 fr_context counting_team(const fr_scorer *scorer, const fr_context *context) {
-    return context_team(context, scorer->twins ? 0 : 1);
+    enum { MOST = 8 }; /* all observe every event, and each has a state: more would gain little */
+    return context_team(context, scorer->twins ? MOST : 1);
 }
 
 fr_status counting_run(fr_scorer *scorer, recorder *r, const fr_rank_settings *settings,

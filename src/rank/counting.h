@@ -12,7 +12,7 @@
  *
  * A worker has the state of a scorer and an index of its own, and moves both forward to the shards
  * of events that it takes. So every worker observes all events, but counts only its share. A scorer
- * that can be opened again has as many workers as there are threads, any other one.
+ * that can be opened again has as many workers as there are threads, up to 8; any other has one.
  */
 #ifndef FR_RANK_COUNTING_H
 #define FR_RANK_COUNTING_H
