@@ -276,6 +276,27 @@ static void test_coverage(void **state) {
     fr_stream_close(stream);
 }
 
+/* A median has few possible values: an end of its interval between two of them would miss the true
+ * one. Two thirds of all events are drawn here. */
+static void test_median(void **state) {
+    enum { SEEDS = 60, MEDIAN = MEANS };
+    static const char *const specs[] = {"baseline:recency", "baseline:popularity"};
+    fr_stream *stream = make_stream(*state);
+    fr_window *w = open_window(stream, 0, "fixed");
+    assert_string_equal(names[MEDIAN], "median-rank");
+    for (int i = 0; i < 2; i++) {
+        int covered[NAMES + 1] = {0};
+        fr_ranking *ranking = rank_sample(w, specs[i], 0, 1, 2, 64);
+        fr_ranking_facts all = fr_ranking_get(ranking);
+        count_covered(w, &all, SEEDS, MEDIAN, MEDIAN + 1, covered);
+        print_message("# %s: %d of %d\n", specs[i], covered[MEDIAN], SEEDS);
+        assert_true(covered[MEDIAN] > 0.91 * SEEDS);
+        fr_ranking_close(ranking);
+    }
+    fr_window_close(w);
+    fr_stream_close(stream);
+}
+
 /* The difference of two models, and each of them, as fr_compare has them. */
 static void test_comparison(void **state) {
     (void)state;
@@ -357,6 +378,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         WITH_DIRECTORY(test_rows),        WITH_DIRECTORY(test_draws),
         WITH_DIRECTORY(test_description), cmocka_unit_test(test_formulas),
-        cmocka_unit_test(test_coverage),  cmocka_unit_test(test_comparison)};
+        cmocka_unit_test(test_coverage),  WITH_DIRECTORY(test_median),
+        cmocka_unit_test(test_comparison)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

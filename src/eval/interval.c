@@ -13,6 +13,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 const fr_option fr_interval_options[FR_OPTIONS_MAX] = {
     {"block", FR_OPTION_INT, "128", "EVENTS", 1, INT32_MAX, offsetof(fr_interval_settings, block),
@@ -162,6 +163,8 @@ fr_status fr_intervals_compute(const fr_record *records, int64_t count, int oov,
         status = resample_others(&j, records, oov, name, at + names, others, context, out, err);
     for (int i = 0; !status && j.over_sample && i < others; i++) {
         int k = at[names + i];
+        if (strcmp(name[k], "median-rank") == 0)
+            continue; /* ends between ranks miss the true one */
         out[k] = finite_pull(j.sample, value[k].value, out[k]);
     }
     arena_free(&j.memory);
