@@ -45,6 +45,8 @@ static fr_status declare(model *m, bool remembers, fr_error *err) {
                  .slots = (int)s->patch,
                  .time_dim = (int)s->time_dim,
                  .remembers = remembers};
+    for (int k = 0, half = f->time_dim / 2; k < half; k++)
+        f->pace[k] = exp(half > 1 ? 6.0 * k / (half - 1) : 0);
     if (m->w->source_node) { /* a node has one identity; destinations come first */
         f->source = f->item = params_add(p, m->w->nodes, d, INIT_NORMAL, 1, "node.weight");
     } else {
@@ -74,10 +76,10 @@ static void close_patch(model *m) {
     free(m->own);
 }
 
-void patch_time(int n, double seconds, real *to) {
-    double angle[1024], x = log1p(seconds > 0 ? seconds : 0);
-    int half = n / 2;
-    for (int k = 0; k < half; k++) angle[k] = x / exp(half > 1 ? 6.0 * k / (half - 1) : 0);
+void patch_time(const patch *f, double seconds, real *to) {
+    double angle[PATCH_MOST_TIME / 2], x = log1p(seconds > 0 ? seconds : 0);
+    int half = f->time_dim / 2;
+    for (int k = 0; k < half; k++) angle[k] = x / f->pace[k];
     vmath_sin(half, angle, to);
     vmath_cos(half, angle, to + half);
 }
@@ -157,7 +159,7 @@ static bool read_inputs(const model *m, tape *t, int events, const int32_t *even
 static tensor codes(const patch *f, tape *t, int rows, const double *seconds) {
     tensor y = tape_constant(t, rows, f->time_dim);
     for (int i = 0; !t->status && i < rows; i++)
-        patch_time(f->time_dim, seconds[i], y.v + (size_t)i * (size_t)f->time_dim);
+        patch_time(f, seconds[i], y.v + (size_t)i * (size_t)f->time_dim);
     return y;
 }
 

@@ -6,9 +6,12 @@
 #include "models/model.h"
 #include "models/transformer.h"
 
+enum { PATCH_MOST_TIME = 2048 };
+
 typedef struct patch {
     int dim, heads, layers, history, slots, time_dim; /* slots = events of a patch */
     bool remembers;                                   /* the form with pair memory */
+    double pace[PATCH_MOST_TIME / 2];                 /* exp(6k/(n - 1)) of MODELS 13.1 */
     int source, item;                                 /* identities */
     param_pair token, token_norm, join, join_norm;
     transformer_layer layer[MODEL_MOST_LAYERS];
@@ -23,8 +26,9 @@ typedef struct patch_sources {
 
 patch_sources patch_read_sources(const model *m, tape *t, int events, const int32_t *event);
 
-/* to[n] = the code of seconds: sine and cosine of log(1 + seconds) at n / 2 speeds (MODELS 13.1) */
-void patch_time(int n, double seconds, real *to);
+/* to[time_dim] = the code of seconds: sine and cosine of log(1 + seconds) at time_dim / 2 speeds
+ * (MODELS 13.1) */
+void patch_time(const patch *f, double seconds, real *to);
 
 /* A scorer of every candidate at once (MODELS 13.4). */
 fr_status patch_fast(const model *m, int threads, fr_scorer_definition *out, fr_error *err);

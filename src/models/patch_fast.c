@@ -31,7 +31,7 @@
 #include <string.h>
 
 /* Candidates at a time; most events of a call, and patches of all of them if there are several. */
-enum { BLOCK = 128, EVENTS = 8, PATCHES = 1024 };
+enum { BLOCK = 128, EVENTS = 16, PATCHES = 1024 };
 
 /* n = patches of an event, `most` of them at most. */
 typedef struct worker {
@@ -44,20 +44,20 @@ typedef struct worker {
     real *key;   /* [patches, dim] WK of patches through Wa, .. */
     real *bias;  /* [patches] .. and its constant */
     real *plain; /* [patches, dim] values */
-    /* an event */
+    /* a call; of each event n + 1 rows, values and the identity */
+    real *value;    /* [patches + events, dim] centred */
+    real *scaled;   /* [patches + events, dim] g * value */
+    real *of_s;     /* [patches + events, dim] the head's part of s */
+    real *of_c;     /* [patches, dim] and of c */
+    real *gram;     /* [events, most + 1, most] products of values (n + 1, n), .. */
+    real *gram_own; /* [patches + events] .. and with the identity */
+    /* a block of candidates of an event */
     int n;
-    real *value;    /* [n + 1, dim] centred values, then the centred identity */
-    real *scaled;   /* [n + 1, dim] g * value */
-    real *gram;     /* [n + 1, n] products of values, .. */
-    real *gram_own; /* [n + 1] .. and with the identity */
-    real *head;     /* [dim, dim + 2n + 1] the head's parts of q (which stays), c and s */
-    /* a block */
+    real *head;        /* [dim + 2n + 1, dim] the head's parts of q (which stays), c and s */
     real *q;           /* [dim + 2n + 1, width] query, weights a, rho a, rho */
-    real *x;           /* [dim, width] */
     real *hidden;      /* [dim, width] */
     real *dot;         /* [n + 1, width] */
     real *total, *rho; /* [width] */
-    real *recalled;    /* [destinations] what the memory adds; 0 between events */
 } worker;
 
 typedef struct fast {
@@ -83,6 +83,40 @@ typedef struct fast {
 
 /* ---- the events of a call ---- */
 
+/* to[k] = x[k] minus the mean of x */
+SIMD_INLINE void centre(int n, const real *x, real *to) {
+    real mean = lanes_sum(n, x) / (real)n;
+    for (int k = 0; k < n; k++) to[k] = x[k] - mean;
+}
+
+static real *gram_of(const fast *f, worker *w, int i) {
+    return w->gram + i * f->most * (f->most + 1);
+}
+
+/* What attention and head make of the values. */
+SIMD_INLINE void read_values(const fast *f, worker *w, int count, const int32_t *from) {
+    const patch *p = f->f;
+    int d = p->dim, wide = p->remembers ? 2 * d : 4 * d, rows = from[count] + count;
+    real *value = w->value;
+    for (int i = 0; i < count; i++) {
+        for (int k = from[i]; k < from[i + 1]; k++, value += d) centre(d, w->plain + k * d, value);
+        centre(d, w->own + i * d, value);
+        value += d;
+    }
+    for (int k = 0; k < rows; k++)
+        lanes_multiply(d, AT(p->state_norm.weight), w->value + k * d, w->scaled + k * d);
+    const real *head = AT(p->fc1.weight);
+    gemm_nt(rows, d, d, w->scaled, d, head, wide, w->of_s, d, false);
+    if (!p->remembers)
+        gemm_nt(from[count], d, d, w->plain, d, head + 3 * d, wide, w->of_c, d, false);
+    for (int i = 0; i < count; i++) {
+        int n = from[i + 1] - from[i], at = from[i] + i;
+        value = w->value + at * d;
+        gemm_nt(n + 1, n, d, value, d, value, d, gram_of(f, w, i), n, false);
+        gemm_nt(n + 1, 1, d, value, d, value + n * d, d, w->gram_own + at, 1, false);
+    }
+}
+
 /* Base of queries, keys and values of all events, and where each one's patches begin. */
 SIMD_INLINE const int32_t *read_sources(const fast *f, worker *w, const fr_query *queries,
                                         int count) {
@@ -95,7 +129,7 @@ SIMD_INLINE const int32_t *read_sources(const fast *f, worker *w, const fr_query
         memcpy(w->own + i * d, AT(p->source) + (size_t)node * (size_t)d,
                (size_t)d * sizeof *w->own);
         memcpy(w->base + i * d, f->query_bias, (size_t)d * sizeof *w->base);
-        patch_time(p->time_dim, window->time[queries[i].event], w->angle + i * p->time_dim);
+        patch_time(p, window->time[queries[i].event], w->angle + i * p->time_dim);
     }
     tape_reset(&w->t);
     patch_sources side = patch_read_sources(f->m, &w->t, count, w->event);
@@ -109,33 +143,8 @@ SIMD_INLINE const int32_t *read_sources(const fast *f, worker *w, const fr_query
     gemm_nn(n, d, d, w->plain, d, AT(p->ask.weight), d, w->key, d, false);
     gemm_nn(n, 1, d, w->plain, d, AT(p->ask.bias), 1, w->bias, 1, false);
     gemm_linear(n, d, d, side.memory.v, AT(p->value.weight), AT(p->value.bias), w->plain);
+    read_values(f, w, count, side.from);
     return side.from;
-}
-
-/* ---- an event ---- */
-
-/* to[k] = x[k] minus the mean of x */
-SIMD_INLINE void centre(int n, const real *x, real *to) {
-    real mean = lanes_sum(n, x) / (real)n;
-    for (int k = 0; k < n; k++) to[k] = x[k] - mean;
-}
-
-/* Columns of w->head. */
-static int head_columns(const fast *f) { return f->f->dim + 2 * f->most + 1; }
-
-/* What attention and head make of the event's values. */
-SIMD_INLINE void read_values(const fast *f, worker *w, const real *plain, const real *own) {
-    const patch *p = f->f;
-    int d = p->dim, n = w->n, wide = p->remembers ? 2 * d : 4 * d, ld = head_columns(f);
-    for (int i = 0; i <= n; i++) {
-        centre(d, i < n ? plain + i * d : own, w->value + i * d);
-        lanes_multiply(d, AT(p->state_norm.weight), w->value + i * d, w->scaled + i * d);
-    }
-    gemm_nt(n + 1, n, d, w->value, d, w->value, d, w->gram, n, false);
-    gemm_nt(n + 1, 1, d, w->value, d, w->value + n * d, d, w->gram_own, 1, false);
-    const real *head = AT(p->fc1.weight);
-    gemm_nt(d, n + 1, d, head, wide, w->scaled, d, w->head + d + n, ld, false);
-    if (!p->remembers) gemm_nt(d, n, d, head + 3 * d, wide, plain, d, w->head + d, ld, false);
 }
 
 /* ---- a block of candidates ---- */
@@ -151,32 +160,33 @@ SIMD_INLINE void block_ask(const fast *f, worker *w, const real *base, int from,
     const patch *p = f->f;
     int d = p->dim;
     const real *gain = AT(p->query_norm.weight), *bias = AT(p->query_norm.bias);
-    real *restrict x = w->x, *restrict rho = w->rho;
+    real *restrict rho = w->rho;
     lanes_fill(width, 0, rho);
     for (int k = 0; k < d; k++) {
         const real *asked = f->asked + (size_t)k * (size_t)f->room + from;
         for (int j = 0; j < width; j += LANES) {
             lanes here = LANES_AT(asked + j) + base[k];
-            LANES_AT(x + k * width + j) = here;
             LANES_AT(rho + j) += here * here;
         }
     }
     scales(d, width, rho);
-    for (int k = 0; k < d; k++)
+    for (int k = 0; k < d; k++) {
+        const real *asked = f->asked + (size_t)k * (size_t)f->room + from;
         for (int j = 0; j < width; j += LANES)
-            LANES_AT(x + k * width + j) =
-                LANES_AT(x + k * width + j) * LANES_AT(rho + j) * gain[k] + bias[k];
-    vmath_gelu((int64_t)d * width, w->x, w->q);
+            LANES_AT(w->q + k * width + j) =
+                (LANES_AT(asked + j) + base[k]) * LANES_AT(rho + j) * gain[k] + bias[k];
+    }
+    vmath_gelu((int64_t)d * width, w->q, w->q);
 }
 
 /* Weights and rho, below the queries. */
-SIMD_INLINE void block_attend(const fast *f, worker *w, const real *key, const real *bias,
-                              int width) {
+SIMD_INLINE void block_attend(const fast *f, worker *w, int event, int at, int width) {
     int d = f->f->dim, n = w->n;
     real *weight = w->q + d * width, *scaled = weight + n * width;
-    gemm_linear_columns(n, width, d, key, bias, w->q, weight);
+    gemm_linear_columns(n, width, d, w->key + at * d, w->bias + at, w->q, weight);
     columns_softmax(n, width, weight, w->total);
-    gemm_linear_columns(n + 1, width, n, w->gram, w->gram_own, weight, w->dot);
+    gemm_linear_columns(n + 1, width, n, gram_of(f, w, event), w->gram_own + at + event, weight,
+                        w->dot);
     memcpy(w->rho, w->dot + n * width, (size_t)width * sizeof *w->rho);
     for (int i = 0; i < n; i++)
         for (int j = 0; j < width; j += LANES)
@@ -191,17 +201,17 @@ SIMD_INLINE void block_attend(const fast *f, worker *w, const real *key, const r
 }
 
 /* w->hidden = the head's first layer before its function, both heads. */
-SIMD_INLINE void block_hidden(const fast *f, worker *w, int from, int width) {
+SIMD_INLINE void block_hidden(const fast *f, worker *w, int event, int at, int from, int width) {
     int d = f->f->dim, n = w->n, skip = f->f->remembers ? d + n : 0;
-    for (int k = 0; k < d; k++)
-        memcpy(w->hidden + k * width, f->own + (size_t)k * (size_t)f->room + from,
-               (size_t)width * sizeof *w->hidden);
-    gemm_nn(d, width, d + 2 * n + 1 - skip, w->head + skip, head_columns(f), w->q + skip * width,
-            width, w->hidden, width, true);
+    if (!f->f->remembers) lanes_copy(n * d, w->of_c + at * d, w->head + d * d);
+    lanes_copy((n + 1) * d, w->of_s + (at + event) * d, w->head + (d + n) * d);
+    gemm_tn_from(d, width, d + 2 * n + 1 - skip, w->head + skip * d, d, w->q + skip * width, width,
+                 f->own + from, f->room, w->hidden, width);
 }
 
 /* w->total = scores without the memory */
-SIMD_INLINE void block_scores(const fast *f, worker *w, int from, int width) {
+SIMD_INLINE void block_scores(const fast *f, worker *w, const real *scaled_values, int from,
+                              int width) {
     const patch *p = f->f;
     int d = p->dim, n = w->n;
     const real *scaled = w->q + (d + n) * width, *last = AT(p->fc2.weight);
@@ -214,7 +224,7 @@ SIMD_INLINE void block_scores(const fast *f, worker *w, int from, int width) {
     gemm_nn(1, width, d, last, d, w->hidden, width, w->total, width, true);
     if (p->remembers) return;
     /* s . e(v) / sqrt(d) */
-    gemm_nn(n + 1, width, d, w->scaled, d, f->item + from, f->room, w->dot, width, false);
+    gemm_nn(n + 1, width, d, scaled_values, d, f->item + from, f->room, w->dot, width, false);
     real scale = (real)(1 / sqrt((double)d));
     for (int j = 0; j < width; j += LANES) {
         lanes sum = LANES_AT(f->aligned + from + j);
@@ -224,42 +234,43 @@ SIMD_INLINE void block_scores(const fast *f, worker *w, int from, int width) {
     }
 }
 
-/* What the memory adds to candidates that the source has met. */
-SIMD_INLINE void read_recalled(const fast *f, worker *w, const fr_query *query, bool forget) {
+/* Adds what the memory knows of candidates that the source has met. */
+SIMD_INLINE void add_recalled(const fast *f, const fr_query *query, int32_t first, int32_t end,
+                              float *scores) {
     const fr_window *window = f->m->w;
     for (int32_t k = window->source_pair_at[query->source];
          k < window->source_pair_at[query->source + 1]; k++) {
         int32_t v = window->pair_destination[k];
-        w->recalled[v] = forget ? 0 : lha_recalled(f->m, query->event, v);
+        if (v >= first && v < end) scores[v - first] += (float)lha_recalled(f->m, query->event, v);
     }
 }
 
-/* Candidates first .. end - 1 of event number i of the call, whose patches begin at `at`. */
-SIMD_INLINE void score_event(const fast *f, worker *w, const fr_query *query, int i, int at,
-                             int32_t first, int32_t end, float *scores) {
-    int d = f->f->dim;
-    read_values(f, w, w->plain + at * d, w->own + i * d);
-    if (f->f->remembers) read_recalled(f, w, query, false);
-    for (int32_t from = first; from < end; from += f->block) {
-        int count = end - from < f->block ? end - from : f->block, width = lanes_round_up(count);
-        block_ask(f, w, w->base + i * d, from, width);
-        block_attend(f, w, w->key + at * d, w->bias + at, width);
-        block_hidden(f, w, from, width);
-        block_scores(f, w, from, width);
-        for (int j = 0; j < count; j++)
-            scores[from - first + j] = (float)(w->total[j] + w->recalled[from + j]);
-    }
-    if (f->f->remembers) read_recalled(f, w, query, true);
+/* `count` candidates of event number i of the call, whose patches begin at `at`. */
+SIMD_INLINE void score_block(const fast *f, worker *w, int i, int at, int32_t from, int count,
+                             float *scores) {
+    int d = f->f->dim, width = lanes_round_up(count);
+    block_ask(f, w, w->base + i * d, from, width);
+    block_attend(f, w, i, at, width);
+    block_hidden(f, w, i, at, from, width);
+    block_scores(f, w, w->scaled + (at + i) * d, from, width);
+    for (int j = 0; j < count; j++) scores[j] = (float)w->total[j];
 }
 
+/* Block by block, so that the tables' part of a block serves all events from a near cache. */
 SIMD_INLINE void score_events(const fast *f, worker *w, const fr_query *queries, int count,
                               int32_t first, int32_t end, float *scores) {
-    const int32_t *from = read_sources(f, w, queries, count);
-    for (int i = 0; from && i < count; i++) {
-        w->n = from[i + 1] - from[i];
-        score_event(f, w, &queries[i], i, from[i], first, end,
-                    scores + (size_t)i * (size_t)(end - first));
+    const int32_t *at = read_sources(f, w, queries, count);
+    size_t row = (size_t)(end - first);
+    if (!at) return;
+    for (int32_t from = first; from < end; from += f->block) {
+        int some = end - from < f->block ? end - from : f->block;
+        for (int i = 0; i < count; i++) {
+            w->n = at[i + 1] - at[i];
+            score_block(f, w, i, at[i], from, some, scores + (size_t)i * row + (from - first));
+        }
     }
+    for (int i = 0; f->f->remembers && i < count; i++)
+        add_recalled(f, &queries[i], first, end, scores + (size_t)i * row);
 }
 
 SIMD_BUILDS(run, score_events,
@@ -326,7 +337,7 @@ static fr_status make_tables(fast *f, fr_error *err) {
 static fr_status make_worker(fast *f, worker *w, fr_error *err) {
     const patch *p = f->f;
     size_t d = (size_t)p->dim, n = (size_t)f->most, width = (size_t)lanes_round_up(f->block);
-    size_t events = (size_t)f->many, columns = (size_t)head_columns(f);
+    size_t events = (size_t)f->many, columns = d + 2 * n + 1;
     w->t.params = &f->m->params;
     TRY(TAKE(&f->memory, w->own, events * d, err));
     TRY(TAKE(&f->memory, w->angle, events * (size_t)p->time_dim, err));
@@ -334,20 +345,21 @@ static fr_status make_worker(fast *f, worker *w, fr_error *err) {
     TRY(TAKE(&f->memory, w->key, events * n * d, err));
     TRY(TAKE(&f->memory, w->bias, events * n, err));
     TRY(TAKE(&f->memory, w->plain, events * n * d, err));
-    TRY(TAKE(&f->memory, w->value, (n + 1) * d, err));
-    TRY(TAKE(&f->memory, w->scaled, (n + 1) * d, err));
-    TRY(TAKE(&f->memory, w->gram, (n + 1) * n, err));
-    TRY(TAKE(&f->memory, w->gram_own, n + 1, err));
+    TRY(TAKE(&f->memory, w->value, events * (n + 1) * d, err));
+    TRY(TAKE(&f->memory, w->scaled, events * (n + 1) * d, err));
+    TRY(TAKE(&f->memory, w->of_s, events * (n + 1) * d, err));
+    TRY(TAKE(&f->memory, w->of_c, events * n * d, err));
+    TRY(TAKE(&f->memory, w->gram, events * (n + 1) * n, err));
+    TRY(TAKE(&f->memory, w->gram_own, events * (n + 1), err));
     TRY(TAKE(&f->memory, w->head, d * columns, err));
     TRY(TAKE(&f->memory, w->q, columns * width, err));
-    TRY(TAKE(&f->memory, w->x, d * width, err));
     TRY(TAKE(&f->memory, w->hidden, d * width, err));
     TRY(TAKE(&f->memory, w->dot, (n + 1) * width, err));
     TRY(TAKE(&f->memory, w->total, width, err));
     TRY(TAKE(&f->memory, w->rho, width, err));
     for (size_t k = 0; !p->remembers && k < d; k++)
-        memcpy(w->head + k * columns, AT(p->fc1.weight) + (4 * k + 2) * d, d * sizeof *w->head);
-    return TAKE(&f->memory, w->recalled, f->m->w->destinations, err);
+        for (size_t j = 0; j < d; j++) w->head[k * d + j] = AT(p->fc1.weight)[(4 * j + 2) * d + k];
+    return FR_OK;
 }
 
 static void close_fast(void *state) {

@@ -356,6 +356,12 @@ void gemm_tn(int m, int n, int k, const real *a, int lda, const real *b, int ldb
                        zero_or(c, ldc, accumulate), c, ldc);
 }
 
+void gemm_tn_from(int m, int n, int k, const real *a, int lda, const real *b, int ldb,
+                  const real *s, int lds, real *c, int ldc) {
+    product(m, n, k, (factor){a, lda, true}, (factor){b, ldb, false}, (begin){s, lds, false}, c,
+            ldc);
+}
+
 void gemm_linear(int rows, int out, int in, const real *x, const real *weight, const real *bias,
                  real *y) {
     gemm_nt_from(rows, out, in, x, in, weight, in, bias, y, out);

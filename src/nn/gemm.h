@@ -32,6 +32,9 @@ void gemm_turn(int n, int k, const real *b, int ldb, real *to, int ldt);
 /* C[m,n] (+)= A[k,m]^T B[k,n]: the gradient of such weights */
 void gemm_tn(int m, int n, int k, const real *a, int lda, const real *b, int ldb, real *c, int ldc,
              bool accumulate);
+/* C[m,n] = S[m,n] + A[k,m]^T B[k,n], rows of S lds apart */
+void gemm_tn_from(int m, int n, int k, const real *a, int lda, const real *b, int ldb,
+                  const real *s, int lds, real *c, int ldc);
 
 /* Linear layers, weights stored (out, in), arrays without gaps. Sums start with the bias (NULL: 0).
  * y[rows,out] = x[rows,in] weight^T + bias in every row */

@@ -67,9 +67,9 @@ tensor op_norm(tape *t, tensor x, int gain, int bias, double eps) {
         return (tensor){0};
     tensor y = tape_tensor(t, x.rows, x.cols);
     norm_node *node = tape_take(t, 1, sizeof *node);
-    real *hat = tape_room(t, (size_t)x.rows * (size_t)x.cols);
-    real *rho = tape_room(t, (size_t)x.rows);
-    if (!rho) return (tensor){0};
+    real *hat = t->gradient ? tape_room(t, (size_t)x.rows * (size_t)x.cols) : NULL;
+    real *rho = t->gradient ? tape_room(t, (size_t)x.rows) : NULL;
+    if (t->status) return (tensor){0};
     kernel_norm(x.rows, x.cols, x.v, NULL, g.v, b.v, eps, hat, rho, y.v);
     *node = (norm_node){.x = x, .gain = g, .bias = b, .y = y, .hat = hat, .rho = rho};
     tape_note(t, &node->node, norm_back);
