@@ -123,6 +123,39 @@ static void test_linear(void **state) {
     check_linear(40, 1, 600);
 }
 
+/* A turned factor, and nothing written after the next multiple of 16; and a product that begins
+ * with numbers that are elsewhere. */
+static void test_turned(void **state) {
+    (void)state;
+    enum { MOST = 70, LD = 96, K = 67 };
+    static float b[MOST * K], turned[K * LD], a[K * MOST], s[MOST * LD], c[MOST * LD],
+        expected[MOST * LD];
+    fill(b, MOST * K);
+    fill(a, K * MOST);
+    fill(s, MOST * LD);
+    for (int l = 0; l < SIMD_LEVELS; l++) {
+        simd_limit = (simd_level)l;
+        for (int n = 1; n <= MOST; n++) {
+            int k = 1 + n * 7 % K, m = 1 + n * 11 % MOST, whole = (n + 15) / 16 * 16;
+            for (int i = 0; i < K * LD; i++) turned[i] = -7;
+            gemm_turn(n, k, b, K, turned, LD);
+            for (int q = 0; q < k; q++)
+                for (int j = 0; j < LD; j++) {
+                    if (j < n)
+                        assert_true(turned[q * LD + j] == b[j * K + q]);
+                    else if (j >= whole)
+                        assert_true(turned[q * LD + j] == -7);
+                }
+            for (int i = 0; i < MOST * LD; i++) c[i] = expected[i] = -7;
+            for (int i = 0; i < m; i++)
+                memcpy(expected + i * LD, s + i * LD, (size_t)n * sizeof *s);
+            chain(2, m, n, k, a, MOST, turned, LD, expected, LD, true);
+            gemm_tn_from(m, n, k, a, MOST, turned, LD, s, LD, c, LD);
+            assert_memory_equal(c, expected, sizeof c);
+        }
+    }
+}
+
 /* Every m, n, k of 0..70 is met, two of them at edges of tiles, the third running. */
 static void test_all_sizes(void **state) {
     (void)state;
@@ -252,6 +285,7 @@ int main(void) {
 #define TEST(test) cmocka_unit_test_teardown(test, restore_level)
     const struct CMUnitTest tests[] = {TEST(test_all_sizes),
                                        TEST(test_linear),
+                                       TEST(test_turned),
                                        TEST(test_large_sizes),
                                        TEST(test_equal_rows_and_columns),
                                        TEST(test_infinities_stay),

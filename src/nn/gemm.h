@@ -27,7 +27,7 @@ void gemm_nt(int m, int n, int k, const real *a, int lda, const real *b, int ldb
 void gemm_nt_from(int m, int n, int k, const real *a, int lda, const real *b, int ldb,
                   const real *bias, real *c, int ldc);
 /* to[k,n] = B[n,k]^T, rows ldt apart: for a B that serves many products. Each row of `to` has room
- * for n rounded up to 16, which is filled. */
+ * for n rounded up to 16; what is after n may be anything. */
 void gemm_turn(int n, int k, const real *b, int ldb, real *to, int ldt);
 /* C[m,n] (+)= A[k,m]^T B[k,n]: the gradient of such weights */
 void gemm_tn(int m, int n, int k, const real *a, int lda, const real *b, int ldb, real *c, int ldc,
