@@ -239,7 +239,7 @@ const model_kind model_patch = {
          "The source's last `history` events, `patch` at a time, go through a transformer of "
          "`layers` blocks; each candidate asks the result by attention. All nodes have learned "
          "identities. What the paper's authors ran as DyGFormer.",
-         PATCH_OPTIONS, .event_time = 30, .score_time = 1},
+         PATCH_OPTIONS, .event_time = 45, .score_time = 0.12},
     .shuffled = true,
     .open = open_patch,
     .close = close_patch,
@@ -274,7 +274,7 @@ const model_kind model_patch_lha = {
               "As patch, with another head, which sees a memory of the pair: an average of its "
               "states at the pair's past events, the newest with weight `gamma`. What the paper's "
               "authors ran as DyGFormer+LHA.",
-              PATCH_OPTIONS " " LHA_OPTIONS, .event_time = 35, .score_time = 1},
+              PATCH_OPTIONS " " LHA_OPTIONS, .event_time = 50, .score_time = 0.07},
     .open = open_lha,
     .close = close_patch,
     .forward = lha_forward,
