@@ -330,7 +330,7 @@ const model_kind model_tgn = {
          "head scores the pair of embeddings.",
          "dim heads dropout time-dim time-trainable edge-dim embedding neighbors message clock "
          "identities",
-         .event_time = 11, .score_time = 0.2},
+         .event_time = 15, .score_time = 0.2},
     .open = open_tgn,
     .close = close_tgn,
     .forward = forward,
