@@ -9,7 +9,6 @@
 #define DYGFORMER_OPTIONS                                                                          \
     "dim heads layers history dropout attention-dropout time-dim time-trainable edge-dim patch "   \
     "identities"
-#define DYGFORMER_EPS TRANSFORMER_EPS
 
 typedef struct dygformer {
     int dim, channel, heads, layers, history, patch, time_dim, edge_dim; /* channel = dim / 4 */

@@ -28,8 +28,6 @@
 
 #include "models/dygformer_tables.h"
 #include "models/lha.h"
-#include "nn/columns.h"
-#include "nn/gemm.h"
 #include "nn/vmath.h"
 
 #include <stdlib.h>
@@ -94,7 +92,7 @@ typedef struct worker {
     real *qkv;       /* [rows, 3 dim] */
     real *fresh_qkv; /* [rows, 3 dim] */
     real *wide;      /* [rows, 4 dim] */
-    real *weight;    /* [heads, longest, longest] of keys and queries */
+    real *weight;    /* [longest, longest] of a head's keys and queries */
     real *total;     /* [longest] */
     real *mean;      /* [rows, dim] of the sides: two per candidate, which has two rows or more */
     real *mean_wide; /* [rows, 4 dim] */
@@ -114,23 +112,6 @@ typedef struct fast {
 #define AT(number) model_value(f->t.m, number)
 
 /* ---- kernels ---- */
-
-SIMD_INLINE void norm_any(int n, real *restrict x, const real *restrict more, real *restrict hat) {
-    real mean = lanes_sum(n, x) / (real)n;
-    for (int k = 0; k < n; k++) hat[k] = x[k] - mean;
-    real rho = 1 / real_sqrt(lanes_dot(n, hat, hat) / (real)n + (real)DYGFORMER_EPS);
-    for (int k = 0; k < n; k++) hat[k] *= rho;
-    lanes_add(n, more, x);
-}
-
-/* hat = (x - mean) / sqrt(var + eps); then x += more, the bias of the branch that follows. The
- * usual width is known beforehand, so that a row stays in registers. */
-SIMD_INLINE void norm_row(int n, real *x, const real *more, real *hat) {
-    if (n == 64)
-        norm_any(64, x, more, hat);
-    else
-        norm_any(n, x, more, hat);
-}
 
 /* to = mean of rows */
 SIMD_INLINE void mean_rows(int rows, int n, const real *x, real *restrict to) {
@@ -240,56 +221,42 @@ SIMD_INLINE void turn_codes(const fast *f, const worker *w, const side *s, dygfo
 
 /* The channel of times of `rows` patches whose codes are in w->phi, into w->time. */
 SIMD_INLINE void time_channel(const fast *f, worker *w, int rows) {
-    dygformer_product(&f->t.time, rows, w->phi, f->t.time.in, w->time, f->t.f->channel, false);
+    turned_product(&f->t.time, rows, w->phi, f->t.time.in, w->time, f->t.f->channel, false);
 }
 
 /* ---- layers ---- */
 
-/* to[keys, queries], rows ld apart: logits of a head's keys and queries in rows of qkv */
-SIMD_INLINE void logits(const fast *f, int head, int keys, const real *key, int queries,
-                        const real *query, real *to, int ld) {
-    int d = f->t.f->dim, part = d / f->t.f->heads;
-    gemm_nt(keys, queries, part, key + d + head * part, 3 * d, query + head * part, 3 * d, to, ld,
-            false);
-}
-
 /* w->mix of rows first .. first + n - 1, which attend to each other. Logits are stored as (key,
  * query), so a lane is a query. With u, the source's rows are the same for all candidates. */
 SIMD_INLINE void attend(const fast *f, worker *w, int first, int n, const side *u) {
-    int known = u ? u->known : 0;
-    int d = f->t.f->dim, heads = f->t.f->heads, part = d / heads, ld = lanes_round_up(n);
+    int known = u ? u->known : 0, d = f->t.f->dim, heads = f->t.f->heads, ld = lanes_round_up(n);
     const real *qkv = w->qkv + (size_t)first * (size_t)(3 * d);
     const real *own = qkv + (size_t)known * (size_t)(3 * d);
-    real *mix = w->mix + (size_t)first * (size_t)d;
+    real *to = w->weight;
     for (int h = 0; h < heads; h++) {
-        real *to = w->weight + h * n * ld;
         for (int i = 0; i < known; i++)
             memcpy(to + i * ld, u->logits + (h * known + i) * lanes_round_up(known),
                    (size_t)known * sizeof *to);
-        if (known) logits(f, h, n - known, own, known, qkv, to + known * ld, ld);
-        logits(f, h, n, qkv, n - known, own, to + known, ld);
-    }
-    for (int h = 0; h < heads; h++) {
-        columns_softmax(n, ld, w->weight + h * n * ld, w->total);
-        gemm_tn(n, part, n, w->weight + h * n * ld, ld, qkv + 2 * d + h * part, 3 * d,
-                mix + h * part, d, false);
+        if (known) transformer_logits(d, heads, h, n - known, own, known, qkv, to + known * ld, ld);
+        transformer_logits(d, heads, h, n, qkv, n - known, own, to + known, ld);
+        transformer_mix(d, heads, h, n, qkv, to, w->total, w->mix + (size_t)first * (size_t)d);
     }
 }
 
 /* w->hat of all rows; then the bias of the branch that follows is added to them. */
 SIMD_INLINE void norm_rows(const fast *f, worker *w, int rows, const real *bias) {
     int d = f->t.f->dim;
-    for (int i = 0; i < rows; i++) norm_row(d, w->x + i * d, bias, w->hat + i * d);
+    for (int i = 0; i < rows; i++) transformer_norm(d, w->x + i * d, bias, w->hat + i * d);
 }
 
 /* Queries, keys and values of the first layer: of fresh rows, and the source's for the others. */
 SIMD_INLINE void first_qkv(const fast *f, worker *w, const side *u, int count, int fresh) {
-    const struct dygformer_table_layer *y = &f->t.layer[0];
+    const transformer_table *y = &f->t.layer[0];
     int d = f->t.f->dim;
     size_t row = (size_t)(3 * d);
     for (int i = 0; i < fresh; i++)
-        norm_row(d, w->x + w->fresh[i] * d, y->out_bias, w->hat + i * d);
-    dygformer_product(&y->qkv, fresh, w->hat, d, w->fresh_qkv, 3 * d, false);
+        transformer_norm(d, w->x + w->fresh[i] * d, y->out_bias, w->hat + i * d);
+    turned_product(&y->qkv, fresh, w->hat, d, w->fresh_qkv, 3 * d, false);
     for (int i = 0; i < fresh; i++)
         memcpy(w->qkv + (size_t)w->fresh[i] * row, w->fresh_qkv + (size_t)i * row,
                row * sizeof *w->qkv);
@@ -305,22 +272,21 @@ SIMD_INLINE void first_qkv(const fast *f, worker *w, const side *u, int count, i
 SIMD_INLINE void run_layers(const fast *f, worker *w, const side *u, int count, int rows) {
     int d = f->t.f->dim;
     for (int l = 0; l < f->t.f->layers; l++) {
-        const struct dygformer_table_layer *y = &f->t.layer[l];
+        const transformer_table *y = &f->t.layer[l];
         if (l) {
             norm_rows(f, w, rows, y->out_bias);
-            dygformer_product(&y->qkv, rows, w->hat, d, w->qkv, 3 * d, false);
+            turned_product(&y->qkv, rows, w->hat, d, w->qkv, 3 * d, false);
         }
         for (int k = 0; k < count; k++) {
             const sequence *s = &w->list[k];
             bool shared = !l && u->known && !s->met;
             attend(f, w, s->first, s->source + s->own, shared ? u : NULL);
         }
-        dygformer_product(&y->out, rows, w->mix, d, w->x, d, true);
+        turned_product(&y->out, rows, w->mix, d, w->x, d, true);
         norm_rows(f, w, rows, y->ffn2_bias);
-        dygformer_product(&y->ffn1, rows, w->hat, d, w->wide, 4 * d, false);
+        turned_product(&y->ffn1, rows, w->hat, d, w->wide, 4 * d, false);
         vmath_gelu((int64_t)rows * (4 * d), w->wide, w->wide);
-        if (l + 1 < f->t.f->layers)
-            dygformer_product(&y->ffn2, rows, w->wide, 4 * d, w->x, d, true);
+        if (l + 1 < f->t.f->layers) turned_product(&y->ffn2, rows, w->wide, 4 * d, w->x, d, true);
     }
     for (int k = 0; k < count; k++) /* mean(W2 g) = W2 mean(g) */
         for (int own = 0; own < 2; own++) {
@@ -329,15 +295,15 @@ SIMD_INLINE void run_layers(const fast *f, worker *w, const side *u, int count, 
             mean_rows(n, d, w->x + from * d, w->mean + (2 * k + own) * d);
             mean_rows(n, 4 * d, w->wide + from * 4 * d, w->mean_wide + (2 * k + own) * 4 * d);
         }
-    dygformer_product(&f->t.layer[f->t.f->layers - 1].ffn2, 2 * count, w->mean_wide, 4 * d, w->mean,
-                      d, true);
+    turned_product(&f->t.layer[f->t.f->layers - 1].ffn2, 2 * count, w->mean_wide, 4 * d, w->mean, d,
+                   true);
 }
 
 /* [mean of source; mean of candidate] are neighbouring rows, so one row of 2 dim. */
 SIMD_INLINE void score_block(const fast *f, worker *w, const side *u, int count, float *scores) {
     int d = f->t.f->dim;
     const real *last = AT(f->t.f->fc2.weight), bias = *AT(f->t.f->fc2.bias);
-    dygformer_product(&f->t.head, count, w->mean, 2 * d, w->hidden, d, false);
+    turned_product(&f->t.head, count, w->mean, 2 * d, w->hidden, d, false);
     for (int k = 0; k < count; k++) {
         real *h = w->hidden + k * d;
         lanes_relu(d, h, h);
@@ -386,7 +352,7 @@ static void forget_source(const fast *f, side *u) {
 /* The source's patches, queries, keys and values for candidates it has not met, and the event's
  * part of the time codes. */
 SIMD_INLINE void make_source(const fast *f, worker *w, side *u) {
-    const struct dygformer_table_layer *y = &f->t.layer[0];
+    const transformer_table *y = &f->t.layer[0];
     const real *weight = AT(f->t.f->time.weight), *bias = AT(f->t.f->time.bias);
     int d = f->t.f->dim, ch = f->t.f->channel, dt = f->t.f->time_dim, n = u->patches;
     add_events(f, w, u->node, u->past, u->x);
@@ -396,12 +362,12 @@ SIMD_INLINE void make_source(const fast *f, worker *w, side *u) {
         memcpy(u->x + i * d + 2 * ch, w->time + i * ch, (size_t)ch * sizeof *w->time);
     add_counts(f, u->node, u->past, u->times, NULL, u->x);
     memcpy(u->sum, u->x, (size_t)(n * d) * sizeof *u->x);
-    for (int i = 0; i < n; i++) norm_row(d, u->sum + i * d, y->out_bias, w->hat + i * d);
-    dygformer_product(&y->qkv, n, w->hat, d, u->qkv, 3 * d, false);
+    for (int i = 0; i < n; i++) transformer_norm(d, u->sum + i * d, y->out_bias, w->hat + i * d);
+    turned_product(&y->qkv, n, w->hat, d, u->qkv, 3 * d, false);
     u->known = n < LANES ? 0 : n;
     for (int h = 0; u->known && h < f->t.f->heads; h++)
-        logits(f, h, n, u->qkv, n, u->qkv, u->logits + h * n * lanes_round_up(n),
-               lanes_round_up(n));
+        transformer_logits(d, f->t.f->heads, h, n, u->qkv, n, u->qkv,
+                           u->logits + h * n * lanes_round_up(n), lanes_round_up(n));
     for (int k = 0; k < dt; k++)
         w->angle[k] = (double)weight[k] * f->t.m->w->time[u->event] + (double)bias[k];
     vmath_cos(dt, w->angle, u->now);
@@ -583,8 +549,7 @@ static fr_status make_worker(fast *f, int events, worker *w, fr_error *err) {
     TRY(TAKE(memory, w->qkv, rows * (size_t)(3 * dim), err));
     TRY(TAKE(memory, w->fresh_qkv, rows * (size_t)(3 * dim), err));
     TRY(TAKE(memory, w->wide, rows * (size_t)(4 * dim), err));
-    TRY(TAKE(memory, w->weight, (size_t)(d->heads * longest) * (size_t)lanes_round_up(longest),
-             err));
+    TRY(TAKE(memory, w->weight, (size_t)longest * (size_t)lanes_round_up(longest), err));
     TRY(TAKE(memory, w->total, lanes_round_up(longest), err));
     TRY(TAKE(memory, w->mean, rows * (size_t)dim, err));
     TRY(TAKE(memory, w->mean_wide, rows * (size_t)(4 * dim), err));

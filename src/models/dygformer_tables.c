@@ -8,91 +8,12 @@
 
 #define AT(number) model_value(m, number)
 
-void dygformer_product(const dygformer_matrix *w, int rows, const real *x, int ldx, real *y,
-                       int ldy, bool accumulate) {
-    for (int j = 0; j < w->out; j += DYGFORMER_PANEL) {
-        int width = w->out - j < DYGFORMER_PANEL ? w->out - j : DYGFORMER_PANEL;
-        const real *panel = w->at + (size_t)w->in * (size_t)j;
-        if (accumulate || !w->bias)
-            gemm_nn(rows, width, w->in, x, ldx, panel, width, y + j, ldy, accumulate);
-        else
-            gemm_nn_from(rows, width, w->in, x, ldx, panel, width, w->bias + j, y + j, ldy);
-    }
-}
-
-static real *element(const dygformer_matrix *w, int in, int out) {
-    int j = out - out % DYGFORMER_PANEL;
-    int width = w->out - j < DYGFORMER_PANEL ? w->out - j : DYGFORMER_PANEL;
-    return w->at + (size_t)w->in * (size_t)j + (size_t)(in * width + out - j);
-}
-
-static fr_status make_matrix(arena *memory, int in, int out, dygformer_matrix *w, fr_error *err) {
-    *w = (dygformer_matrix){.in = in, .out = out};
-    return TAKE(memory, w->at, (size_t)in * (size_t)out, err);
-}
-
-/* The transpose of weights (out, in) as stored. */
-static fr_status turn(arena *memory, int in, int out, const real *weight, dygformer_matrix *w,
-                      fr_error *err) {
-    TRY(make_matrix(memory, in, out, w, err));
-    for (int o = 0; o < out; o++)
-        for (int k = 0; k < in; k++) *element(w, k, o) = weight[(size_t)o * (size_t)in + (size_t)k];
-    return FR_OK;
-}
-
-/* Output o of a dense layer after a norm, times `scale`: weights of the normalised row. Returns
- * its constant. */
-static double fold_norm(const model *m, param_pair norm, param_pair dense, int dim, int o,
-                        double scale, const dygformer_matrix *w) {
-    const real *row = AT(dense.weight) + (size_t)o * (size_t)dim;
-    double constant = (double)AT(dense.bias)[o];
-    for (int k = 0; k < dim; k++) {
-        *element(w, k, o) = (real)(scale * (double)row[k] * (double)AT(norm.weight)[k]);
-        constant += (double)row[k] * (double)AT(norm.bias)[k];
-    }
-    return scale * constant;
-}
-
-static fr_status make_layer(dygformer_tables *t, int l, fr_error *err) {
-    const model *m = t->m;
-    const transformer_layer *from = &t->f->layer[l];
-    struct dygformer_table_layer *to = &t->layer[l];
-    int d = t->f->dim;
-    double scale = 1 / sqrt((double)(d / t->f->heads)), *value; /* [dim] bias of the values */
-    TRY(TAKE(&t->memory, value, d, err));
-    TRY(TAKE(&t->memory, to->out_bias, d, err));
-    TRY(TAKE(&t->memory, to->ffn2_bias, d, err));
-    TRY(make_matrix(&t->memory, d, 3 * d, &to->qkv, err));
-    TRY(make_matrix(&t->memory, d, 4 * d, &to->ffn1, err));
-    real *qkv_bias, *ffn1_bias;
-    TRY(TAKE(&t->memory, qkv_bias, 3 * d, err));
-    TRY(TAKE(&t->memory, ffn1_bias, 4 * d, err));
-    TRY(turn(&t->memory, d, d, AT(from->out.weight), &to->out, err));
-    TRY(turn(&t->memory, 4 * d, d, AT(from->ffn2.weight), &to->ffn2, err));
-    for (int o = 0; o < 3 * d; o++) {
-        double constant = fold_norm(m, from->norm1, from->qkv, d, o, o < d ? scale : 1, &to->qkv);
-        if (o < d) qkv_bias[o] = (real)constant;
-        if (o >= 2 * d) value[o - 2 * d] = constant;
-    }
-    for (int o = 0; o < 4 * d; o++)
-        ffn1_bias[o] = (real)fold_norm(m, from->norm2, from->ffn1, d, o, 1, &to->ffn1);
-    to->qkv.bias = qkv_bias;
-    to->ffn1.bias = ffn1_bias;
-    for (int o = 0; o < d; o++) {
-        double sum = (double)AT(from->out.bias)[o];
-        for (int k = 0; k < d; k++) sum += (double)AT(from->out.weight)[o * d + k] * value[k];
-        to->out_bias[o] = (real)sum;
-        to->ffn2_bias[o] = AT(from->ffn2.bias)[o];
-    }
-    return FR_OK;
-}
-
 /* W1 [Wout a + bout; Wout b + bout] + b1 as one matrix of [a; b] */
 static fr_status make_head(dygformer_tables *t, fr_error *err) {
     const model *m = t->m;
     const dygformer *f = t->f;
     int d = f->dim;
-    TRY(make_matrix(&t->memory, 2 * d, d, &t->head, err));
+    TRY(turned_take(&t->memory, 2 * d, d, &t->head, err));
     real *bias;
     TRY(TAKE(&t->memory, bias, d, err));
     t->head.bias = bias;
@@ -104,7 +25,7 @@ static fr_status make_head(dygformer_tables *t, fr_error *err) {
                 double sum = 0;
                 for (int j = 0; j < d; j++)
                     sum += (double)row[j] * (double)AT(f->output.weight)[j * d + k];
-                *element(&t->head, side * d + k, o) = (real)sum;
+                *turned_at(&t->head, side * d + k, o) = (real)sum;
             }
             for (int j = 0; j < d; j++) constant += (double)row[j] * (double)AT(f->output.bias)[j];
         }
@@ -249,14 +170,17 @@ fr_status dygformer_tables_open(dygformer_tables *t, const model *m, size_t byte
                           f->patch_cooc.bias};
     for (int part = 0; part < 4; part++)
         memcpy(t->start + part * ch, AT(biases[part]), (size_t)ch * sizeof *t->start);
-    TRY(turn(&t->memory, f->patch * f->time_dim, ch, AT(f->patch_time.weight), &t->time, err));
+    int codes = f->patch * f->time_dim;
+    TRY(turned_make(&t->memory, codes, ch, AT(f->patch_time.weight), codes, &t->time, err));
     t->time.bias = AT(f->patch_time.bias);
     TRY(make_pasts(t, err));
     TRY(make_counts(t, err));
     TRY(make_identities(t, err));
     TRY(make_edges(t, bytes, err));
     TRY(make_codes(t, bytes, err));
-    for (int l = 0; l < f->layers; l++) TRY(make_layer(t, l, err));
+    for (int l = 0; l < f->layers; l++)
+        TRY(transformer_table_make(m, &f->layer[l], f->dim, f->heads, &t->memory, &t->layer[l],
+                                   err));
     return make_head(t, err);
 }
 
