@@ -3,6 +3,7 @@
 #include "base/os.h"
 #include "base/simd.h"
 #include "nn/gemm.h"
+#include "nn/turned.h"
 #include "testing.h"
 
 #include <math.h>
@@ -128,7 +129,7 @@ static void test_linear(void **state) {
 static void test_turned(void **state) {
     (void)state;
     enum { MOST = 70, LD = 96, K = 67 };
-    static float b[MOST * K], turned[K * LD], a[K * MOST], s[MOST * LD], c[MOST * LD],
+    static float b[MOST * K], other[K * LD], a[K * MOST], s[MOST * LD], c[MOST * LD],
         expected[MOST * LD];
     fill(b, MOST * K);
     fill(a, K * MOST);
@@ -137,22 +138,50 @@ static void test_turned(void **state) {
         simd_limit = (simd_level)l;
         for (int n = 1; n <= MOST; n++) {
             int k = 1 + n * 7 % K, m = 1 + n * 11 % MOST, whole = (n + 15) / 16 * 16;
-            for (int i = 0; i < K * LD; i++) turned[i] = -7;
-            gemm_turn(n, k, b, K, turned, LD);
+            for (int i = 0; i < K * LD; i++) other[i] = -7;
+            gemm_turn(n, k, b, K, other, LD);
             for (int q = 0; q < k; q++)
                 for (int j = 0; j < LD; j++) {
                     if (j < n)
-                        assert_true(turned[q * LD + j] == b[j * K + q]);
+                        assert_true(other[q * LD + j] == b[j * K + q]);
                     else if (j >= whole)
-                        assert_true(turned[q * LD + j] == -7);
+                        assert_true(other[q * LD + j] == -7);
                 }
             for (int i = 0; i < MOST * LD; i++) c[i] = expected[i] = -7;
             for (int i = 0; i < m; i++)
                 memcpy(expected + i * LD, s + i * LD, (size_t)n * sizeof *s);
-            chain(2, m, n, k, a, MOST, turned, LD, expected, LD, true);
-            gemm_tn_from(m, n, k, a, MOST, turned, LD, s, LD, c, LD);
+            chain(2, m, n, k, a, MOST, other, LD, expected, LD, true);
+            gemm_tn_from(m, n, k, a, MOST, other, LD, s, LD, c, LD);
             assert_memory_equal(c, expected, sizeof c);
         }
+    }
+}
+
+/* Weights that were transposed beforehand: bits as of gemm_nt, with a bias, without, and added. */
+static void test_weights_turned_once(void **state) {
+    (void)state;
+    enum { M = 13, IN = 9, LD = 11, MOST = 70, LDY = 75 };
+    static float x[M * LD], weight[MOST * LD], bias[MOST], y[M * LDY], expected[M * LDY];
+    fill(x, M * LD);
+    fill(weight, MOST * LD);
+    fill(bias, MOST);
+    for (int out = 1; out <= MOST; out++) {
+        arena memory = {0};
+        turned w;
+        fr_error err = {0};
+        assert_int_equal(turned_make(&memory, IN, out, weight, LD, &w, &err), FR_OK);
+        assert_true(*turned_at(&w, IN - 1, out - 1) == weight[(out - 1) * LD + IN - 1]);
+        for (int kind = 0; kind < 3; kind++) { /* 0, bias, y at first */
+            fill(y, M * LDY);
+            memcpy(expected, y, sizeof y);
+            w.bias = kind == 1 ? bias : NULL;
+            for (int i = 0; kind == 1 && i < M; i++)
+                memcpy(expected + i * LDY, bias, (size_t)out * sizeof *bias);
+            chain(1, M, out, IN, x, LD, weight, LD, expected, LDY, kind > 0);
+            turned_product(&w, M, x, LD, y, LDY, kind == 2);
+            assert_memory_equal(y, expected, sizeof y);
+        }
+        arena_free(&memory);
     }
 }
 
@@ -201,24 +230,24 @@ static void test_large_sizes(void **state) {
 static void test_equal_rows_and_columns(void **state) {
     (void)state;
     enum { K = 64, N = 77, MOST = 61 };
-    static float row[K], a[MOST * K], b[K * N], c[MOST * N], alone[N], turned[N * K];
+    static float row[K], a[MOST * K], b[K * N], c[MOST * N], alone[N], other[N * K];
     fill(row, K);
     fill(b, K * N);
     for (int j = 0; j < N; j++)
-        for (int p = 0; p < K; p++) turned[j * K + p] = b[p * N + j];
+        for (int p = 0; p < K; p++) other[j * K + p] = b[p * N + j];
     for (int i = 0; i < MOST; i++) memcpy(a + i * K, row, sizeof row);
     for (int l = 0; l < SIMD_LEVELS; l++) {
         simd_limit = (simd_level)l;
         gemm_nn(1, N, K, row, K, b, N, alone, N, false);
         for (int m = 1; m <= MOST; m++) {
             for (int form = 0; form < 2; form++) {
-                forms[form](m, N, K, a, K, form ? turned : b, form ? K : N, c, N, false);
+                forms[form](m, N, K, a, K, form ? other : b, form ? K : N, c, N, false);
                 for (int i = 0; i < m; i++) assert_memory_equal(c + i * N, alone, sizeof alone);
             }
         }
         for (int n = 1; n < N; n++) { /* A as (n, K) rows of B: all columns of C equal */
             int most = n < MOST ? n : MOST;
-            gemm_nt(5, most, K, turned, K, a, K, c, most, false);
+            gemm_nt(5, most, K, other, K, a, K, c, most, false);
             for (int i = 0; i < 5; i++)
                 for (int j = 0; j < most; j++)
                     assert_memory_equal(c + i * most + j, alone + i, sizeof *c);
@@ -283,13 +312,9 @@ static void test_kind(void **state) {
 
 int main(void) {
 #define TEST(test) cmocka_unit_test_teardown(test, restore_level)
-    const struct CMUnitTest tests[] = {TEST(test_all_sizes),
-                                       TEST(test_linear),
-                                       TEST(test_turned),
-                                       TEST(test_large_sizes),
-                                       TEST(test_equal_rows_and_columns),
-                                       TEST(test_infinities_stay),
-                                       TEST(test_threads),
-                                       TEST(test_kind)};
+    const struct CMUnitTest tests[] = {
+        TEST(test_all_sizes),           TEST(test_linear),      TEST(test_turned),
+        TEST(test_weights_turned_once), TEST(test_large_sizes), TEST(test_equal_rows_and_columns),
+        TEST(test_infinities_stay),     TEST(test_threads),     TEST(test_kind)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -255,6 +255,33 @@ static void test_exp_columns(void **state) {
     }
 }
 
+/* The same bits as norm and GELU number by number, for any width; nothing else is written. */
+static void test_gelu_norm(void **state) {
+    (void)state;
+    enum { ROWS = 5, LD = 60 };
+    float x[ROWS * LD], y[ROWS * LD + 1], rho[LD], add[ROWS], gain[ROWS], bias[ROWS];
+    for (int i = 0; i < ROWS * LD; i++) x[i] = (float)(i * 37 % 101 - 50) * 0.13f;
+    for (int j = 0; j < LD; j++) rho[j] = 0.05f + (float)(j * 7 % 11);
+    for (int k = 0; k < ROWS; k++) {
+        add[k] = 0.3f * (float)k - 0.7f;
+        gain[k] = 1.1f - 0.4f * (float)k;
+        bias[k] = 0.2f * (float)k;
+    }
+    for (int l = 0; l < SIMD_LEVELS; l++) {
+        simd_limit = (simd_level)l;
+        for (int width = 1; width <= LD; width++) {
+            y[ROWS * width] = -7;
+            vmath_gelu_norm(ROWS, width, x, LD, add, gain, bias, rho, y);
+            for (int k = 0; k < ROWS; k++)
+                for (int j = 0; j < width; j++) {
+                    float z = fmaf(x[k * LD + j] + add[k], rho[j] * gain[k], bias[k]);
+                    assert_true(y[k * width + j] == at(vmath_gelu, z));
+                }
+            assert_true(y[ROWS * width] == -7);
+        }
+    }
+}
+
 static void test_instruction_sets_agree(void **state) {
     (void)state;
     int64_t n;
@@ -290,12 +317,10 @@ static void test_instruction_sets_agree(void **state) {
 
 int main(void) {
 #define TEST(test) cmocka_unit_test_teardown(test, restore_level)
-    const struct CMUnitTest tests[] = {TEST(test_accuracy),
-                                       TEST(test_angles),
-                                       TEST(test_special_values),
-                                       TEST(test_backward_scales),
-                                       TEST(test_every_place),
-                                       TEST(test_exp_columns),
-                                       TEST(test_instruction_sets_agree)};
+    const struct CMUnitTest tests[] = {
+        TEST(test_accuracy),       TEST(test_angles),
+        TEST(test_special_values), TEST(test_backward_scales),
+        TEST(test_every_place),    TEST(test_exp_columns),
+        TEST(test_gelu_norm),      TEST(test_instruction_sets_agree)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -163,10 +163,16 @@ static tensor codes(const patch *f, tape *t, int rows, const double *seconds) {
     return y;
 }
 
-patch_sources patch_read_sources(const model *m, tape *t, int events, const int32_t *event) {
+/* The patches of a batch's sources (MODELS 13.2), rows of all events one after the other. */
+typedef struct sources {
+    tensor memory; /* [patches, dim] */
+    int32_t *from; /* [events + 1] first patch of an event; each has at least one */
+} sources;
+
+static sources read_sources(const model *m, tape *t, int events, const int32_t *event) {
     const patch *f = m->own;
     inputs in;
-    if (!read_inputs(m, t, events, event, &in)) return (patch_sources){0};
+    if (!read_inputs(m, t, events, event, &in)) return (sources){0};
     tensor entry[] = {op_rows(t, f->item, in.tokens, in.item), codes(f, t, in.tokens, in.elapsed)};
     tensor x = op_gelu(t, NORM(LINEAR(op_concat(t, 2, entry), f->token), f->token_norm));
     x = op_patches(t, x, in.patches, in.from, f->join.weight, f->join.bias);
@@ -174,7 +180,7 @@ patch_sources patch_read_sources(const model *m, tape *t, int events, const int3
     for (int l = 0; l < f->layers; l++)
         x = transformer_block(t, &f->layer[l], f->heads, x, in.spans, events, TRANSFORMER_SITES * l,
                               in.keys);
-    return (patch_sources){x, in.first};
+    return (sources){x, in.first};
 }
 
 /* ---- candidates ---- */
@@ -190,14 +196,14 @@ static found ask(const model *m, tape *t, const model_batch *b) {
     const fr_window *w = m->w;
     int n = b->from[b->events];
     found out = {0};
-    patch_sources sources = patch_read_sources(m, t, b->events, b->event);
+    sources read = read_sources(m, t, b->events, b->event);
     int32_t *source = tape_take(t, (size_t)n, sizeof *source);
     double *time = tape_take(t, (size_t)n, sizeof *time);
     span *spans = tape_take(t, (size_t)b->events, sizeof *spans);
     out.keys = tape_take(t, (size_t)n, sizeof *out.keys);
     if (t->status) return out;
     for (int i = 0; i < b->events; i++) {
-        spans[i] = (span){b->from[i], b->from[i + 1], sources.from[i], sources.from[i + 1]};
+        spans[i] = (span){b->from[i], b->from[i + 1], read.from[i], read.from[i + 1]};
         for (int k = b->from[i]; k < b->from[i + 1]; k++) {
             source[k] = window_source_node(w, w->source[b->event[i]]);
             time[k] = w->time[b->event[i]];
@@ -208,7 +214,7 @@ static found ask(const model *m, tape *t, const model_batch *b) {
     out.item = op_rows(t, f->item, n, b->candidate);
     tensor asked[] = {own, out.item, codes(f, t, n, time)};
     out.q = op_gelu(t, NORM(LINEAR(op_concat(t, 3, asked), f->query), f->query_norm));
-    tensor key = LINEAR(sources.memory, f->key), value = LINEAR(sources.memory, f->value);
+    tensor key = LINEAR(read.memory, f->key), value = LINEAR(read.memory, f->value);
     out.c = op_attention(t, LINEAR(out.q, f->ask), key, value, 1, spans, b->events, SITE_ATTEND,
                          out.keys);
     out.s = NORM(op_add(t, own, out.c), f->state_norm);

@@ -1,5 +1,5 @@
-/* patch.h - the parameters of the patch transformer by number, and its part that depends only on
- * the source; shared by its forward pass, its fast path and its form with pair memory. */
+/* patch.h - the parameters of the patch transformer by number, shared by its forward pass, its fast
+ * path and its form with pair memory. */
 #ifndef FR_MODELS_PATCH_H
 #define FR_MODELS_PATCH_H
 
@@ -17,14 +17,6 @@ typedef struct patch {
     transformer_layer layer[MODEL_MOST_LAYERS];
     param_pair query, query_norm, ask, key, value, state_norm, fc1, fc2;
 } patch;
-
-/* The patches of a batch's sources (MODELS 13.2), rows of all events one after the other. */
-typedef struct patch_sources {
-    tensor memory; /* [patches, dim] */
-    int32_t *from; /* [events + 1] first patch of an event; each has at least one */
-} patch_sources;
-
-patch_sources patch_read_sources(const model *m, tape *t, int events, const int32_t *event);
 
 /* to[time_dim] = the code of seconds: sine and cosine of log(1 + seconds) at time_dim / 2 speeds
  * (MODELS 13.1) */

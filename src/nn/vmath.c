@@ -42,6 +42,13 @@ void vmath_exp_columns(int rows, int width, double *x, double *total) {
     }
 }
 
+void vmath_gelu_norm(int rows, int width, const double *x, int ldx, const double *add,
+                     const double *gain, const double *bias, const double *rho, double *y) {
+    for (int k = 0; k < rows; k++, x += ldx, y += width)
+        for (int j = 0; j < width; j++)
+            y[j] = gelu_of(fma(x[j] + add[k], rho[j] * gain[k], bias[k]));
+}
+
 void vmath_gelu_backward(int64_t n, const double *x, const double *dy, double *dx) {
     for (int64_t i = 0; i < n; i++) dx[i] = dy[i] * gelu_slope(x[i]);
 }
@@ -55,6 +62,8 @@ typedef struct functions {
     function *exp, *sigmoid, *tanh, *erf, *gelu, *gelu_slopes;
     angle_function *cos, *sin;
     void (*exp_columns)(int rows, int width, float *x, float *total);
+    void (*gelu_norm)(int rows, int width, const float *x, int ldx, const float *add,
+                      const float *gain, const float *bias, const float *rho, float *y);
 } functions;
 
 /* ---- pieces of functions ----
@@ -276,6 +285,10 @@ void vmath_sigmoid(int64_t n, const float *x, float *y) { functions_now()->sigmo
 void vmath_tanh(int64_t n, const float *x, float *y) { functions_now()->tanh(n, x, y); }
 void vmath_erf(int64_t n, const float *x, float *y) { functions_now()->erf(n, x, y); }
 void vmath_gelu(int64_t n, const float *x, float *y) { functions_now()->gelu(n, x, y); }
+void vmath_gelu_norm(int rows, int width, const float *x, int ldx, const float *add,
+                     const float *gain, const float *bias, const float *rho, float *y) {
+    functions_now()->gelu_norm(rows, width, x, ldx, add, gain, bias, rho, y);
+}
 void vmath_cos(int64_t n, const double *angle, float *y) { functions_now()->cos(n, angle, y); }
 void vmath_sin(int64_t n, const double *angle, float *y) { functions_now()->sin(n, angle, y); }
 

@@ -30,6 +30,10 @@ void vmath_tanh(int64_t n, const real *x, real *y);
 void vmath_erf(int64_t n, const real *x, real *y);
 /* GELU(x) = x/2 (1 + erf(x / sqrt 2)), the exact form */
 void vmath_gelu(int64_t n, const real *x, real *y);
+/* y[rows, width] = GELU((x + add) * (rho * gain) + bias), a norm in which vectors are columns:
+ * rows of x are ldx apart; add, gain and bias [rows], rho [width] */
+void vmath_gelu_norm(int rows, int width, const real *x, int ldx, const real *add, const real *gain,
+                     const real *bias, const real *rho, real *y);
 /* dx = dy * GELU'(x) */
 void vmath_gelu_backward(int64_t n, const real *x, const real *dy, real *dx);
 /* cosine and sine of an angle in double (any size up to 1e9), rounded to real */

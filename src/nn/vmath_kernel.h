@@ -201,6 +201,28 @@ static TARGET void KERNEL(exp_columns)(int rows, int width, float *x, float *tot
     if (j < width) KERNEL(exp_narrow)(rows, width, width - j, x + j, total + j);
 }
 
+/* `count` columns of a row of vmath_gelu_norm */
+INLINE void KERNEL(gelu_norm_part)(int count, const float *x, float add, float gain, float bias,
+                                   const float *rho, float *y) {
+    FLOATS v = KERNEL(all)(0), r = v;
+    memcpy(&v, x, (size_t)count * sizeof *x);
+    memcpy(&r, rho, (size_t)count * sizeof *rho);
+    v = KERNEL(gelu_of)(multiply_add(v + add, r * gain, KERNEL(all)(bias)));
+    memcpy(y, &v, (size_t)count * sizeof *y);
+}
+
+static TARGET void KERNEL(gelu_norm)(int rows, int width, const float *x, int ldx, const float *add,
+                                     const float *gain, const float *bias, const float *rho,
+                                     float *y) {
+    for (int k = 0; k < rows; k++, x += ldx, y += width) {
+        float a = add[k], g = gain[k], b = bias[k];
+        int j = 0;
+        for (; j + LANES <= width; j += LANES)
+            KERNEL(gelu_norm_part)(LANES, x + j, a, g, b, rho + j, y + j);
+        if (j < width) KERNEL(gelu_norm_part)(width - j, x + j, a, g, b, rho + j, y + j);
+    }
+}
+
 #define EACH_ANGLE(name, shift, flip)                                                              \
     static TARGET void KERNEL(name)(int64_t n, const double *angle, float *y) {                    \
         for (int64_t i = 0; i < n; i += LANES / 2) {                                               \
@@ -221,9 +243,9 @@ EACH_ANGLE(cos, 0.5, 1)
 EACH_ANGLE(sin, 0.0, 0)
 #undef EACH_ANGLE
 
-static const functions KERNEL(functions) = {KERNEL(exp), KERNEL(sigmoid), KERNEL(tanh),
-                                            KERNEL(erf), KERNEL(gelu),    KERNEL(gelu_slopes),
-                                            KERNEL(cos), KERNEL(sin),     KERNEL(exp_columns)};
+static const functions KERNEL(functions) = {
+    KERNEL(exp),         KERNEL(sigmoid), KERNEL(tanh), KERNEL(erf),         KERNEL(gelu),
+    KERNEL(gelu_slopes), KERNEL(cos),     KERNEL(sin),  KERNEL(exp_columns), KERNEL(gelu_norm)};
 
 #undef INLINE
 #undef KERNEL
