@@ -66,9 +66,9 @@ typedef struct fast {
     real *asked;       /* [dim, room] its part of a query, centred */
     real *own;         /* [hidden, room] its part of the head, with biases */
     real *aligned;     /* [room] the part of s that is its norm's bias, times e(v) */
-    turned base;       /* (dim + time_dim, dim) the same for source and time, with bias */
-    turned key;        /* (dim, dim) Wa^T WK / sqrt(dim), with bias, .. */
-    real *about;       /* [dim] .. the same of Wa's bias .. */
+    turned base;       /* (dim + time_dim, dim) what source and time give to a query, with bias */
+    turned key;        /* (dim, dim) Wa^T WK / sqrt(dim) with bias, .. */
+    real *about;       /* [dim] .. the same of the bias of Wa .. */
     real constant;     /* .. and of both biases */
     turned value;      /* (dim, dim) with bias */
     turned of_s, of_c; /* (dim, dim) the head's parts */

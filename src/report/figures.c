@@ -303,6 +303,7 @@ static fr_status membership_figure(const summary *s, arena *memory, const fr_con
         const char *name = s->data[d].name;
         for (int i = 0; (i = results_next(r, i, UNIT_MEMBERSHIP, name, NULL, "bce")) >= 0; i++) {
             const result *u = &r->list.at[i];
+            if (u->diagnostic != r->plan.membership_on[1]) continue;
             double *cells;
             char *title;
             TRY(TAKE(memory, cells, 4, err));
@@ -347,7 +348,7 @@ static fr_status projection_figure(const summary *s, arena *memory, const fr_con
         TRY(TAKE(memory, high[k], s->datas, err));
     }
     for (int d = 0; d < s->datas; d++) {
-        int i = results_next_group(r, 0, UNIT_PROJECT, s->data[d].name, false);
+        int i = results_next_group(r, 0, UNIT_PROJECT, s->data[d].name, !r->plan.projection_on[0]);
         if (i < 0) continue;
         for (int k = 0; k < FR_REMOVALS; k++) {
             mean_sd m = summary_cell(s, &r->list.at[i], k, -1);

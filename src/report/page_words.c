@@ -340,10 +340,11 @@ static void put_matrix(const summary *s, const result *u, text_buffer *out) {
 
 void page_matrices(const summary *s, text_buffer *out) {
     const results *r = s->results;
+    bool wide = r->plan.membership_on[1];
     bool trained = false; /* baselines are only in the table if there are other models */
-    for (int i = 0; (i = results_next_group(r, i, UNIT_MEMBERSHIP, NULL, true)) >= 0; i++)
+    for (int i = 0; (i = results_next_group(r, i, UNIT_MEMBERSHIP, NULL, wide)) >= 0; i++)
         trained |= r->list.at[i].objective != NULL;
-    for (int i = 0; (i = results_next_group(r, i, UNIT_MEMBERSHIP, NULL, true)) >= 0; i++) {
+    for (int i = 0; (i = results_next_group(r, i, UNIT_MEMBERSHIP, NULL, wide)) >= 0; i++) {
         const result *u = &r->list.at[i];
         if (u->objective || !trained) put_matrix(s, u, out);
     }

@@ -67,22 +67,26 @@ int summary_place_of_k(const summary *s, int64_t k) {
     return -1;
 }
 
-typedef struct cell_ask {
+typedef struct metric_ask {
     const results *r;
     const result *group;
     metric_key metric;
-} cell_ask;
+} metric_ask;
 
 /* Of unit number i; NaN if it is not one of the group's seeds. */
 static double metric_of(const void *user, int i) {
-    const cell_ask *a = user;
+    const metric_ask *a = user;
     const result *u = &a->r->list.at[i];
     return results_same_group(u, a->group) ? results_number(u, a->metric) : NAN;
 }
 
-mean_sd summary_cell(const summary *s, const result *unit, int removal, int cell) {
-    cell_ask ask = {s->results, unit, metric_of_cell("mrr", removal, cell)};
+mean_sd summary_mean(const summary *s, const result *unit, metric_key metric) {
+    metric_ask ask = {s->results, unit, metric};
     return spread(metric_of, &ask, (int)s->results->list.count);
+}
+
+mean_sd summary_cell(const summary *s, const result *unit, int removal, int cell) {
+    return summary_mean(s, unit, metric_of_cell("mrr", removal, cell));
 }
 
 /* ---- runs ---- */

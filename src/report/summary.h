@@ -60,7 +60,9 @@ typedef struct summary {
 fr_status summary_make(summary *s, results *r, const fr_context *context, fr_error *err);
 void summary_free(summary *s);
 
-/* Mean over the seeds of a membership or project unit, of one cell (-1 = the full MRR) after a
+/* Mean over the seeds of a unit, of one of its metrics. */
+mean_sd summary_mean(const summary *s, const result *unit, metric_key metric);
+/* The same for a membership or project unit, of one cell (-1 = the full MRR) after a
  * removal (FR_REMOVE_*, -1 = none was tried). */
 mean_sd summary_cell(const summary *s, const result *unit, int removal, int cell);
 /* Metrics of a rank unit by name. They come from the ledger, or from the records if the ledger of

@@ -450,11 +450,18 @@ static void objective_table(const summary *s, table *t) {
 
 /* ---- diagnostics ---- */
 
+/* True if the membership table shows both windows, and so needs a column for them. */
+static bool both_windows(const summary *s) {
+    return s->results->plan.membership_on[0] && s->results->plan.membership_on[1];
+}
+
+static const char *window_word(const result *u) { return u->diagnostic ? "diagnostic" : "ranking"; }
+
 /* The paper's four cells are in two places, and only those of CRAFT-R. */
-static double paper_cell(const summary *s, const char *data, const char *model,
-                         const char *objective, int which) {
-    if (strcmp(model, "craft-r") || !objective) return NAN;
-    paper_ask ask = of_model(data, model, true);
+static double paper_cell(const summary *s, const result *u, int which) {
+    if (strcmp(u->model, "craft-r") || !u->objective) return NAN;
+    const char *data = u->data, *objective = u->objective;
+    paper_ask ask = of_model(data, u->model, u->diagnostic);
     ask.objective = objective;
     if (which == 1 || which == 2)
         return paper_number(s->results, ask, "craft_r_separation", objective,
@@ -464,34 +471,50 @@ static double paper_cell(const summary *s, const char *data, const char *model,
                         which ? "new_unseen" : "repeated_seen", NULL);
 }
 
+/* Calls `row` for every model of every data set that has units of the kind on the windows `on`. */
+static void each_group(const summary *s, table *t, unit_kind kind, const bool on[2],
+                       void (*row)(const summary *s, table *t, const result *unit)) {
+    const results *r = s->results;
+    for (int d = 0; d < s->datas; d++)
+        for (int wide = 0; wide < 2; wide++)
+            for (int i = 0;
+                 on[wide] && (i = results_next_group(r, i, kind, s->data[d].name, wide)) >= 0; i++)
+                row(s, t, &r->list.at[i]);
+}
+
+static void membership_row(const summary *s, table *t, const result *u) {
+    table_row(t, u->data);
+    table_put(t, cell_text(summary_label(u->model)));
+    table_put(t, u->objective ? cell_text(u->objective) : cell_empty());
+    if (both_windows(s)) table_put(t, cell_text(window_word(u)));
+    for (int c = 0; c < FR_CELLS; c++) {
+        table_put(t, mean_cell(summary_cell(s, u, -1, c), DIGITS));
+        table_put(t, cell_number(paper_cell(s, u, c), 3));
+    }
+    table_put(t, cell_number(results_metric(u, "eligible"), 0));
+}
+
 static void membership_table(const summary *s, table *t) {
-    start(s, t, "Pair membership, 20 negatives",
-          "Expected MRR of repeated and new positives against 20 negatives that the source "
-          "has met (seen) or not (unseen), among all destinations that occurred before the "
-          "event, on the diagnostic window. Chance is .174; 1/21 = .0476 is the lowest "
-          "possible value.");
+    char text[400];
+    (void)snprintf(text, sizeof text,
+                   "Expected MRR of repeated and new positives against 20 negatives that the "
+                   "source has met (seen) or not (unseen), among all destinations that occurred "
+                   "before the event, on %s. Chance is .174; 1/21 = .0476 is the lowest possible "
+                   "value.",
+                   both_windows(s)                     ? "the ranking and the diagnostic window"
+                   : s->results->plan.membership_on[1] ? "the diagnostic window"
+                                                       : "the ranking window");
+    start(s, t, "Pair membership, 20 negatives", text);
     table_column(t, NULL, "model", TABLE_LEFT);
     table_column(t, NULL, "objective", TABLE_LEFT);
+    if (both_windows(s)) table_column(t, NULL, "window", TABLE_LEFT);
     for (int c = 0; c < FR_CELLS; c++) {
         table_column(t, fr_cell_names[c], "ours", TABLE_RIGHT);
         table_column(t, fr_cell_names[c], "paper", TABLE_RIGHT);
     }
     table_column(t, NULL, "events", TABLE_RIGHT);
-    results *r = s->results;
-    for (int d = 0; d < s->datas; d++) {
-        const char *name = s->data[d].name;
-        for (int i = 0; (i = results_next_group(r, i, UNIT_MEMBERSHIP, name, true)) >= 0; i++) {
-            const result *u = &r->list.at[i];
-            table_row(t, name);
-            table_put(t, cell_text(summary_label(u->model)));
-            table_put(t, u->objective ? cell_text(u->objective) : cell_empty());
-            for (int c = 0; c < FR_CELLS; c++) {
-                table_put(t, mean_cell(summary_cell(s, u, -1, c), DIGITS));
-                table_put(t, cell_number(paper_cell(s, name, u->model, u->objective, c), 3));
-            }
-            table_put(t, cell_number(results_metric(u, "eligible"), 0));
-        }
-    }
+    const bool both[] = {true, true};
+    each_group(s, t, UNIT_MEMBERSHIP, both, membership_row);
     note_not_applicable(s, t, UNIT_MEMBERSHIP, ranks_alone);
 }
 
@@ -526,29 +549,34 @@ static void exhaustive_table(const summary *s, table *t) {
     }
 }
 
-/* Calls `row` for every model of every data set that has project units on one of the windows. */
-static void each_projected(const summary *s, table *t, bool diagnostic,
-                           void (*row)(const summary *s, table *t, const result *unit)) {
-    const results *r = s->results;
-    for (int d = 0; d < s->datas; d++) {
-        const char *name = s->data[d].name;
-        for (int i = 0; (i = results_next_group(r, i, UNIT_PROJECT, name, diagnostic)) >= 0; i++)
-            row(s, t, &r->list.at[i]);
+/* The full MRR of a window, or the one in which events that are not covered count as zero. */
+static void put_projection(const summary *s, table *t, const result *u, const char *metric,
+                           const char *window) {
+    paper_ask ask = of_model(u->data, u->model, u->diagnostic);
+    table_row(t, u->data);
+    table_put(t, cell_text(summary_label(u->model)));
+    if (s->results->plan.projection_on[1]) table_put(t, cell_text(window));
+    for (int k = 0; k < FR_REMOVALS; k++) {
+        table_put(t, mean_cell(summary_mean(s, u, metric_of_cell(metric, k, -1)), DIGITS));
+        double paper =
+            strcmp(u->model, "craft-r")
+                ? NAN
+                : paper_number(s->results, ask, "projection_full_mrr", fr_removal_names[k], NULL);
+        table_put(t, cell_number(paper, DIGITS));
     }
+    const unit_metric *base =
+        record_metric(&u->record, metric_of_cell(metric, FR_REMOVE_NOTHING, -1));
+    if (s->results->plan.projection_on[1])
+        table_put(t, cell_number(base ? (double)base->events : NAN, 0));
 }
 
 static void projection_row(const summary *s, table *t, const result *u) {
-    table_row(t, u->data);
-    table_put(t, cell_text(summary_label(u->model)));
-    for (int k = 0; k < FR_REMOVALS; k++) {
-        table_put(t, mean_cell(summary_cell(s, u, k, -1), DIGITS));
-        table_put(t,
-                  cell_number(strcmp(u->model, "craft-r")
-                                  ? NAN
-                                  : paper_number(s->results, of_model(u->data, u->model, false),
-                                                 "projection_full_mrr", fr_removal_names[k], NULL),
-                              DIGITS));
-    }
+    put_projection(s, t, u, "mrr", window_word(u));
+    if (!u->diagnostic) return;
+    metric_key mrr = metric_of_cell("mrr", FR_REMOVE_NOTHING, -1), zero = mrr;
+    zero.name = "mrr-uncovered-zero";
+    if (results_number(u, mrr) != results_number(u, zero))
+        put_projection(s, t, u, zero.name, "diagnostic, uncovered = 0");
 }
 
 static void projection_table(const summary *s, table *t) {
@@ -559,11 +587,13 @@ static void projection_table(const summary *s, table *t) {
         "Full MRR after one direction is removed from the vector that enters the scoring head: "
         "the one in which training pairs that have met differ from others, and two controls.");
     table_column(t, NULL, "model", TABLE_LEFT);
+    if (s->results->plan.projection_on[1]) table_column(t, NULL, "window", TABLE_LEFT);
     for (int k = 0; k < 4; k++) {
         table_column(t, heads[k], "ours", TABLE_RIGHT);
         table_column(t, heads[k], "paper", TABLE_RIGHT);
     }
-    each_projected(s, t, false, projection_row);
+    if (s->results->plan.projection_on[1]) table_column(t, NULL, "events", TABLE_RIGHT);
+    each_group(s, t, UNIT_PROJECT, s->results->plan.projection_on, projection_row);
     note_not_applicable(s, t, UNIT_PROJECT, inside);
 }
 
@@ -599,7 +629,8 @@ static void projection_cells_table(const summary *s, table *t) {
         if (beside_paper) table_column(t, fr_cell_names[c], "paper", TABLE_RIGHT);
     }
     table_column(t, NULL, "events", TABLE_RIGHT);
-    each_projected(s, t, true, projection_cells_row);
+    const bool diagnostic[] = {false, true};
+    each_group(s, t, UNIT_PROJECT, diagnostic, projection_cells_row);
     note_not_applicable(s, t, UNIT_PROJECT, inside);
 }
 

@@ -23,15 +23,32 @@ const char *const unit_kind_name[UNIT_KINDS] = {"data",   "facts",      "minimal
 const char *const plan_objective_name[] = {"bce", "bpr"};
 
 /* The allowed entries of a document, for messages about others. */
-static const fr_option keys[] = {
-    {.key = "name"},          {.key = "data"},        {.key = "protocol"},
-    {.key = "sample-events"}, {.key = "sample-seed"}, {.key = "diagnostic-window"},
-    {.key = "baselines"},     {.key = "oracle"},      {.key = "models"},
-    {.key = "ranks"},         {.key = "scorers"},     {.key = "objectives"},
-    {.key = "seeds"},         {.key = "settings"},    {.key = "model-settings"},
-    {.key = "select"},        {.key = "k"},           {.key = "gain"},
-    {.key = "minimal"},       {.key = "membership"},  {.key = "projection"},
-    {.key = "scaling"},       {.key = "granularity"}, {0}};
+static const fr_option keys[] = {{.key = "name"},
+                                 {.key = "data"},
+                                 {.key = "protocol"},
+                                 {.key = "sample-events"},
+                                 {.key = "sample-seed"},
+                                 {.key = "diagnostic-window"},
+                                 {.key = "baselines"},
+                                 {.key = "oracle"},
+                                 {.key = "models"},
+                                 {.key = "ranks"},
+                                 {.key = "scorers"},
+                                 {.key = "objectives"},
+                                 {.key = "seeds"},
+                                 {.key = "settings"},
+                                 {.key = "model-settings"},
+                                 {.key = "select"},
+                                 {.key = "k"},
+                                 {.key = "gain"},
+                                 {.key = "minimal"},
+                                 {.key = "membership"},
+                                 {.key = "membership-windows"},
+                                 {.key = "projection"},
+                                 {.key = "scaling"},
+                                 {.key = "projection-windows"},
+                                 {.key = "granularity"},
+                                 {0}};
 
 typedef struct parser {
     plan *p;
@@ -343,13 +360,24 @@ static fr_status add_choice(plan *p, int data, const char *name, int objective, 
     return FR_OK;
 }
 
-/* Training on one window, and the units that use the model. */
+/* The membership table of a scorer that needs no training. */
+static fr_status add_membership(plan *p, plan_unit u, fr_error *err) {
+    u.kind = UNIT_MEMBERSHIP;
+    for (int wide = 0; wide < 2; wide++) {
+        u.diagnostic = wide;
+        if (p->membership_on[wide]) TRY(add(p, u, NULL, err));
+    }
+    return FR_OK;
+}
+
+/* Training on each window that is needed, and the units that use the model. */
 static fr_status add_model(plan *p, int data, const char *name, int objective, int64_t seed,
                            fr_error *err) {
-    const json_t *membership =
-        json_object_get(json_object_get(p->source, "membership"), plan_objective_name[objective]);
+    const json_t *membership = json_object_get(p->source, "membership");
+    bool told = in_list(json_object_get(membership, plan_objective_name[objective]), name);
     bool projected =
         objective == FR_OBJECTIVE_BCE && in_list(json_object_get(p->source, "projection"), name);
+    const bool *told_on = p->membership_on, *projected_on = p->projection_on;
     plan_unit u = {.data = data,
                    .model = name,
                    .objective = objective,
@@ -359,25 +387,27 @@ static fr_status add_model(plan *p, int data, const char *name, int objective, i
                    .train = -1};
     if (grid_count(p, name) > 1)
         return is_ranked(p, name, objective) ? add_configs(p, u, err) : FR_OK;
-    if (is_ranked(p, name, objective) || projected) {
+    if (is_ranked(p, name, objective) || (projected && projected_on[0]) || (told && told_on[0])) {
         u.kind = UNIT_TRAIN;
         TRY(add(p, u, &u.train, err));
         TRY(add_ranking(p, u, err));
+        u.kind = UNIT_MEMBERSHIP;
+        if (told && told_on[0]) TRY(add(p, u, NULL, err));
         u.kind = UNIT_PROJECT;
-        if (projected) TRY(add(p, u, NULL, err));
+        if (projected && projected_on[0]) TRY(add(p, u, NULL, err));
         u.kind = UNIT_SCALING;
         if (objective == FR_OBJECTIVE_BCE &&
             seed == json_integer_value(json_array_get(json_object_get(p->source, "seeds"), 0)) &&
             in_list(json_object_get(p->source, "scaling"), name))
             TRY(add(p, u, NULL, err));
     }
-    if (in_list(membership, name) || projected) {
+    if ((told && told_on[1]) || projected) {
         u.diagnostic = true;
         u.train = -1;
         u.kind = UNIT_TRAIN;
         TRY(add(p, u, &u.train, err));
         u.kind = UNIT_MEMBERSHIP;
-        if (in_list(membership, name)) TRY(add(p, u, NULL, err));
+        if (told && told_on[1]) TRY(add(p, u, NULL, err));
         u.kind = UNIT_PROJECT;
         if (projected) TRY(add(p, u, NULL, err));
     }
@@ -389,9 +419,7 @@ static fr_status add_scorer(plan *p, int data, const char *spec, fr_error *err) 
     if (!(u.model = copy(p, spec, err))) return FR_ENOMEM;
     TRY(add_ranking(p, u, err));
     if (!json_object_get(p->source, "membership") || !strcmp(spec, "oracle")) return FR_OK;
-    u.kind = UNIT_MEMBERSHIP;
-    u.diagnostic = true;
-    return add(p, u, NULL, err);
+    return add_membership(p, u, err);
 }
 
 /* ---- external results ---- */
@@ -463,9 +491,7 @@ static fr_status add_run(const parser *r, plan_unit u, const json_t *text, fr_er
     /* Scores for one window cannot be used for another. */
     if (u.ranks || !strncmp(given, "scores:", 7) || !json_object_get(p->source, "membership"))
         return FR_OK;
-    u.kind = UNIT_MEMBERSHIP;
-    u.diagnostic = true;
-    return add(p, u, NULL, err);
+    return add_membership(p, u, err);
 }
 
 /* The runs of an external model on a data set: one, or one for each seed. */
@@ -806,6 +832,22 @@ static fr_status read_sample(parser *r, fr_error *err) {
     return FR_OK;
 }
 
+/* A list of windows; on[1] is the diagnostic one. Without the entry `on` stays as it is. */
+static fr_status read_windows(const parser *r, const char *key, bool on[2], fr_error *err) {
+    const json_t *list = json_object_get(r->p->source, key), *one;
+    size_t i;
+    if (!list) return FR_OK;
+    on[0] = on[1] = false;
+    json_array_foreach(list, i, one) {
+        const char *name = json_string_value(one);
+        bool wide = name && !strcmp(name, "diagnostic");
+        if (!name || (!wide && strcmp(name, "ranking")) || on[wide])
+            return wrong(r, key, "a list of ranking, diagnostic or both", err);
+        on[wide] = true;
+    }
+    return i ? FR_OK : wrong(r, key, "a list of ranking, diagnostic or both", err);
+}
+
 static fr_status read_document(parser *r, fr_error *err) {
     plan *p = r->p;
     const char *key;
@@ -829,6 +871,9 @@ static fr_status read_document(parser *r, fr_error *err) {
     if (wide && (!json_is_integer(wide) || json_integer_value(wide) < 0))
         return wrong(r, "diagnostic-window", "a number of events", err);
     p->diagnostic_window = wide ? json_integer_value(wide) : 131072;
+    p->membership_on[1] = p->projection_on[0] = true;
+    TRY(read_windows(r, "membership-windows", p->membership_on, err));
+    TRY(read_windows(r, "projection-windows", p->projection_on, err));
     both all = {0}; /* only to check that keys and values are known */
     TRY(common_settings(r, &all, err));
     TRY(check_models(r, "models", json_object_get(p->source, "models"), err));

@@ -16,11 +16,12 @@ typedef enum unit_kind {
     UNIT_MINIMAL,    /* PROTOCOL 9 */
     UNIT_TRAIN,      /* a model on one of the windows */
     UNIT_RANK,       /* rank records of a model, a baseline or the oracle */
-    UNIT_MEMBERSHIP, /* PROTOCOL 8, on the diagnostic window */
-    UNIT_PROJECT,    /* PROTOCOL 10, on one of the windows */
-    UNIT_SCALING,    /* PROTOCOL 12 */
-    UNIT_SELECT,     /* which of a model's configurations is ranked, by the validation part */
-    UNIT_BATCHES,    /* MRR under order batch:N, for every N of "granularity" */
+    UNIT_MEMBERSHIP, /* PROTOCOL 8, on one of the windows */
+    UNIT_PROJECT, /* PROTOCOL 10: the full MRR on the ranking window; on the diagnostic window the
+                     four cells and, if it is asked for, the full MRR */
+    UNIT_SCALING, /* PROTOCOL 12 */
+    UNIT_SELECT,  /* which of a model's configurations is ranked, by the validation part */
+    UNIT_BATCHES, /* MRR under order batch:N, for every N of "granularity" */
     UNIT_KINDS
 } unit_kind;
 extern const char *const unit_kind_name[UNIT_KINDS];
@@ -64,6 +65,8 @@ typedef struct plan {
     fr_protocol protocol;
     fr_rank_settings ranking; /* of units on the ranking window */
     int64_t diagnostic_window;
+    bool membership_on[2]; /* windows of the membership table, .. */
+    bool projection_on[2]; /* .. and of the full MRR without a direction: ranking, diagnostic */
     int datas;
     plan_data *data; /* [datas] */
     ARRAY(plan_unit) units;

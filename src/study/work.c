@@ -324,6 +324,9 @@ static fr_status window_inputs(fr_study *s, const plan_unit *unit, json_t *all, 
     if (unit->kind == UNIT_BATCHES &&
         json_object_set(all, "granularity", (json_t *)(uintptr_t)s->plan.granularity))
         return fail_memory(err, 0);
+    if (unit->kind == UNIT_PROJECT && unit->diagnostic && s->plan.projection_on[1] &&
+        json_object_set_new(all, "full", json_true()))
+        return fail_memory(err, 0);
     return FR_OK;
 }
 
@@ -673,10 +676,10 @@ static fr_status note_cells(fr_study *s, const fr_ranking *r, int removal, unit_
     return FR_OK;
 }
 
-/* The diagnostic window with the candidates of the membership table. */
+/* The unit's window with the candidates of the membership table. */
 static fr_status open_available(fr_study *s, const plan_unit *unit, fr_window **out,
                                 fr_error *err) {
-    fr_protocol p = protocol_of(s, true);
+    fr_protocol p = protocol_of(s, unit->diagnostic);
     char available[] = "time";
     p.catalog = available;
     TRY(enter(s, unit->data, err));
@@ -696,29 +699,42 @@ static fr_status do_membership(fr_study *s, const plan_unit *unit, unit_record *
     return status;
 }
 
-/* On the ranking window the full MRR, on the diagnostic window the four cells (PROTOCOL 10). */
-static fr_status do_project(fr_study *s, const plan_unit *unit, unit_record *result,
-                            fr_error *err) {
+/* The full MRR without a direction. On the diagnostic window many events may not be covered, so it
+ * is also noted with these as zeros. */
+static fr_status note_full(const fr_ranking *r, bool diagnostic, int removal, unit_record *result,
+                           fr_error *err) {
+    const char *mrr = "mrr";
+    fr_metric_value value;
+    TRY(fr_metrics_compute(r->records, r->count, r->protocol.oov, &mrr, 1, &value, err));
+    TRY(note_key(result, metric_of_cell(mrr, removal, -1), value.value, value.events, err));
+    if (!diagnostic) return FR_OK;
+    TRY(fr_metrics_compute(r->records, r->count, FR_OOV_ZERO, &mrr, 1, &value, err));
+    return note_key(result, metric_of_cell("mrr-uncovered-zero", removal, -1), value.value,
+                    value.events, err);
+}
+
+/* PROTOCOL 10: the four cells on the diagnostic window (`cells`), or the full MRR. */
+static fr_status project_once(fr_study *s, const plan_unit *unit, bool cells, unit_record *result,
+                              fr_error *err) {
     fr_window *w = NULL;
-    fr_status status =
-        unit->diagnostic ? open_available(s, unit, &w, err) : work_window(s, unit, &w, err);
+    fr_status status = cells ? open_available(s, unit, &w, err) : work_window(s, unit, &w, err);
     for (int removal = 0; !status && removal < FR_REMOVALS; removal++) {
         fr_ranking *r = NULL;
-        status = rank_once(s, unit, w, removal, unit->diagnostic ? CELL_NEGATIVES : 0, &r, err);
-        if (!status && unit->diagnostic) status = note_cells(s, r, removal, result, err);
-        if (!status && !unit->diagnostic) {
-            const char *mrr = "mrr";
-            fr_metric_value value;
-            status =
-                fr_metrics_compute(r->records, r->count, r->protocol.oov, &mrr, 1, &value, err);
-            if (!status)
-                status = note_key(result, metric_of_cell(mrr, removal, -1), value.value,
-                                  value.events, err);
-        }
+        status = rank_once(s, unit, w, removal, cells ? CELL_NEGATIVES : 0, &r, err);
+        if (!status)
+            status = cells ? note_cells(s, r, removal, result, err)
+                           : note_full(r, unit->diagnostic, removal, result, err);
         fr_ranking_close(r);
     }
-    if (unit->diagnostic) fr_window_close(w);
+    if (cells) fr_window_close(w);
     return status;
+}
+
+static fr_status do_project(fr_study *s, const plan_unit *unit, unit_record *result,
+                            fr_error *err) {
+    if (unit->diagnostic) TRY(project_once(s, unit, true, result, err));
+    return s->plan.projection_on[unit->diagnostic] ? project_once(s, unit, false, result, err)
+                                                   : FR_OK;
 }
 
 /* The MRR of the scorer when its state is updated every N events. */

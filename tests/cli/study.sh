@@ -159,6 +159,30 @@ else
     skip "and count in every mean" "python3 not found"
 fi
 
+# The membership table and the full MRR without a direction on both windows. A study without them is continued.
+cat >windows.json <<'END'
+{"name": "windows", "data": {"drawn": {"synth": "tiny", "events": 2400}}, "protocol": {"window": 1500},
+ "diagnostic-window": 0, "baselines": ["recency"], "models": ["craft-r"], "seeds": [7],
+ "membership": {"bce": ["craft-r"]}, "projection": ["craft-r"],
+ "settings": {"epochs": 1, "dim": 8, "history": 8}}
+END
+runs "a study with diagnostics" 0 study run windows.json -o windows -q
+lacks "without a column for one window" "$(cat windows/tables/membership.csv windows/tables/projection.csv)" window
+sed 's/"settings"/"membership-windows": ["ranking", "diagnostic"], "projection-windows": ["diagnostic", "ranking"], "settings"/' \
+    windows.json >both.json
+runs "the same on both windows" 0 study run --verbose both.json -o windows
+is "does only what is new" "$(printf '%s\n' "$stderr" | sed -n 's/.* \(drawn[^ :]*\):.*/\1/p' | sort | tr '\n' ' ')" \
+    "drawn/baseline drawn/craft-r/bce/7/diagnostic-project drawn/craft-r/bce/7/membership "
+first() { printf '%s\n' "$stdout" | sed -n "s/.*\"$1\": \([0-9.e-]*\),\{0,1\}/\1/p" | head -1; }
+data=windows/data/drawn trained=windows/runs/drawn+craft-r+bce+7
+runs "the ranking window by hand" 0 "$fullrank" diagnose membership --data $data --window 1500 \
+    --scorer $trained+train/model.safetensors --json -q
+has "has the table's cell" "$(grep 'CRAFT-R,bce,ranking' windows/tables/membership.csv)" ",$(first mrr),"
+runs "the diagnostic window by hand" 0 "$fullrank" diagnose project --data $data --window 0 \
+    --scorer $trained+diagnostic-train/model.safetensors --json -q
+has "has the table's full MRR" "$(grep 'CRAFT-R,diagnostic' windows/tables/projection.csv)" ",$(first mrr),"
+is "and its number of events" "$(sed -n 's/.*CRAFT-R,diagnostic,.*,//p' windows/tables/projection.csv)" "$(first ranked)"
+
 # Documents that are not studies.
 bad() { # NAME TEXT MESSAGE
     printf '%s\n' "$2" >bad.json
@@ -175,6 +199,10 @@ bad "bad protocol" '{"data": ["x"], "protocol": {"window": -1}}' 'protocol: opti
 bad "no seeds" '{"data": ["x"], "models": ["craft"]}' '"seeds" is not as it should be'
 bad "gain of one" '{"data": ["x"], "models": ["craft"], "seeds": [1], "gain": ["craft"]}' '"gain" is not as it should be'
 bad "projection of a stranger" '{"data": ["x"], "models": ["craft"], "seeds": [1], "projection": ["craft-r"]}' 'which is not among "models"'
+bad "an unknown window" '{"data": ["x"], "membership-windows": ["wide"]}' '"membership-windows" is not as it should be, expected a list of'
+bad "no window" '{"data": ["x"], "projection-windows": []}' '"projection-windows" is not as it should be, expected a list of'
+bad "a window twice" '{"data": ["x"], "projection-windows": ["ranking", "ranking"]}' '"projection-windows" is not as it should be'
+bad "a window that is no list" '{"data": ["x"], "projection-windows": "ranking"}' '"projection-windows" is not as it should be'
 bad "a K twice" '{"data": ["x"], "k": [1, 5, 5]}' '"k" names 5 twice'
 bad "a seed twice" '{"data": ["x"], "models": ["craft"], "seeds": [7, 7]}' '"seeds" names 7 twice'
 bad "a model twice" '{"data": ["x"], "models": ["craft", "craft"], "seeds": [7]}' '"models" names "craft" twice'
