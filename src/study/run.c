@@ -392,8 +392,9 @@ static fr_status conclude(fr_study *s, const hand_result *r, bool *failed, fr_er
     }
     TRY(record_store(&s->book, u->id, s->directory, r->inputs, &r->record, err));
     forecast_end(s, u, r->seconds);
-    context_log(s->caller, FR_DETAIL, "%td/%zu %s: %.1f s", u - s->plan.units.at + 1,
-                s->plan.units.count, u->key, r->seconds);
+    const forecast *f = s->forecast;
+    context_log(s->caller, FR_DETAIL, "%lld/%lld %s: %.1f s", (long long)(f->finished - f->skipped),
+                (long long)(f->units - f->skipped), u->key, r->seconds);
     return FR_OK;
 }
 
