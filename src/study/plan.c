@@ -22,33 +22,17 @@ const char *const unit_kind_name[UNIT_KINDS] = {"data",   "facts",      "minimal
                                                 "select", "batches"};
 const char *const plan_objective_name[] = {"bce", "bpr"};
 
+/* clang-format off */
 /* The allowed entries of a document, for messages about others. */
-static const fr_option keys[] = {{.key = "name"},
-                                 {.key = "data"},
-                                 {.key = "protocol"},
-                                 {.key = "sample-events"},
-                                 {.key = "sample-seed"},
-                                 {.key = "diagnostic-window"},
-                                 {.key = "baselines"},
-                                 {.key = "oracle"},
-                                 {.key = "models"},
-                                 {.key = "ranks"},
-                                 {.key = "scorers"},
-                                 {.key = "objectives"},
-                                 {.key = "seeds"},
-                                 {.key = "settings"},
-                                 {.key = "model-settings"},
-                                 {.key = "select"},
-                                 {.key = "k"},
-                                 {.key = "gain"},
-                                 {.key = "minimal"},
-                                 {.key = "membership"},
-                                 {.key = "membership-windows"},
-                                 {.key = "projection"},
-                                 {.key = "scaling"},
-                                 {.key = "projection-windows"},
-                                 {.key = "granularity"},
-                                 {0}};
+static const fr_option keys[] = {
+    {.key = "name"}, {.key = "data"}, {.key = "protocol"}, {.key = "sample-events"},
+    {.key = "sample-seed"}, {.key = "diagnostic-window"}, {.key = "baselines"}, {.key = "oracle"},
+    {.key = "models"}, {.key = "ranks"}, {.key = "scorers"}, {.key = "objectives"},
+    {.key = "seeds"}, {.key = "settings"}, {.key = "model-settings"}, {.key = "select"},
+    {.key = "k"}, {.key = "gain"}, {.key = "minimal"}, {.key = "membership"},
+    {.key = "membership-windows"}, {.key = "projection"}, {.key = "projection-windows"},
+    {.key = "scaling"}, {.key = "granularity"}, {0}};
+/* clang-format on */
 
 typedef struct parser {
     plan *p;
@@ -374,10 +358,10 @@ static fr_status add_membership(plan *p, plan_unit u, fr_error *err) {
 static fr_status add_model(plan *p, int data, const char *name, int objective, int64_t seed,
                            fr_error *err) {
     const json_t *membership = json_object_get(p->source, "membership");
-    bool told = in_list(json_object_get(membership, plan_objective_name[objective]), name);
+    bool cells = in_list(json_object_get(membership, plan_objective_name[objective]), name);
     bool projected =
         objective == FR_OBJECTIVE_BCE && in_list(json_object_get(p->source, "projection"), name);
-    const bool *told_on = p->membership_on, *projected_on = p->projection_on;
+    const bool *cells_on = p->membership_on, *projected_on = p->projection_on;
     plan_unit u = {.data = data,
                    .model = name,
                    .objective = objective,
@@ -387,12 +371,12 @@ static fr_status add_model(plan *p, int data, const char *name, int objective, i
                    .train = -1};
     if (grid_count(p, name) > 1)
         return is_ranked(p, name, objective) ? add_configs(p, u, err) : FR_OK;
-    if (is_ranked(p, name, objective) || (projected && projected_on[0]) || (told && told_on[0])) {
+    if (is_ranked(p, name, objective) || (projected && projected_on[0]) || (cells && cells_on[0])) {
         u.kind = UNIT_TRAIN;
         TRY(add(p, u, &u.train, err));
         TRY(add_ranking(p, u, err));
         u.kind = UNIT_MEMBERSHIP;
-        if (told && told_on[0]) TRY(add(p, u, NULL, err));
+        if (cells && cells_on[0]) TRY(add(p, u, NULL, err));
         u.kind = UNIT_PROJECT;
         if (projected && projected_on[0]) TRY(add(p, u, NULL, err));
         u.kind = UNIT_SCALING;
@@ -401,13 +385,13 @@ static fr_status add_model(plan *p, int data, const char *name, int objective, i
             in_list(json_object_get(p->source, "scaling"), name))
             TRY(add(p, u, NULL, err));
     }
-    if ((told && told_on[1]) || projected) {
+    if ((cells && cells_on[1]) || projected) {
         u.diagnostic = true;
         u.train = -1;
         u.kind = UNIT_TRAIN;
         TRY(add(p, u, &u.train, err));
         u.kind = UNIT_MEMBERSHIP;
-        if (told && told_on[1]) TRY(add(p, u, NULL, err));
+        if (cells && cells_on[1]) TRY(add(p, u, NULL, err));
         u.kind = UNIT_PROJECT;
         if (projected) TRY(add(p, u, NULL, err));
     }
