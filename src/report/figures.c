@@ -335,6 +335,7 @@ static fr_status projection_figure(const summary *s, arena *memory, const fr_con
     static const char *const names[] = {"nothing removed", "membership", "random", "shuffled"};
     sheet h;
     results *r = s->results;
+    bool wide = !r->plan.projection_on[0];
     const char **groups;
     chart_series *list;
     double *value[4], *low[4], *high[4];
@@ -348,7 +349,7 @@ static fr_status projection_figure(const summary *s, arena *memory, const fr_con
         TRY(TAKE(memory, high[k], s->datas, err));
     }
     for (int d = 0; d < s->datas; d++) {
-        int i = results_next_group(r, 0, UNIT_PROJECT, s->data[d].name, !r->plan.projection_on[0]);
+        int i = results_next_group(r, 0, UNIT_PROJECT, s->data[d].name, wide);
         if (i < 0) continue;
         for (int k = 0; k < FR_REMOVALS; k++) {
             mean_sd m = summary_cell(s, &r->list.at[i], k, -1);
@@ -362,12 +363,13 @@ static fr_status projection_figure(const summary *s, arena *memory, const fr_con
     for (int k = 0; k < 4; k++)
         list[k] = (chart_series){names[k], n, NULL, value[k], low[k], high[k], k};
     if (n)
-        h.panel[h.count++] = (chart_panel){.kind = CHART_BARS,
-                                           .y = {.label = "full MRR"},
-                                           .series_count = 4,
-                                           .series = list,
-                                           .group_count = n,
-                                           .groups = groups};
+        h.panel[h.count++] = (chart_panel){
+            .kind = CHART_BARS,
+            .y = {.label = wide ? "full MRR, diagnostic window" : "full MRR, ranking window"},
+            .series_count = 4,
+            .series = list,
+            .group_count = n,
+            .groups = groups};
     sheet_end(&h, "Removing membership", out);
     return FR_OK;
 }

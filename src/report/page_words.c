@@ -323,6 +323,7 @@ static void put_matrix(const summary *s, const result *u, text_buffer *out) {
     text_put(out, ", ");
     html_put(out, summary_label(u->model));
     if (u->objective) text_print(out, " (%s)", u->objective);
+    text_print(out, ", %s window", u->diagnostic ? "diagnostic" : "ranking");
     text_put(out, "</caption>\n<thead><tr><td></td><th scope=\"col\">against 20 it has met</th>"
                   "<th scope=\"col\">against 20 it has not met</th></tr></thead>\n"
                   "<tbody>");
