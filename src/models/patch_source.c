@@ -17,7 +17,7 @@ enum {
 
 #define AT(parameter) model_value(p->m, parameter)
 
-/* The last events of the source, and a row of zeros where a patch has no event. */
+/* The last events of the source; a place of a patch that has none has no identity. */
 SIMD_INLINE void read_tokens(const patch_source *p, patch_room *room, const fr_query *query,
                              fr_history past, int patches, int first) {
     const patch *f = p->f;
@@ -38,7 +38,7 @@ SIMD_INLINE void read_tokens(const patch_source *p, patch_room *room, const fr_q
     }
 }
 
-/* y[rows, dim] = GELU(LN(x)), by way of room->hat */
+/* x[rows, dim] = GELU(LN(x)), by way of room->hat */
 SIMD_INLINE void norm_gelu(const patch_source *p, patch_room *room, int rows, param_pair norm,
                            real *x) {
     int d = p->f->dim;

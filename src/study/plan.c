@@ -816,11 +816,15 @@ static fr_status read_sample(parser *r, fr_error *err) {
     return FR_OK;
 }
 
-/* A list of windows; on[1] is the diagnostic one. Without the entry `on` stays as it is. */
-static fr_status read_windows(const parser *r, const char *key, bool on[2], fr_error *err) {
+/* A list of windows for the entry `what`; on[1] is the diagnostic one. Without a list `on` stays as
+ * it is. */
+static fr_status read_windows(const parser *r, const char *key, const char *what, bool on[2],
+                              fr_error *err) {
     const json_t *list = json_object_get(r->p->source, key), *one;
     size_t i;
     if (!list) return FR_OK;
+    if (!json_object_get(r->p->source, what))
+        return fail(err, FR_EINPUT, "%s: \"%s\" has no effect without \"%s\"", r->where, key, what);
     on[0] = on[1] = false;
     json_array_foreach(list, i, one) {
         const char *name = json_string_value(one);
@@ -856,8 +860,8 @@ static fr_status read_document(parser *r, fr_error *err) {
         return wrong(r, "diagnostic-window", "a number of events", err);
     p->diagnostic_window = wide ? json_integer_value(wide) : 131072;
     p->membership_on[1] = p->projection_on[0] = true;
-    TRY(read_windows(r, "membership-windows", p->membership_on, err));
-    TRY(read_windows(r, "projection-windows", p->projection_on, err));
+    TRY(read_windows(r, "membership-windows", "membership", p->membership_on, err));
+    TRY(read_windows(r, "projection-windows", "projection", p->projection_on, err));
     both all = {0}; /* only to check that keys and values are known */
     TRY(common_settings(r, &all, err));
     TRY(check_models(r, "models", json_object_get(p->source, "models"), err));
